@@ -3,8 +3,8 @@ package org.millrace.cuda;
 import java.util.Arrays;
 
 /**
- * Copies that were asked for and not begun yet, sorted into levels: those of one level may be made in any order, or at
- * once; those of the next are behind them.
+ * Requested copies that have not begun yet, sorted into levels. The copies of one level may be made in any order or at
+ * once. The copies of a level begin after the previous level.
  *
  * <pre>
  *   sequence 1      a  b  c           level 0:  a d f
@@ -13,43 +13,49 @@ import java.util.Arrays;
  * </pre>
  *
  * <p>
- * A relaxed copy becomes part of the one before it of its sequence where it goes on where that ended, in target and
- * source; or a row of it, where it is as long, and as far from the row before, in target and in source, as that is from
- * the one before it. One call begins all rows, and an H100's engine makes 128 rows of 7 KiB in the time of four copies.
+ * A relaxed copy extends the previous copy of its sequence if it continues that copy in target and source. It becomes a
+ * further row of that copy if it has the same length and the same distance from the previous row, in target and in
+ * source. One call begins all rows, and the engine of an H100 makes 128 rows of 7 KiB in the time of four copies.
  */
 final class CopyBatch {
 
-    /** As many copies fit in. */
+    /** Maximum number of copies in a batch. */
     static final int MOST = 256;
-    /** Copies of so many bytes keep an engine busy for longer than it takes to begin them. */
+    /** Number of bytes that keep an engine busy for longer than the call that begins their copies. */
     private static final long ENOUGH_BYTES = 1 << 20;
-    /** A longer copy is not made longer: the bytes before it may be there earlier. */
+    /**
+     * Maximum length of an extended copy, in bytes. A longer copy is not extended, so that its first bytes may arrive
+     * earlier.
+     */
     private static final long LONGEST_MERGED = 256 << 10;
-    /** Rows are less than this apart: CU_DEVICE_ATTRIBUTE_MAX_PITCH. */
+    /** Maximum distance between rows, in bytes: CU_DEVICE_ATTRIBUTE_MAX_PITCH. */
     private static final long MOST_PITCH = Integer.MAX_VALUE;
-    /** Sequences that are told apart; those whose numbers differ by a multiple of it wait for each other. */
+    /**
+     * Number of sequences that are distinguished. Sequences whose numbers differ by a multiple of it wait for each
+     * other.
+     */
     private static final int SEQUENCES = 1 << 10;
 
     private final long[] to = new long[MOST];
     private final long[] from = new long[MOST];
-    /** Of each row. */
+    /** Length of each row, in bytes. */
     private final long[] bytes = new long[MOST];
     private final int[] rows = new int[MOST];
-    /** From row to row, where there are several. */
+    /** Distance from row to row, in bytes, for copies of several rows. */
     private final long[] targetPitch = new long[MOST];
     private final long[] sourcePitch = new long[MOST];
     private final boolean[] fromHost = new boolean[MOST];
     private final int[] level = new int[MOST];
     private final int[] sequence = new int[MOST];
-    /** By sequence: the level of its last copy, and the last copy if another may become part of it; -1: none. */
+    /** By sequence: the level of its last copy, and the last copy if it may be extended; -1 for none. */
     private final int[] top = new int[SEQUENCES];
     private final int[] growing = new int[SEQUENCES];
     private final int[] sorted = new int[MOST];
-    /** By level, after {@link #sort}: the place behind its last copy. */
+    /** By level, after {@link #sort}: the index after its last copy. */
     private final int[] ends = new int[MOST + 1];
     private int count;
     private int levels;
-    /** The first level for copies that are yet to come. */
+    /** Lowest level for later copies. */
     private int floor;
     private long allBytes;
 
@@ -62,7 +68,7 @@ final class CopyBatch {
         return count == 0;
     }
 
-    /** Whether it is time to begin them. */
+    /** Returns whether the copies should begin now. */
     boolean isFull() {
         return count == MOST || allBytes >= ENOUGH_BYTES;
     }
@@ -72,9 +78,9 @@ final class CopyBatch {
     }
 
     /**
-     * Adds a copy, for which there is room; false if it became part of another.
+     * Adds a copy, for which the batch has room. Returns false if the copy became part of an earlier one.
      *
-     * @param ofHost whether it brings bytes of the host's memory to the device
+     * @param ofHost whether it copies from host memory to the device
      */
     boolean add(long target, long source, long length, int order, boolean ofHost) {
         allBytes += length;
@@ -94,7 +100,10 @@ final class CopyBatch {
         return true;
     }
 
-    /** Whether a copy became part of an earlier one, if there is one that may grow: none from before the floor. */
+    /**
+     * Tries to add a copy to an earlier one, if that one exists and may be extended. A copy below the floor level may
+     * not. Returns whether it succeeded.
+     */
     private boolean grow(int at, long target, long source, long length, boolean ofHost) {
         if (at < 0 || level[at] < floor || fromHost[at] != ofHost) {
             return false;
@@ -141,7 +150,7 @@ final class CopyBatch {
         return own;
     }
 
-    /** Sorts by levels; returns how many there are. */
+    /** Sorts the copies by level. Returns the number of levels. */
     int sort() {
         Arrays.fill(ends, 0, levels + 1, 0);
         for (int i = 0; i < count; i++) {
@@ -150,18 +159,18 @@ final class CopyBatch {
         for (int i = 0; i < levels; i++) {
             ends[i + 1] += ends[i];
         }
-        for (int i = 0; i < count; i++) { // each level's end is its start at first
+        for (int i = 0; i < count; i++) { // each level's end is initially its start
             sorted[ends[level[i]]++] = i;
         }
         return levels;
     }
 
-    /** The first place of a level, after {@link #sort}. */
+    /** Returns the first index of a level, after {@link #sort}. */
     int start(int number) {
         return number == 0 ? 0 : ends[number - 1];
     }
 
-    /** The place behind the last of a level. */
+    /** Returns the index after the last copy of a level. */
     int end(int number) {
         return ends[number];
     }
@@ -174,7 +183,7 @@ final class CopyBatch {
         return from[sorted[place]];
     }
 
-    /** Of each row. */
+    /** Returns the length of each row, in bytes. */
     long bytes(int place) {
         return bytes[sorted[place]];
     }

@@ -11,9 +11,9 @@ import org.millrace.abi.CopyMailbox;
 import org.millrace.agent.Waiting;
 
 /**
- * What a kernel is told that stays on a GPU as long as there are copies to make. It leaves by itself, and is asked to
- * come again when there is a copy for it; nobody waits until it does, because it may be long before a GPU has room for
- * it.
+ * Commands to a kernel that stays on a GPU as long as it has copies to make. It leaves without being told, and is
+ * invited again when a copy for it arrives. No thread waits for its arrival, because it may take long until a GPU has
+ * room for it.
  *
  * <pre>
  *    ABSENT  ───────→  PRESENT  ───────→  LEAVING  ───────→  GONE
@@ -23,63 +23,72 @@ import org.millrace.agent.Waiting;
  * </pre>
  *
  * <p>
- * The warp that reads the commands makes few short copies itself, which is quickest; others are made by workers, many
- * at once. Copies of one sequence have one worker, which keeps the order of those that are strict; of a sequence that
- * has had none for long all workers make the others, and a strict one is told when those are made, as is a copy that
- * must be behind all that workers make.
+ * The warp that reads the commands makes a few short copies itself, which is fastest. Workers make the other copies,
+ * many at once. Copies of one sequence have one worker, which keeps the order of the strict copies. If a sequence has
+ * had no strict copy for long, all workers share its copies. A strict copy is then posted after those copies are made.
+ * So is a copy that must follow all copies of the workers.
  *
  * <p>
- * Commands are posted one after another, and sealed together: then it is known which of them the kernel sees, as it may
- * leave at any time. {@link CopyQueue}s that share a kernel take turns: what one has posted it seals before the next
- * one posts.
+ * Commands are posted one after another and sealed together. Sealing determines the commands that the kernel sees,
+ * because it may leave at any time. {@link CopyQueue}s that share a kernel take turns: one queue seals its posted
+ * commands before the next queue posts.
  *
  * <p>
  * One thread at a time.
  */
 final class CopyCommands {
 
-    /** The warp's 32 lanes load all of a copy at once, with 4 loads each. */
+    /** Maximum number of loads of a copy by the warp. Its 32 lanes load all of a copy at once, with 4 loads each. */
     private static final int LOADS = 32 * 4;
     private static final int WIDEST_LOAD = 16;
-    /** A longer copy is better off with a copy engine, which has the bandwidth of all workers by itself. */
+    /**
+     * Maximum length in bytes of a copy for the workers. A copy engine alone has the bandwidth of all workers and makes
+     * longer copies.
+     */
     private static final int LONGEST = 32 << 10;
-    /** With so many copies under way the warp is quicker than a worker, which has to be told first. */
+    /** Number of copies in flight below which the warp is faster than a worker, which must be notified first. */
     private static final int FEW = 2;
-    /** The golden ratio's fraction: numbers that are any step apart fall to workers that are far apart. */
+    /** Fraction of the golden ratio. It assigns numbers at any constant distance to workers that are far apart. */
     private static final long GOLDEN = 0x9e37_79b9L;
-    /** A kernel that comes at all does so within this time. */
+    /** Time within which a kernel starts if it starts at all, in nanoseconds. */
     static final long COMES_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
-    /** Copies of a sequence behind its last strict one before they are spread: a strict one would wait for them. */
+    /**
+     * Number of copies of a sequence, after its last strict one, that go to its own worker before they are spread. A
+     * strict copy would have to wait for spread copies.
+     */
     private static final int BEFORE_SPREADING = 16;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final CopyMailbox mailbox;
     private final Runnable launcher;
-    /** By worker, from 1: how many copies it was given. */
+    /** By worker, from 1: number of copies given to it. */
     private final int[] given;
     private int next;
-    /** The first command that was posted and not sealed. */
+    /** First command that is posted but not sealed. */
     private int unsealed;
-    /** By command: who was to make it. */
+    /** By command: its worker; 0 for the warp. */
     private final byte[] workers = new byte[CopyMailbox.COMMANDS];
-    /** Who has posted the commands that are not sealed. */
+    /** Queue that posted the unsealed commands. */
     private @Nullable CopyQueue poster;
     private int nextWorker;
-    /** By worker: how many copies of its sequences were posted behind the last strict one. */
+    /** By worker: number of copies of its sequences posted after the last strict one. */
     private final int[] sinceStrict;
-    /** By worker: what other workers were given last of its sequences. */
+    /** By worker: the last copy of its sequences that each other worker was given. */
     private final int[][] spread;
-    /** By worker: whether others may have such copies that are not made. */
+    /** By worker: whether other workers may have such copies that are not complete. */
     private final boolean[] isSpread;
-    /** What the kernel has said of the commands and, by worker, of its copies: it is there for this thread. */
+    /**
+     * Last values read from the kernel: its progress through the commands and, by worker, through the copies. This
+     * thread sees the effects of completed copies.
+     */
     private int done;
     private final int[] copied;
-    /** No worker has more to make than this. */
+    /** Upper bound of the number of copies that any worker still has to make. */
     private int mostGiven;
     private boolean launched;
-    /** When the kernel was asked to come that was not there yet; 0 once it was. */
+    /** Time when the kernel was invited and had not started yet; 0 after it has started. */
     private long asked;
-    /** Of {@link #counts}; others than this thread may read what is a moment old. */
+    /** Statistics for {@link #counts}. Threads other than this one may read slightly outdated values. */
     private long copies;
     private final long[] visitsByStream = new long[CopyLaunches.MOST_STREAMS];
     private long visits;
@@ -87,12 +96,12 @@ final class CopyCommands {
     private long longestWait;
 
     /**
-     * Commands for a kernel that was never launched.
+     * Creates the commands for a kernel that was never launched.
      *
-     * @param first    the number of the first command; 1, or whatever a test wants to wrap
-     * @param workers  0 to {@link CopyMailbox#WORKERS}
-     * @param launcher enqueues the kernel, without keeping the caller waiting for that; what is to be tried again is
-     *                 {@link CopyMailbox#GONE}
+     * @param first    number of the first command; 1, or a value near a wrap in tests
+     * @param workers  number of workers, 0 to {@link CopyMailbox#WORKERS}
+     * @param launcher enqueues the kernel without making the caller wait; after a failed attempt that may be repeated,
+     *                 the state is {@link CopyMailbox#GONE}
      */
     CopyCommands(CopyMailbox mailbox, int first, int workers, Runnable launcher) {
         this.mailbox = mailbox;
@@ -109,22 +118,25 @@ final class CopyCommands {
         mailbox.donePlain(first);
     }
 
-    /** Whether the kernel makes such a copy. */
+    /** Returns whether the kernel can make a copy. */
     boolean fits(long to, long from, long bytes, int order) {
         return given.length > 1 && order != CopyOrder.IN_TURN && bytes <= LONGEST || fitsWarp(to, from, bytes);
     }
 
-    /** By 16 bytes, by 8 or one by one, as all three numbers allow, and all at once. */
+    /**
+     * Returns whether the warp can make a copy at once. It copies units of 16 bytes, 8 bytes or 1 byte, depending on
+     * the alignment of all three numbers.
+     */
     private static boolean fitsWarp(long to, long from, long bytes) {
         long width = Long.lowestOneBit(to | from | bytes | WIDEST_LOAD);
         return bytes <= LOADS * (width < Long.BYTES ? 1 : width);
     }
 
-    /** Has the kernel launched, if it is not there. */
+    /** Has the kernel launched if it is not present. */
     void invite() {
         if (!launched || mailbox.stateAcquire() == CopyMailbox.GONE) {
             if (unsealed != next) {
-                poster.seal(); // the one that comes begins behind all that was posted
+                poster.seal(); // the next kernel begins after all posted commands
             }
             mailbox.stateAbsentRelease();
             launched = true;
@@ -133,7 +145,7 @@ final class CopyCommands {
         }
     }
 
-    /** In words, for people and for scripts. */
+    /** Returns the statistics as text for people and scripts. */
     String counts() {
         return copies + ", in " + visits + " visits that began "
                 + (visits == 0 ? 0 : TimeUnit.NANOSECONDS.toMicros(waited / visits)) + " us after they were asked for ("
@@ -141,7 +153,7 @@ final class CopyCommands {
                 + Arrays.stream(visitsByStream).mapToObj(Long::toString).collect(Collectors.joining(" ")) + ")";
     }
 
-    /** Whether the kernel is there and has room for another command. */
+    /** Returns whether the kernel is present and has room for another command. */
     boolean isReady() {
         if (mailbox.stateAcquire() != CopyMailbox.PRESENT) {
             return false;
@@ -153,7 +165,7 @@ final class CopyCommands {
         return (next - done < CopyMailbox.COMMANDS || next - lookDone() < CopyMailbox.COMMANDS) && haveWorkersRoom();
     }
 
-    /** Whether it was asked to come and may be there in a moment. */
+    /** Returns whether the kernel was invited and may start soon. */
     boolean isComing() {
         return asked != 0 && System.nanoTime() - asked < COMES_NANOS;
     }
@@ -166,7 +178,7 @@ final class CopyCommands {
     private int lookCopied(int worker) {
         int now = mailbox.copiedAcquire(worker);
         if (now != copied[worker]) {
-            // The line was fetched from memory: the other workers' words lie in it, and are asked for next.
+            // The line was fetched from memory. It contains the other workers' words, which are read next.
             for (int other = 1; other < copied.length; other++) {
                 copied[other] = mailbox.copiedAcquire(other);
             }
@@ -179,7 +191,7 @@ final class CopyCommands {
         visits++;
         waited += wait;
         longestWait = Math.max(longestWait, wait);
-        visitsByStream[mailbox.streamPlain() % CopyLaunches.MOST_STREAMS]++; // it may have left meanwhile
+        visitsByStream[mailbox.streamPlain() % CopyLaunches.MOST_STREAMS]++; // the kernel may have left meanwhile
     }
 
     private boolean haveWorkersRoom() {
@@ -194,10 +206,11 @@ final class CopyCommands {
     }
 
     /**
-     * Posts a copy; what is behind all others is posted when {@link #areWorkersIdle}.
+     * Posts a copy. The kernel must be ready. A copy that must follow all others is posted when
+     * {@link #areWorkersIdle}.
      *
-     * @param by whose {@link CopyQueue#seal} is called before another posts
-     * @return what {@link #isDone} is asked for when it is sealed. The kernel was ready
+     * @param by queue whose {@link CopyQueue#seal} is called before another queue posts
+     * @return ticket for {@link #isDone}, valid once the copy is sealed
      */
     long post(long to, long from, int bytes, int order, @Nullable CopyQueue by) {
         if (poster != by) {
@@ -207,8 +220,9 @@ final class CopyCommands {
             poster = by;
         }
         int worker = worker(to, from, bytes, order);
-        int number = next++; // one that is not seen is not used again: its words lie where the next kernel would find
-                             // them
+        // The number of an unseen command is not reused, because the next kernel would find the old words at its
+        // position.
+        int number = next++;
         mailbox.copyRelease(number, to, from, bytes, worker, CopyOrder.isStrict(order));
         workers[number & CopyMailbox.COMMANDS - 1] = (byte) worker;
         if (worker == 0) {
@@ -218,20 +232,22 @@ final class CopyCommands {
         return ticket(worker, ++given[worker]);
     }
 
-    /** How many of the queue's commands are posted and not sealed. */
+    /** Returns the number of the queue's commands that are posted but not sealed. */
     int unsealed(CopyQueue of) {
         return poster == of ? next - unsealed : 0;
     }
 
     /**
-     * Makes sure that the kernel sees what was posted. If it has left before, its last look tells.
+     * Makes sure that the kernel sees the posted commands. If it has left before, its last look determines which
+     * commands it saw.
      *
-     * @return how many commands, the last, it does not see
+     * @return number of commands, at the end, that the kernel does not see
      */
     int seal() {
         int unseen = 0;
         if (next != unsealed && mailbox.stateBehindCommand() != CopyMailbox.PRESENT) {
-            await(next, () -> mailbox.stateAcquire() == CopyMailbox.GONE); // a look across PCIe: a microsecond or two
+            // a read across PCIe: one or two microseconds
+            await(next, () -> mailbox.stateAcquire() == CopyMailbox.GONE);
             unseen = next - lookDone();
             for (int number = done; number != next; number++) {
                 int worker = workers[number & CopyMailbox.COMMANDS - 1];
@@ -253,7 +269,8 @@ final class CopyCommands {
             return warp ? 0 : anyWorker();
         }
         int own = own(order);
-        // The warp gives away what is behind its own copies when it has made them; a worker's it does not wait for.
+        // The warp passes on later copies only after its own copies are complete, but it does not wait for a worker's
+        // copies.
         if (warp && isIdle(own)) {
             return 0;
         }
@@ -279,19 +296,22 @@ final class CopyCommands {
         return nextWorker;
     }
 
-    /** Whether a copy has to wait, before it is posted, for others of its sequence, which several workers make. */
+    /**
+     * Returns whether a copy must wait, before it is posted, for earlier copies of its sequence that several workers
+     * make.
+     */
     boolean isBehindSpread(int order) {
         return given.length > 1 && order > CopyOrder.FREE && CopyOrder.isStrict(order) && isSpread[own(order)];
     }
 
-    /** Waits until a copy need not wait any more. */
+    /** Waits until the copies that a strict copy must follow are complete. */
     void awaitSpread(int order) {
         if (unsealed != next) {
-            poster.seal(); // or what is awaited may not be seen
+            poster.seal(); // otherwise the kernel may not see the awaited commands
         }
         int own = own(order);
         for (int worker = 1; worker < given.length; worker++) {
-            // what the kernel did not see was taken back
+            // commands that the kernel did not see were withdrawn
             int last = spread[own][worker] - given[worker] > 0 ? given[worker] : spread[own][worker];
             await(ticket(worker, last));
         }
@@ -306,7 +326,7 @@ final class CopyCommands {
         return (long) worker << 32 | Integer.toUnsignedLong(number);
     }
 
-    /** Whether a copy was made. */
+    /** Returns whether a copy was made. */
     boolean isDone(long ticket) {
         int worker = (int) (ticket >>> 32) & 0xff;
         int number = (int) ticket;
@@ -323,18 +343,18 @@ final class CopyCommands {
         return true;
     }
 
-    /** Waits until the copies are made that were sealed by now; from any thread. */
+    /** Waits until all copies sealed so far are complete. Callable from any thread. */
     void settle() {
         int last = unsealed - 1;
         await(last, () -> mailbox.doneAcquire() - last > 0 && areWorkersIdle());
     }
 
-    /** Waits until a copy is made. */
+    /** Waits until a copy is complete. */
     void await(long ticket) {
         await((int) ticket, () -> isDone(ticket));
     }
 
-    /** Waits until the kernel has left, as it does by itself; from any thread. */
+    /** Waits until the kernel has left, which it does without being told. Callable from any thread. */
     void awaitLeave() {
         await(next - 1, () -> !launched || mailbox.stateAcquire() == CopyMailbox.GONE);
     }

@@ -12,22 +12,25 @@ import org.millrace.foreign.CFunction;
 import org.millrace.library.DynamicLoader;
 
 /**
- * A GPU's copy engine. Copies wait until somebody asks for one of them, or there are many: those that may be made in
- * any order are begun by one call of the driver's then, if the driver has one for that, and all of them share an event,
- * which tells that copies are over.
+ * A GPU's copy engine. Copies wait until the caller asks for the completion of one of them, or until there are many. If
+ * the driver has a call for it, that call begins all copies that may be made in any order. All of them share an event,
+ * which reports their completion.
  *
  * <p>
- * One thread at a time, with the device current. No call allocates, once this was made.
+ * One thread at a time, with the device current. After construction, no call allocates.
  */
 final class CopyEngine implements CopyQueue.Engine {
 
     private static final Duration PATIENCE = Duration.ofSeconds(10);
-    /** More than can be under way; a power of two. */
+    /** Number of events, more than can be in flight; a power of two. */
     private static final int EVENTS = 1024;
-    /** So many copies at once are worth the call for many. */
+    /** Minimum number of copies for the call that begins many copies. */
     private static final int LEAST_IN_BATCH = 2;
     private static final int MOST_REFUSALS = 3;
-    /** A plain copy of fewer bytes from the host's memory is not the copy engine's: see {@link RowCopies}. */
+    /**
+     * Minimum size in bytes of a plain copy from host memory. The copy engine does not make smaller ones: see
+     * {@link RowCopies}.
+     */
     private static final int LEAST_PLAIN_FROM_HOST = 32 << 10;
 
     private final CudaDriver driver;
@@ -45,21 +48,24 @@ final class CopyEngine implements CopyQueue.Engine {
     private final CopyBatch waiting = new CopyBatch();
     private long recorded;
     private long reached;
-    /** The last copy that was asked for, that was submitted, that an event is behind, and that was made. */
+    /**
+     * Numbers of the last copy that was requested, that was submitted, that is covered by an event, and that is
+     * complete.
+     */
     private long begun;
     private long submitted;
     private long marked;
     private long done;
-    /** A call of the driver's has failed: what was to be copied by then never is. */
+    /** First failure of a driver call. Copies not complete by then are never completed. */
     private @Nullable RuntimeException failure;
-    /** Of {@link CopyQueue.Counts}; others than the queue's thread may read what is a moment old. */
+    /** Values for {@link CopyQueue.Counts}. Threads other than the queue's thread may read slightly outdated values. */
     private long merged;
     private long calls;
     private long batched;
     private long batchCalls;
 
     /**
-     * An engine with nothing to do.
+     * Creates an engine without copies.
      *
      * @param context a {@code CUcontext}
      */
@@ -77,7 +83,10 @@ final class CopyEngine implements CopyQueue.Engine {
         }
     }
 
-    /** The thread that uses the queue stays in the context, until it uses one of another, or leaves it for good. */
+    /**
+     * Makes the context current on the queue's thread. The thread stays in it until it uses another context's queue or
+     * leaves the context.
+     */
     private void enter() {
         if (!ignoresCaptures) {
             ignoresCaptures = true;
@@ -90,7 +99,8 @@ final class CopyEngine implements CopyQueue.Engine {
 
     @Override
     public boolean hasRoom() {
-        return begun - done < EVENTS - 1 || isDone(begun - EVENTS + 2); // two: one may be staged for the other
+        // room for two copies, because one may be staged for the other
+        return begun - done < EVENTS - 1 || isDone(begun - EVENTS + 2);
     }
 
     @Override
@@ -167,13 +177,13 @@ final class CopyEngine implements CopyQueue.Engine {
                 && rows.copy(to, waiting.targetPitch(copy), from, waiting.sourcePitch(copy), bytes, count, stream)) {
             return;
         }
-        for (int row = 0; row < count; row++) { // they lie in several allocations
+        for (int row = 0; row < count; row++) { // the rows lie in several allocations
             beginOne(to + row * waiting.targetPitch(copy), from + row * waiting.sourcePitch(copy), bytes,
                     waiting.isFromHost(copy) && bytes < LEAST_PLAIN_FROM_HOST);
         }
     }
 
-    /** A short one in pieces, none of which waits for a kernel. */
+    /** Begins one copy. A short copy from host memory is made in pieces, none of which waits for a kernel. */
     private void beginOne(long to, long from, long bytes, boolean isShort) {
         long begun = 0;
         long piece = isShort ? beginPiece(to, from, bytes) : 0;
@@ -181,18 +191,18 @@ final class CopyEngine implements CopyQueue.Engine {
             begun += piece;
             piece = begun < bytes ? beginPiece(to + begun, from + begun, bytes - begun) : 0;
         }
-        if (begun < bytes) { // a single byte makes no rows
+        if (begun < bytes) { // a single byte cannot be divided into rows
             driver.copy(to + begun, from + begun, bytes - begun, stream);
             calls++;
         }
     }
 
     /**
-     * Of a short one: two rows, or three where half of it would cut a number. A kernel may poll for a number of 4 or 8
-     * bytes, and must not see a part of it: it is stored at once if it is all that there is, and lies within a row
-     * otherwise, as rows are made one after the other.
+     * Begins a piece of a short copy: two rows, or three if half of the piece would divide a number. A kernel may poll
+     * for a number of 4 or 8 bytes and must not see a part of it. A copy of exactly one number is a single store. In
+     * longer copies each number lies within a row, because rows are made one after the other.
      *
-     * @return how many bytes were begun; 0 if the driver refuses
+     * @return number of bytes begun; 0 if the driver refuses
      */
     private long beginPiece(long to, long from, long bytes) {
         calls++;
@@ -207,7 +217,10 @@ final class CopyEngine implements CopyQueue.Engine {
         return row > 0 && rows.copy(to, row, from, row, row, count, stream) ? row * count : 0;
     }
 
-    /** False if the driver does not do that: nothing is lost if it has begun some, as they may be made twice. */
+    /**
+     * Begins several copies by one call. Returns false if the driver does not support that. Copies that the driver has
+     * begun may be made twice without harm.
+     */
     private boolean beginAtOnce(BatchCopies with, int first, int end) {
         for (int i = first; i < end; i++) {
             with.set(i - first, waiting.to(i), waiting.from(i), waiting.bytes(i));
@@ -242,7 +255,7 @@ final class CopyEngine implements CopyQueue.Engine {
         requireWhole();
         if (number - submitted > 0) {
             submit();
-            return false; // nothing is over the moment that it is begun
+            return false; // no copy is complete at the moment when it begins
         }
         enter();
         if (number - marked > 0) {
@@ -288,14 +301,14 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     /**
-     * Copies of 4 or 8 bytes from the host's memory to a device that a kernel sees whole or not at all: the stream
-     * stores their value. Rows of half the bytes ({@link RowCopies}) are made one after the other. One object a thread;
-     * no call allocates.
+     * Copies of 4 or 8 bytes from host memory to a device that a kernel sees whole or not at all. The stream stores
+     * their value. Rows of half the bytes ({@link RowCopies}) would be made one after the other. One object per thread.
+     * No call allocates.
      */
     static final class NumberStores {
 
         private static final int HOST_POINTER = 4; // CU_POINTER_ATTRIBUTE_HOST_POINTER
-        @SuppressWarnings("restricted") // an address that CUDA knows as the host's
+        @SuppressWarnings("restricted") // an address that CUDA reports as host memory
         private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
         private final CudaDriver driver;
@@ -306,11 +319,11 @@ final class CopyEngine implements CopyQueue.Engine {
         }
 
         /**
-         * Enqueues a store of the value that is in the host's memory now.
+         * Enqueues a store of the value that is in host memory now.
          *
-         * @param from   as the device sees it
+         * @param from   address as the device sees it
          * @param stream a {@code CUstream}
-         * @return false if it is no such number, or the driver refuses: nothing was enqueued
+         * @return false if the copy is no such number, or if the driver refuses; then nothing was enqueued
          */
         boolean store(long to, long from, long bytes, long stream) {
             boolean isLong = bytes == Long.BYTES && (to | from) % Long.BYTES == 0;
@@ -332,16 +345,16 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     /**
-     * Copies of several rows of the same length, by one call of the driver's. One object a thread; no call allocates.
+     * Copies of several rows of the same length by one driver call. One object per thread. No call allocates.
      *
      * <p>
-     * They are made by a copy engine, whatever their size. A plain copy of less than 32 KiB from the host's memory to a
-     * GPU is not: its bytes become a command of the compute engine, which waits for the end of another context's time
-     * slice, 2.4 ms, while a kernel runs there (two H100s, driver 580).
+     * A copy engine makes them, whatever their size. It does not make a plain copy of less than 32 KiB from host memory
+     * to a GPU. The bytes of such a copy become a command of the compute engine. While a kernel runs there, that
+     * command waits for the end of another context's time slice, 2.4 ms (two H100s, driver 580).
      */
     static final class RowCopies {
 
-        /** {@code CUDA_MEMCPY2D_v2}: the members that are not 0, for both ends by their addresses. */
+        /** {@code CUDA_MEMCPY2D_v2}: offsets of the members that are not 0. Both ends are given by their addresses. */
         private static final long BYTES = 128;
         private static final long SOURCE_TYPE = 16;
         private static final long SOURCE = 32;
@@ -358,7 +371,7 @@ final class CopyEngine implements CopyQueue.Engine {
         private final CudaDriver driver;
         private final MemorySegment memory = Arena.ofAuto().allocate(BYTES, Long.BYTES);
 
-        /** Binds the call. */
+        /** Prepares the description of a copy. */
         RowCopies(CudaDriver driver) {
             this.driver = driver;
             memory.set(ValueLayout.JAVA_INT, SOURCE_TYPE, UNIFIED);
@@ -366,14 +379,15 @@ final class CopyEngine implements CopyQueue.Engine {
         }
 
         /**
-         * Enqueues a copy between any two places that the device reaches. The driver refuses rows of several
-         * allocations.
+         * Enqueues a copy between any two locations that the device reaches. The driver refuses rows that lie in
+         * several allocations.
          *
-         * @param targetPitch from a row's target to the next one's; at least {@code width}, less than 2<sup>31</sup>
-         * @param sourcePitch from a row's source to the next one's; as {@code targetPitch}
-         * @param width       bytes of a row
+         * @param targetPitch distance between the targets of consecutive rows, in bytes; at least {@code width}, less
+         *                    than 2<sup>31</sup>
+         * @param sourcePitch distance between the sources of consecutive rows, in bytes; same range
+         * @param width       number of bytes of a row
          * @param stream      a {@code CUstream}
-         * @return false if the driver refuses these places: nothing was enqueued
+         * @return false if the driver refuses these locations; then nothing was enqueued
          */
         boolean copy(long to, long targetPitch, long from, long sourcePitch, long width, int rows, long stream) {
             memory.set(LONG, SOURCE, from);
@@ -392,19 +406,26 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     /**
-     * The driver's call that begins many copies at once, in no order among them: of CUDA 12.8 and newer. One object a
-     * thread; no call allocates.
+     * The driver call that begins many copies at once, in no order among them; available from CUDA 12.8 on. One object
+     * per thread. No call allocates.
      */
     static final class BatchCopies {
 
-        private static final String FUNCTION = "cuMemcpyBatchAsync"; // of 12.8 in newer drivers, too, which have a _v2
+        // the version of 12.8, also in newer drivers, which have a _v2
+        private static final String FUNCTION = "cuMemcpyBatchAsync";
         private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
-        /** {@code CUmemcpyAttributes}: the order of reading, two hints that GPUs' and pinned memory need not, flags. */
+        /**
+         * Size of {@code CUmemcpyAttributes}: the order of reading, two hints that device memory and pinned memory do
+         * not need, and flags.
+         */
         private static final long ATTRIBUTES_BYTES = 24;
         private static final int IN_STREAM_ORDER = 1; // CU_MEMCPY_SRC_ACCESS_ORDER_STREAM
 
         private final CFunction function;
-        /** Targets, sources, sizes, the attributes, the first copy that they are for, and which copy has failed. */
+        /**
+         * Targets, sources, sizes, the attributes, the index of the first copy with these attributes, and the index of
+         * the failed copy.
+         */
         private final MemorySegment memory;
         private final int most;
 
@@ -416,9 +437,9 @@ final class CopyEngine implements CopyQueue.Engine {
         }
 
         /**
-         * Looks for the call.
+         * Looks up the call.
          *
-         * @return null if the driver is older
+         * @return null if the driver does not have it
          */
         static @Nullable BatchCopies find(int most) {
             MemorySegment library = DynamicLoader.open(CudaDriver.NAME).handle();
@@ -430,7 +451,7 @@ final class CopyEngine implements CopyQueue.Engine {
             return array * (long) most * Long.BYTES;
         }
 
-        /** Says what a copy is. */
+        /** Sets the parameters of a copy. */
         void set(int index, long to, long from, long bytes) {
             long offset = index * (long) Long.BYTES;
             memory.set(LONG, offset, to);
@@ -439,10 +460,10 @@ final class CopyEngine implements CopyQueue.Engine {
         }
 
         /**
-         * Begins copies, behind all that the stream has to do.
+         * Begins copies after all earlier work of the stream.
          *
-         * @param stream where; not the default one
-         * @return what the driver answers; 0 if they are begun
+         * @param stream a stream other than the default one
+         * @return result of the driver; 0 if the copies have begun
          */
         int begin(int count, long stream) {
             long arrays = memory.address();

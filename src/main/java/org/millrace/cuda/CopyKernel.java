@@ -16,35 +16,36 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.CopyMailbox;
 
 /**
- * A kernel that makes short copies: few in half the time that a copy engine takes to be started, and many at once. It
- * takes them from host memory and answers there; it is on the GPU while there are such copies, and for a while longer;
- * see {@code src/main/cuda/copy.cu}.
+ * A kernel that makes short copies: a few in half the time that the start of a copy engine takes, and many at once. It
+ * reads copies from host memory and reports their completion there. It stays on the GPU while such copies arrive, and
+ * for a while longer; see {@code src/main/cuda/copy.cu}.
  *
  * <p>
- * It runs in the program's context, beside its kernels, and takes no part in the program's progress: a launch may have
- * to wait for one of those, or for memory that the program takes or gives back, so that a thread of its own makes it;
- * until the kernel is there, and all of its workers, the copy engine does everything.
+ * It runs in the program's context, beside the program's kernels, and the program's progress does not depend on it. A
+ * launch may have to wait for a program's kernel, or while the program allocates or frees memory, so a separate thread
+ * launches it. Until the kernel and all its workers have started, the copy engine makes all copies.
  *
  * <p>
- * A thread that waits for the whole device, or for room for a block on every multiprocessor, waits for the kernel too,
- * for no longer than its {@link Stay}. One that finds no room for all its blocks within 100 µs leaves.
+ * A thread that waits for the whole device, or for room for a block on every multiprocessor, also waits for this
+ * kernel. It waits no longer than the kernel's {@link Stay}. A kernel without room for all its blocks within 100 µs
+ * leaves.
  */
 public final class CopyKernel implements AutoCloseable {
 
     /**
-     * How long it is there.
+     * Duration of the kernel's stay on the GPU.
      *
-     * @param linger after its last copy
-     * @param life   in all, where copies come all the time
+     * @param linger time to stay after its last copy
+     * @param life   maximum total time while copies keep arriving
      */
     public record Stay(Duration linger, Duration life) {
 
         private static final Duration SHORTEST_LIFE = Duration.ofMillis(10);
         private static final Duration LONGEST_LIFE = Duration.ofSeconds(1);
-        /** Who lets it linger for long has it come seldom too. */
+        /** Ratio of the total time to {@code linger}, so that a kernel that lingers long is launched rarely. */
         private static final int LIFE_BY_LINGER = 10;
 
-        /** From the first copy on. */
+        /** Returns a stay, counted from the first copy on. */
         public static Stay of(Duration linger) {
             Duration life = linger.multipliedBy(LIFE_BY_LINGER);
             return new Stay(linger, life.compareTo(SHORTEST_LIFE) < 0 ? SHORTEST_LIFE
@@ -54,18 +55,23 @@ public final class CopyKernel implements AutoCloseable {
 
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     private static final int WORKER_THREADS = 128;
-    /** Of a {@code struct Work}, and of what is behind them in {@code struct Workers}. */
+    /**
+     * Size of a {@code struct Work} in bytes, and size of the counts after the array of them in {@code struct Workers}.
+     */
     private static final long WORK_BYTES = 32;
     private static final long COUNTS_BYTES =
             (2L * CopyMailbox.WORKERS + 2 + 3L * CopyLaunches.MOST_STREAMS) * Integer.BYTES;
-    /** In how many streams it is tried. */
+    /** Number of streams for launch attempts. */
     private static final int STREAMS = 4;
-    /** What is free to run does so within this time. */
+    /** Time within which a kernel that is free to run starts, in nanoseconds. */
     private static final long AT_ONCE_NANOS = TimeUnit.MICROSECONDS.toNanos(60);
-    /** The thread that launches does not sleep for so long after a launch: where copies go on, it is asked again. */
+    /**
+     * Time after a launch during which the launching thread does not sleep, in nanoseconds. If copies continue, a new
+     * request follows.
+     */
     private static final long AWAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(500);
     private static final long NEXT_ATTEMPT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
-    /** Mailbox, linger, life, workers, the stream, and which launch it is there. */
+    /** Types of the parameters: mailbox, linger, life, workers, stream, and number of the launch in that stream. */
     static final MemoryLayout[] PARAMETERS = {ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
             ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT};
     private static final int LINGER = 1;
@@ -107,10 +113,10 @@ public final class CopyKernel implements AutoCloseable {
     }
 
     /**
-     * Loads the kernel, and has it come and go once: CUDA may load no kernel while others run.
+     * Loads the kernel and runs it once, because CUDA may not load a kernel while others run.
      *
-     * @param device that copies; it must be current
-     * @param stay   when it comes and goes
+     * @param device device that copies; it must be current
+     * @param stay   duration of each stay
      * @return the kernel, which is not on the GPU
      * @throws org.millrace.MillraceException if the GPU does not run it, or CUDA is older than 12.8
      */
@@ -143,7 +149,7 @@ public final class CopyKernel implements AutoCloseable {
         return commands;
     }
 
-    /** What it has done so far, in a line for people and for scripts. */
+    /** Returns its statistics so far, in a line for people and scripts. */
     @Override
     public String toString() {
         return "copies by the copying kernel: " + commands.counts();
@@ -192,7 +198,7 @@ public final class CopyKernel implements AutoCloseable {
         streams.forEach(stream -> stream.synchronize(PATIENCE));
     }
 
-    /** Waits until the kernel has left, and unloads it. No copy may be begun any more. */
+    /** Waits until the kernel has left, and unloads it. No copy may begin afterwards. */
     @Override
     public void close() {
         closed = true;

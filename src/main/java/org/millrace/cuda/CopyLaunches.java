@@ -5,47 +5,47 @@ import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
 
 /**
- * Has a kernel come that is asked for, in one of several streams. Streams share a few queues of the GPU's: what is
- * launched in one may stand behind a kernel of the program's that does not end without copies. So where a launch has
- * not begun at once, the next stream is tried. The first that begins serves; those that come later leave.
+ * Launches a requested kernel in one of several streams. Streams share a few hardware queues of the GPU, so a launch
+ * may be queued after a kernel of the program that does not end without copies. If a launch does not begin at once, the
+ * next stream is tried. The first kernel that begins serves, and later ones leave.
  *
  * <p>
- * A stream is tried first whose launch was the last to begin. No stream has two launches that have not ended.
+ * The first attempt uses the stream of the launch that began last. No stream has two launches that have not ended.
  *
  * <p>
  * One thread.
  */
 final class CopyLaunches {
 
-    /** Streams that a kernel knows; copy.cu says so too. */
+    /** Number of streams that a kernel distinguishes; the same number as in copy.cu. */
     static final int MOST_STREAMS = 8;
-    /** So often CUDA may refuse a launch. */
+    /** Number of refused launches after which no more are attempted. */
     static final int MOST_REFUSALS = 3;
 
-    /** What launches. Calls that CUDA refuses throw a {@link MillraceException}. */
+    /** Launches kernels. Calls that CUDA refuses throw a {@link MillraceException}. */
     interface Streams {
 
-        /** Whether all launches in a stream have ended. */
+        /** Returns whether all launches in a stream have ended. */
         boolean isIdle(int stream);
 
-        /** Enqueues the kernel in a stream, as the launch of a number there, from 1. */
+        /** Enqueues the kernel in a stream, as the launch with the given number there, from 1. */
         void launch(int stream, int number);
     }
 
     private final CopyMailbox mailbox;
     private final Streams streams;
     private final long atOnceNanos;
-    /** By stream: how many there were, and whether the last may not have ended. */
+    /** By stream: the number of launches, and whether the last one may not have ended. */
     private final int[] launches;
     private final boolean[] pending;
     private int first;
     private int refusals;
 
     /**
-     * Launches in streams that have had none.
+     * Creates launches for streams that have had none.
      *
-     * @param count       of the streams, 1 to {@link #MOST_STREAMS}
-     * @param atOnceNanos how long a launch has to begin, before the next stream is tried
+     * @param count       number of streams, 1 to {@link #MOST_STREAMS}
+     * @param atOnceNanos time for a launch to begin before the next stream is tried, in nanoseconds
      */
     CopyLaunches(CopyMailbox mailbox, Streams streams, int count, long atOnceNanos) {
         this.mailbox = mailbox;
@@ -55,17 +55,17 @@ final class CopyLaunches {
         pending = new boolean[count];
     }
 
-    /** How many there were. */
+    /** Returns the number of launches. */
     int count() {
         return Arrays.stream(launches).sum();
     }
 
     /**
-     * Tries each stream that is free, as long as the kernel is waited for and none has begun. If CUDA refuses and none
-     * can come any more, {@link CopyMailbox#GONE} is the mailbox's state: it may be asked for again, a few times; then
-     * the copy engine makes all copies.
+     * Tries each free stream while the kernel is awaited and no launch has begun. If CUDA refuses and no launch is
+     * pending, sets the mailbox's state to {@link CopyMailbox#GONE}, so that the kernel may be requested again, a few
+     * times. After that, the copy engine makes all copies.
      *
-     * @return whether none has begun and one may, so that this is to be called again in a while
+     * @return whether no launch has begun but one may, so that the caller must call this again after a while
      */
     boolean attempt() {
         try {
@@ -74,7 +74,7 @@ final class CopyLaunches {
             }
         } catch (MillraceException refused) {
             refusals++;
-            if (!anyPending()) { // the state is the kernel's otherwise
+            if (!anyPending()) { // otherwise the kernel owns the state
                 if (refusals < MOST_REFUSALS) {
                     mailbox.stateGoneRelease();
                 }

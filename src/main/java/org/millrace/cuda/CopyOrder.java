@@ -1,29 +1,29 @@
 package org.millrace.cuda;
 
 /**
- * What a copy must not be made before, of those that were begun before it in the same queue and are under way. A
- * receiver may look at what copies brought, one behind the other; then they must be made one behind the other. Others
- * are made in any order, and many at once.
+ * The earlier copies, among those in flight in the same queue, that a copy must not overtake. A receiver may look at
+ * the copied bytes in sequence. Such copies must be made one after another. Other copies are made in any order, and
+ * many at once.
  */
 public final class CopyOrder {
 
-    /** Behind all, and before all that follow. */
+    /** After all earlier copies, and before all later ones. */
     public static final int IN_TURN = -1;
-    /** Whatever the others are. */
+    /** In any order relative to other copies. */
     public static final int FREE = 0;
 
     private CopyOrder() {}
 
     /**
-     * Behind all of the same sequence, free ones included.
+     * Returns the order of a copy after all earlier copies of the same sequence, including relaxed ones.
      *
-     * @param sequence 0 or more; of two with different numbers none waits for the other, or seldom
+     * @param sequence 0 or more; copies of different sequences do not wait for each other, or rarely do
      */
     public static int strict(int sequence) {
         return sequence + 1 << 1 | 1;
     }
 
-    /** Behind none; but strict ones of the same sequence are behind it. */
+    /** Returns the order of a copy that follows none, but that later strict copies of the same sequence follow. */
     public static int relaxed(int sequence) {
         return sequence + 1 << 1;
     }

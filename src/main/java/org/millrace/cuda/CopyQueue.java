@@ -4,59 +4,64 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies that are made while the caller does something else. A copy engine makes them; if there is a
- * {@link CopyKernel}, it makes the short ones. Both may have copies under way that are behind none; one that is behind
- * others begins when the other of the two has made all that it has: what the kernel has takes microseconds, and what
- * the engine has more, so that such a copy behind it is the engine's too.
+ * Copies that are made while the caller continues. A copy engine makes them. If there is a {@link CopyKernel}, it makes
+ * the short ones. Both may have copies in flight that need no order. A copy that must follow others begins when the
+ * other of the two has made all its copies. The kernel's copies take microseconds and the engine's copies take longer.
+ * A short copy that must follow the engine's copies is therefore the engine's, too.
  *
  * <p>
- * One thread at a time, with the queue's device current. No call allocates, once the queue was made.
+ * One thread at a time, with the queue's device current. After construction, no call allocates.
  */
 public final class CopyQueue implements AutoCloseable {
 
-    /** What makes copies one after another. Their numbers grow by one. */
+    /** Makes copies one after another. Their numbers grow by one. */
     interface Engine extends AutoCloseable {
 
-        /** Whether two more may be begun; false if as many are under way as can be asked after. */
+        /**
+         * Returns whether two more copies may begin. Returns false if the number of copies in flight has reached its
+         * limit.
+         */
         boolean hasRoom();
 
-        /** Begins a copy of 1 byte or more, some time before somebody asks for it; returns its number. */
+        /**
+         * Begins a copy of 1 byte or more, at the latest when the caller asks for its completion. Returns its number.
+         */
         long copy(long to, long from, long bytes, int order, boolean fromHost);
 
-        /** Whether a copy was made, and all before it: a thread that is told now sees the bytes. */
+        /** Returns whether a copy and all before it are complete. If so, the calling thread sees the bytes. */
         boolean isDone(long number);
 
-        /** Begins all that was not begun yet; false if there was nothing. */
+        /** Begins all copies that have not begun yet. Returns false if there were none. */
         boolean submit();
 
-        /** What it has done so far. */
+        /** Returns its statistics so far. */
         Counts counts();
 
-        /** Waits until none is under way that was submitted; unlike the other calls, from any thread. */
+        /** Waits until no submitted copy is in flight. Unlike the other calls, callable from any thread. */
         void settle();
 
-        /** Waits for what was begun, and ends. */
+        /** Waits for the copies in flight, and closes. */
         @Override
         void close();
     }
 
     /**
-     * What copy engines were asked for, and by how many calls of the driver's.
+     * Numbers of requested copies and of the driver calls for them.
      *
-     * @param merged those that became part of the one before
+     * @param merged number of copies that became part of the previous one
      */
     public record Counts(long asked, long merged, long calls, long batches, long batched, long events) {
 
-        /** Nothing. */
+        /** No copies. */
         public static final Counts NONE = new Counts(0, 0, 0, 0, 0, 0);
 
-        /** The sum of several queues. */
+        /** Returns the sum of several queues. */
         public Counts plus(Counts other) {
             return new Counts(asked + other.asked, merged + other.merged, calls + other.calls, batches + other.batches,
                     batched + other.batched, events + other.events);
         }
 
-        /** One line for people and for scripts. */
+        /** Returns one line for people and scripts. */
         @Override
         public String toString() {
             return "copies by the GPU's engines: " + asked + " (" + merged + " merged with the one before), begun by "
@@ -65,31 +70,36 @@ public final class CopyQueue implements AutoCloseable {
         }
     }
 
-    /** As many as can be under way, or more; a power of two. */
+    /** Maximum number of copies in flight, or more; a power of two. */
     private static final int COPIES = 2048;
-    /** So many are posted to the kernel before they are sealed, as many as it sees at once. */
+    /**
+     * Number of copies that are posted to the kernel before they are sealed: the number that the kernel sees at once.
+     */
     private static final int POSTED = 16;
 
-    /** So many the engine is given while the kernel is on its way: it would not stay until many were made. */
+    /**
+     * Maximum number of copies in flight while the kernel is about to start. With more, the kernel would leave again
+     * before the engine had made them.
+     */
     private static final int MOST_BEFORE_KERNEL = 32;
 
     private final Engine engine;
     private final @Nullable CopyCommands kernel;
-    /** By number here: the number that the kernel gave the copy; of the engine's the complement. */
+    /** By number in this queue: the kernel's number of the copy, or the complement of the engine's number. */
     private final long[] numbers = new long[COPIES];
     private long begun;
     private long done;
-    /** The last that each was given, and the last of all that is behind and before all others. */
+    /** Last copy given to each of the two, and last copy with order {@link CopyOrder#IN_TURN}. */
     private long lastOfEngine;
     private long lastOfKernel;
     private long lastInTurn;
     private boolean inTurnAtKernel;
-    /** Whether the kernel may have some that are not made, and whether one that was begun is behind others. */
+    /** Whether the kernel may have incomplete copies, and whether a copy that was begun must follow others. */
     private boolean atKernel;
     private boolean ordered;
-    /** The last one of the kernel's that was not in turn: those of its workers are before it, and it. */
+    /** Last copy given to the kernel that was not in turn. The copies of its workers are this one or earlier. */
     private long lastUnordered;
-    /** What the kernel was asked for that is not sealed, by number here: it may have left. */
+    /** Unsealed requests to the kernel, by number in this queue. They are kept because the kernel may have left. */
     private final Posted[] posted = new Posted[POSTED];
 
     private static final class Posted {
@@ -101,10 +111,11 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * A queue with nothing in it.
+     * Creates an empty queue.
      *
-     * @param context a {@code CUcontext} in which copies are made; the queue makes it current where it is used
-     * @param kernel  that makes small copies, of this and other queues of the same thread; null if the engine makes all
+     * @param context a {@code CUcontext} for the copies; the queue makes it current on the thread that uses the queue
+     * @param kernel  kernel that makes small copies, for this and other queues of the same thread; null if the engine
+     *                makes all
      */
     public CopyQueue(CudaDriver driver, long context, @Nullable CopyKernel kernel) {
         this(new CopyEngine(driver, context), kernel == null ? null : kernel.commands());
@@ -117,9 +128,9 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Whether two more copies may be begun without waiting for those under way: only so many can be asked after. Where
-     * the kernel has come, the engine first makes what it has if copies are behind others, and is not given many where
-     * the kernel is expected.
+     * Returns whether two more copies may begin without waiting for copies in flight. The number of copies in flight is
+     * limited. If the kernel has started, the engine first completes its copies when copies must follow others. If the
+     * kernel is about to start, the engine receives only a few.
      */
     public boolean hasRoom() {
         if (begun - done > COPIES - 2 && !isDone(begun - COPIES + 2)) {
@@ -127,7 +138,7 @@ public final class CopyQueue implements AutoCloseable {
         }
         if (atKernel && !kernel.isReady()) {
             if (!isDone(lastOfKernel)) {
-                return false; // it has as much as it can be given, or leaves
+                return false; // the kernel is full, or it is leaving
             }
             atKernel = false;
         }
@@ -139,26 +150,27 @@ public final class CopyQueue implements AutoCloseable {
                 && (ordered && kernel.isReady() || begun - done >= MOST_BEFORE_KERNEL && kernel.isComing());
     }
 
-    /** Begins a copy, behind all others. */
+    /** Begins a copy after all others. */
     public long copy(long to, long from, long bytes) {
         return copy(to, from, bytes, CopyOrder.IN_TURN);
     }
 
     /**
-     * Begins a copy. An engine waits with that until somebody asks for it, or for the queue to be {@link #submit}ted:
-     * many are begun at once then, in one call of the driver's.
+     * Begins a copy. An engine delays it until the caller asks for its completion or {@link #submit}s the queue. It
+     * then begins many copies in one driver call.
      *
-     * @param bytes 1 or more
-     * @param order of {@link CopyOrder}: which other copies it must be behind
+     * @param bytes number of bytes, 1 or more
+     * @param order constant or result of {@link CopyOrder}: the other copies that it must follow
      */
     public long copy(long to, long from, long bytes, int order) {
         return copy(to, from, bytes, order, false);
     }
 
     /**
-     * As {@link #copy(long, long, long, int)}, from the host's memory to the device: an engine makes short copies of
-     * this kind in another way. A kernel never sees a part of a number of 4 or 8 bytes that lies at a multiple of that
-     * and is all that is copied; it must be in the host's memory by now, and not only when it is its turn.
+     * Does the same as {@link #copy(long, long, long, int)}, from host memory to the device. An engine makes short
+     * copies of this kind in another way. If a copy consists of exactly one number of 4 or 8 bytes at an aligned
+     * address, a kernel never sees a part of it. The number must be in host memory by now, and not only when its turn
+     * comes.
      */
     public long copyFromHost(long to, long from, long bytes, int order) {
         return copy(to, from, bytes, order, true);
@@ -180,7 +192,7 @@ public final class CopyQueue implements AutoCloseable {
         return begunByEngine(engine.copy(to, from, bytes, order, fromHost), fits);
     }
 
-    /** The next is behind and before all others. */
+    /** Records that the next copy is after and before all others. */
     private void inTurn(boolean kernels) {
         lastInTurn = begun + 1;
         inTurnAtKernel = kernels;
@@ -207,7 +219,10 @@ public final class CopyQueue implements AutoCloseable {
         return begun;
     }
 
-    /** Makes sure that the kernel sees what it was asked for: what it does not is the engine's, behind the rest. */
+    /**
+     * Makes sure that the kernel sees the requested copies. Copies that it does not see are given to the engine, after
+     * the others.
+     */
     void seal() {
         if (kernel == null || kernel.unsealed(this) == 0) {
             return;
@@ -226,24 +241,25 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * What is behind others waits here for what workers of the kernel's make: neither the warp nor its own worker does.
+     * Returns whether the kernel can make the copy now. If the copy must follow others, waits here for the copies of
+     * the kernel's workers, because neither the warp nor the copy's own worker waits for them.
      */
     private boolean isKernelsTurn(int order) {
         if (!kernel.isReady() || !isBehindEngine()) {
             return false;
         }
         if (atKernel && (order == CopyOrder.IN_TURN || kernel.isBehindSpread(order))) {
-            seal(); // or what is awaited may not be seen
+            seal(); // otherwise the kernel may not see the awaited commands
             if (order == CopyOrder.IN_TURN) {
                 await(lastUnordered);
             } else {
                 kernel.awaitSpread(order);
             }
         }
-        return kernel.isReady() && isBehindEngine(); // what was not seen is the engine's
+        return kernel.isReady() && isBehindEngine(); // the engine may have received unseen copies
     }
 
-    /** Whether the engine has made all that the copy must be behind. */
+    /** Returns whether the engine has made all copies that the new one must follow. */
     private boolean isBehindEngine() {
         return ordered ? isDone(lastOfEngine) : inTurnAtKernel || isDone(lastInTurn);
     }
@@ -256,7 +272,7 @@ public final class CopyQueue implements AutoCloseable {
         }
     }
 
-    /** For the kernel's copies, up to one. */
+    /** Waits for the kernel's copies, up to the given number. */
     private void await(long number) {
         for (long copy = done + 1; copy - number <= 0; copy++) {
             if (numberOf(copy) >= 0) {
@@ -279,40 +295,43 @@ public final class CopyQueue implements AutoCloseable {
         return begun;
     }
 
-    /** Has all copies begun that wait for others to come; false if there are none. */
+    /** Begins all delayed copies. Returns false if no copy was delayed. */
     public boolean submit() {
         seal();
         return engine.submit();
     }
 
-    /** What the copy engine was asked for so far. */
+    /** Returns the statistics of the copy engine so far. */
     public Counts counts() {
         return engine.counts();
     }
 
-    /** The copy that was begun last. */
+    /** Returns the number of the last copy that was begun. */
     public long last() {
         return begun;
     }
 
     /**
-     * Whether a copy was made, and all before it.
+     * Returns whether a copy and all before it are complete.
      *
-     * @return true once the target holds the bytes and a thread that is told now sees them
+     * @return true once the target holds the bytes and the calling thread sees them
      */
     public boolean isDone(long number) {
         if (done - number < 0) {
             seal();
-            if (atKernel || numberOf(number) >= 0) { // its workers are not through in the order in which they were told
+            if (atKernel || numberOf(number) >= 0) { // workers do not finish in the order of their commands
                 advance(number);
-            } else if (engine.isDone(~numberOf(number))) { // and all before
+            } else if (engine.isDone(~numberOf(number))) { // and all earlier copies
                 done = number;
             }
         }
         return done - number >= 0;
     }
 
-    /** The last copy that was made, as all before it were: looks at those under way one after another. */
+    /**
+     * Returns the last copy that is complete together with all before it. Checks the copies in flight one after
+     * another.
+     */
     public long lastDone() {
         seal();
         advance(begun);
@@ -334,9 +353,9 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Waits until no copy is under way; unlike the other calls, from any thread.
+     * Waits until no copy is in flight. Unlike the other calls, callable from any thread.
      *
-     * @throws org.millrace.MillraceException if one still is after ten seconds
+     * @throws org.millrace.MillraceException if one is still in flight after ten seconds
      */
     public void settle() {
         engine.settle();
@@ -345,7 +364,7 @@ public final class CopyQueue implements AutoCloseable {
         }
     }
 
-    /** Waits for what was begun, and gives the engine back. */
+    /** Waits for the copies in flight, and closes the engine. */
     @Override
     public void close() {
         passKernel();

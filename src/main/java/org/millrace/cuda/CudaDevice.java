@@ -9,26 +9,26 @@ import org.millrace.foreign.CFunction;
 /** A GPU that this process sees. */
 public record CudaDevice(CudaRuntime runtime, int index) {
 
-    /** {@code domain:bus:device.function} and its end, with room to spare. */
+    /** Size of {@code domain:bus:device.function} and its terminator in bytes, with spare room. */
     private static final int PCI_BUS_ID_BYTES = 32;
 
-    /** Free and total memory. */
+    /** Free and total memory, in bytes. */
     public record MemoryInfo(long free, long total) {
     }
 
-    /** {@return the model, for instance {@code "NVIDIA H200"}; asking does not take the device into use} */
+    /** {@return the model, for instance {@code "NVIDIA H200"}; the call does not initialize the device} */
     public String name() {
         return Properties.of(runtime, index).name();
     }
 
-    /** {@return the size of its memory in bytes; asking does not take the device into use} */
+    /** {@return the size of its memory in bytes; the call does not initialize the device} */
     public long totalMemory() {
         return Properties.of(runtime, index).memory();
     }
 
     /**
-     * How much memory is free. Takes the device into use, which costs some hundred megabytes of its memory the first
-     * time.
+     * Returns the amount of free memory. Initializes the device, which takes some hundred megabytes of its memory the
+     * first time.
      */
     public MemoryInfo memoryInfo() {
         try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
@@ -39,7 +39,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /** {@return the value of a property; what it counts is the attribute's matter} */
+    /** {@return the value of a property, in the unit of the attribute} */
     public int attribute(Attribute attribute) {
         return attribute(attribute.code());
     }
@@ -59,7 +59,9 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         return attribute(Attribute.COMPUTE_CAPABILITY_MAJOR) + "." + attribute(Attribute.COMPUTE_CAPABILITY_MINOR);
     }
 
-    /** {@return its slot, by which other tools call it: {@code domain:bus:device.function} in hexadecimal} */
+    /**
+     * {@return its PCI address, which other tools use as its name: {@code domain:bus:device.function} in hexadecimal}
+     */
     public String pciBusId() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment id = arena.allocate(PCI_BUS_ID_BYTES);
@@ -69,15 +71,15 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /** {@return whether this device can reach the memory of another: {@link #enablePeerAccess} will work} */
+    /** {@return whether this device can reach the memory of another, so that {@link #enablePeerAccess} will work} */
     public boolean canAccessPeer(CudaDevice peer) {
         return runtime.intOf(CudaFunction.DEVICE_CAN_ACCESS_PEER,
                 out -> cudart_h.cudaDeviceCanAccessPeer(out, index, peer.index)) != 0;
     }
 
     /**
-     * Lets this device's kernels and copies reach another's memory; the other way round is a second call. Enabling it
-     * twice is allowed.
+     * Lets this device's kernels and copies reach another device's memory. The reverse direction needs a second call.
+     * May be called twice.
      */
     public void enablePeerAccess(CudaDevice peer) {
         try (CurrentDevice _ = makeCurrent()) {
@@ -90,7 +92,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /** Takes back what {@link #enablePeerAccess} allowed. */
+    /** Revokes the access of {@link #enablePeerAccess}. */
     public void disablePeerAccess(CudaDevice peer) {
         try (CurrentDevice _ = makeCurrent()) {
             runtime.check(CudaFunction.DEVICE_DISABLE_PEER_ACCESS, cudart_h.cudaDeviceDisablePeerAccess(peer.index));
@@ -98,11 +100,11 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * Makes this the calling thread's current device. Kernel launches and NCCL's initialization go by it; everything
-     * else here knows its own device.
+     * Makes this the calling thread's current device. Kernel launches and NCCL's initialization use the current device.
+     * All other objects here know their own device.
      *
-     * @return closed on the same thread, it makes the device before current again
-     * @throws IllegalStateException on a virtual thread: CUDA's current device belongs to its carrier
+     * @return object that makes the previous device current again when it is closed on the same thread
+     * @throws IllegalStateException on a virtual thread, because CUDA's current device belongs to its carrier
      */
     public CurrentDevice makeCurrent() {
         return new CurrentDevice(runtime, index);
@@ -114,17 +116,17 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * {@return a new, idle stream of some priority that does not wait for the default stream}
+     * {@return a new, idle stream with the given priority that does not wait for the default stream}
      *
-     * @param priority the lower the number, the sooner its work is taken; see {@link #streamPriorities()}
+     * @param priority lower numbers run first; see {@link #streamPriorities()}
      */
     public CudaStream newStream(int priority) {
         return CudaStream.create(this, priority);
     }
 
     /**
-     * {@return the least and the greatest priority that streams of this device can have, in this order; greater
-     * priorities are lower numbers}
+     * {@return the lowest and the highest priority for streams of this device, in this order; higher priorities are
+     * lower numbers}
      */
     public int[] streamPriorities() {
         try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
@@ -151,13 +153,13 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * What only {@code cudaGetDeviceProperties} tells without taking the device into use: its name and the size of its
-     * memory.
+     * The two properties that only {@code cudaGetDeviceProperties} returns without initializing the device: its name
+     * and the size of its memory.
      *
      * <p>
-     * The structure grows with every release, but begins with {@code char name[256]}, {@code uuid[16]},
-     * {@code luid[8]}, {@code unsigned luidDeviceNodeMask}, {@code size_t totalGlobalMem} in all of them (facts:
-     * driver_types.h of CUDA 10 to 13). So only this beginning is read, out of a buffer larger than any.
+     * The structure grows with every release. In all releases it begins with {@code char name[256]}, {@code uuid[16]},
+     * {@code luid[8]}, {@code unsigned luidDeviceNodeMask}, {@code size_t totalGlobalMem} (source: driver_types.h of
+     * CUDA 10 to 13). So only this beginning is read, from a buffer larger than any of them.
      */
     record Properties(String name, long memory) {
 
@@ -166,7 +168,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
 
         static Properties of(CudaRuntime runtime, int device) {
             CudaFunction function = CudaFunction.GET_DEVICE_PROPERTIES;
-            // A library keeps the old structure under the old name; where there is a newer one, the name ends in _v2.
+            // A library keeps the old structure under the old name. If a newer structure exists, its function's name
+            // ends in _v2.
             MemorySegment address = runtime.library()
                     .find(function.symbol() + "_v2")
                     .or(() -> runtime.library().find(function.symbol()))
@@ -180,25 +183,25 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * Properties of a GPU that {@code cudaDeviceGetAttribute} knows. {@link CudaDevice#attribute(int)} takes all others
-     * by number.
+     * Properties of a GPU for {@code cudaDeviceGetAttribute}. {@link CudaDevice#attribute(int)} takes all others by
+     * number.
      */
     public enum Attribute {
-        /** Most threads in one block. */
+        /** Maximum number of threads in one block. */
         MAX_THREADS_PER_BLOCK(cudart_h.cudaDevAttrMaxThreadsPerBlock()),
-        /** Threads that execute together. */
+        /** Number of threads that execute together. */
         WARP_SIZE(cudart_h.cudaDevAttrWarpSize()),
         /** Number of multiprocessors. */
         MULTIPROCESSOR_COUNT(cudart_h.cudaDevAttrMultiProcessorCount()),
-        /** Bytes of shared memory that a block may have without asking for more. */
+        /** Number of bytes of shared memory that a block may have without a special request. */
         MAX_SHARED_MEMORY_PER_BLOCK(cudart_h.cudaDevAttrMaxSharedMemoryPerBlock()),
-        /** Bytes of shared memory that a block may ask for. */
+        /** Number of bytes of shared memory that a block may request. */
         MAX_SHARED_MEMORY_PER_BLOCK_OPTIN(cudart_h.cudaDevAttrMaxSharedMemoryPerBlockOptin()),
-        /** Bytes of the second-level cache. */
+        /** Size of the second-level cache in bytes. */
         L2_CACHE_SIZE(cudart_h.cudaDevAttrL2CacheSize()),
-        /** Engines that copy while kernels run. */
+        /** Number of engines that copy while kernels run. */
         ASYNC_ENGINE_COUNT(cudart_h.cudaDevAttrAsyncEngineCount()),
-        /** 1 if one address means the same memory to the host and to all devices. */
+        /** 1 if an address denotes the same memory for the host and all devices. */
         UNIFIED_ADDRESSING(cudart_h.cudaDevAttrUnifiedAddressing()),
         /** 1 if the device can use mapped host memory. */
         CAN_MAP_HOST_MEMORY(cudart_h.cudaDevAttrCanMapHostMemory()),
@@ -206,19 +209,19 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         HOST_REGISTER_SUPPORTED(cudart_h.cudaDevAttrHostRegisterSupported()),
         /** 1 if the device sees registered host memory at the host's own address. */
         CAN_USE_HOST_POINTER_FOR_REGISTERED_MEMORY(cudart_h.cudaDevAttrCanUseHostPointerForRegisteredMem()),
-        /** 1 if CPU and GPU atomics on host memory work together. */
+        /** 1 if CPU and GPU atomics on host memory are atomic with respect to each other. */
         HOST_NATIVE_ATOMIC_SUPPORTED(cudart_h.cudaDevAttrHostNativeAtomicSupported()),
         /** 1 if cooperative launches work. */
         COOPERATIVE_LAUNCH(cudart_h.cudaDevAttrCooperativeLaunch()),
         /** 1 if other PCI devices can reach this device's memory. */
         GPU_DIRECT_RDMA_SUPPORTED(cudart_h.cudaDevAttrGPUDirectRDMASupported()),
-        /** Before the dot of the compute capability. */
+        /** Part of the compute capability before the dot. */
         COMPUTE_CAPABILITY_MAJOR(cudart_h.cudaDevAttrComputeCapabilityMajor()),
-        /** After the dot of the compute capability. */
+        /** Part of the compute capability after the dot. */
         COMPUTE_CAPABILITY_MINOR(cudart_h.cudaDevAttrComputeCapabilityMinor()),
         /** 1 if memory errors are corrected. */
         ECC_ENABLED(cudart_h.cudaDevAttrEccEnabled()),
-        /** NUMA node of the host that the device is nearest to; −1 if unknown. */
+        /** NUMA node of the host that is nearest to the device; −1 if unknown. */
         HOST_NUMA_ID(cudart_h.cudaDevAttrHostNumaId());
 
         private final int code;

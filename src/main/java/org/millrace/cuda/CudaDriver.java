@@ -12,12 +12,12 @@ import org.millrace.library.DynamicLoader;
 import org.millrace.library.NativeLibrary;
 
 /**
- * The part of CUDA's driver interface ({@code libcuda}) that its runtime lacks, memory that another process made among
- * it. Pointers are plain numbers here, so that a thread that copies all the time allocates nothing.
+ * The functions of CUDA's driver interface ({@code libcuda}) that its runtime lacks, including those for memory of
+ * another process. Pointers are plain numbers here, so that a thread that copies continuously allocates nothing.
  *
  * <p>
- * A device must be current on the calling thread: see {@link CudaDevice#makeCurrent()}. Signatures: CUDA's
- * {@code cuda.h}, the same since 11.1.
+ * A device must be current on the calling thread: see {@link CudaDevice#makeCurrent()}. The signatures come from CUDA's
+ * {@code cuda.h} and have not changed since 11.1.
  */
 public final class CudaDriver {
 
@@ -32,14 +32,14 @@ public final class CudaDriver {
     static final String NAME = "libcuda.so.1";
     private static final int MOST_ARGUMENTS = 5;
 
-    /** The functions that are called, with what they take. */
+    /** The functions in use, with their parameters. */
     enum Function {
         ERROR_NAME("cuGetErrorName"), // error, name
         COPY("cuMemcpyAsync"), // target, source, bytes, stream
         COPY_ROWS("cuMemcpy2DAsync_v2"), // description, stream
         STORE_LONG("cuStreamWriteValue64_v2"), // stream, target, value, flags. Since 11.7
         STORE_INT("cuStreamWriteValue32_v2"), // stream, target, value, flags. Since 11.7
-        POINTER_ATTRIBUTE("cuPointerGetAttribute"), // value, which, address
+        POINTER_ATTRIBUTE("cuPointerGetAttribute"), // value, attribute, address
         NEW_EVENT("cuEventCreate"), // event, flags
         RECORD_EVENT("cuEventRecord"), // event, stream
         QUERY_EVENT("cuEventQuery"), // event
@@ -47,11 +47,11 @@ public final class CudaDriver {
         GET_CONTEXT("cuCtxGetCurrent"), // context
         SET_CONTEXT("cuCtxSetCurrent"), // context
         INITIALIZE("cuInit"), // flags
-        DEVICE_COUNT("cuDeviceGetCount"), // how many
+        DEVICE_COUNT("cuDeviceGetCount"), // count
         NEW_CONTEXT("cuCtxCreate_v2"), // context, flags, device
         POP_CONTEXT("cuCtxPopCurrent_v2"), // context
         DESTROY_CONTEXT("cuCtxDestroy_v2"), // context
-        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode"), // mode, which is exchanged for the thread's
+        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode"), // mode, exchanged for the thread's previous mode
         CURRENT_DEVICE("cuCtxGetDevice"), // device
         PRIORITIES("cuCtxGetStreamPriorityRange"), // lowest, highest
         NEW_STREAM("cuStreamCreateWithPriority"), // stream, flags, priority
@@ -66,7 +66,7 @@ public final class CudaDriver {
         IMPORT("cuMemImportFromShareableHandle"), // handle, descriptor, type
         RESERVE("cuMemAddressReserve"), // address, size, alignment, address wanted, flags
         MAP("cuMemMap"), // address, size, offset, handle, flags
-        SET_ACCESS("cuMemSetAccess"), // address, size, access, how many
+        SET_ACCESS("cuMemSetAccess"), // address, size, access, count
         UNMAP("cuMemUnmap"), // address, size
         FREE("cuMemAddressFree"), // address, size
         RELEASE("cuMemRelease"); // handle
@@ -94,7 +94,7 @@ public final class CudaDriver {
     /**
      * Loads the driver's library, which stays loaded.
      *
-     * @throws MillraceException if there is no driver, or it lacks a function
+     * @throws MillraceException if no driver is installed, or it lacks a function
      */
     public static CudaDriver load() {
         DynamicLoader.Opened opened = DynamicLoader.open(NAME);
@@ -105,13 +105,13 @@ public final class CudaDriver {
         return new CudaDriver(opened.handle());
     }
 
-    /** {@return whether there is a driver of CUDA on this machine} */
+    /** {@return whether this machine has a CUDA driver} */
     public static boolean isPresent() {
         return DynamicLoader.open(NAME).handle() != null;
     }
 
     /**
-     * {@return how many devices this process may use}
+     * {@return the number of devices that this process may use}
      *
      * @throws MillraceException if the driver cannot be used at all
      */
@@ -125,9 +125,9 @@ public final class CudaDriver {
     }
 
     /**
-     * Enqueues a copy between any two places that the device reaches.
+     * Enqueues a copy between any two locations that the device reaches.
      *
-     * @param from   address of the source; unchanged until the copy is made
+     * @param from   address of the source; must not change until the copy is complete
      * @param stream a {@code CUstream}, which is a {@code cudaStream_t}
      */
     public void copy(long to, long from, long bytes, long stream) {
@@ -158,7 +158,7 @@ public final class CudaDriver {
         return true;
     }
 
-    /** Gives an event back. */
+    /** Destroys an event. */
     public void destroyEvent(long event) {
         call(Function.DESTROY_EVENT, event);
     }
@@ -170,28 +170,33 @@ public final class CudaDriver {
     }
 
     /**
-     * Makes a context current on this thread, which {@linkplain #leaveContext leaves} it before it ends.
+     * Makes a context current on this thread. The thread must {@linkplain #leaveContext leave} it before the thread
+     * ends.
      */
     public void useContext(long context) {
         check(Function.SET_CONTEXT, (int) function(Function.SET_CONTEXT).call(context));
     }
 
     /**
-     * Makes no context current on this thread. A context must be current nowhere when it is destroyed, nor on a thread
-     * that is about to end: the driver still looks at it then, after others have seen the thread's end.
+     * Makes no context current on this thread. A context must not be current on any thread when it is destroyed. This
+     * includes threads that are about to end, because the driver still accesses the context then, after other threads
+     * have seen the thread's end.
      */
     public void leaveContext() {
         useContext(0);
     }
 
-    /** From now on this thread's calls are none of the business of a capture that another thread makes. */
+    /** Makes this thread's calls, from now on, independent of captures by other threads. */
     public void ignoreCaptures() {
         try (Arena arena = Arena.ofConfined()) {
             checkedCall(Function.CAPTURE_MODE, arena.allocateFrom(INT, RELAXED_CAPTURE).address());
         }
     }
 
-    /** Makes a context current on this thread until what is returned is closed; then that is again which was. */
+    /**
+     * Makes a context current on this thread until the returned object is closed. Then the previous context becomes
+     * current again.
+     */
     public EnteredContext enter(long context) {
         try (Arena arena = Arena.ofConfined()) {
             EnteredContext entered = new EnteredContext(this, currentContext(arena.allocate(LONG)));
@@ -222,7 +227,7 @@ public final class CudaDriver {
         call(Function.DESTROY_CONTEXT, context);
     }
 
-    /** {@return whether memory was made by {@code cuMemCreate}: all contexts of its device reach it then} */
+    /** {@return whether memory was created by {@code cuMemCreate}, so that all contexts of its device reach it} */
     public boolean isOfAllContexts(long address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
@@ -243,7 +248,9 @@ public final class CudaDriver {
         }
     }
 
-    /** {@return a new stream of the highest priority, which does not wait for the default one: a {@code CUstream}} */
+    /**
+     * {@return a new stream of the highest priority, which does not wait for the default stream: a {@code CUstream}}
+     */
     public long newStream() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
@@ -253,7 +260,7 @@ public final class CudaDriver {
         }
     }
 
-    /** {@return whether all that was enqueued in a stream is done} */
+    /** {@return whether all work in a stream is complete} */
     public boolean isIdle(long stream) {
         int code = call(Function.QUERY_STREAM, stream);
         if (code != NOT_READY) {
@@ -262,16 +269,13 @@ public final class CudaDriver {
         return code == 0;
     }
 
-    /** Gives a stream back, once its work is done. */
+    /** Destroys a stream after its work is complete. */
     public void destroyStream(long stream) {
         call(Function.DESTROY_STREAM, stream);
     }
 
-    /**
-     * {@return new memory of the host that devices of all contexts copy to and from at its own address; of the global
-     * scope}
-     */
-    @SuppressWarnings("restricted") // as long as was asked for
+    /** {@return new host memory in the global scope; devices of all contexts copy to and from it at its own address} */
+    @SuppressWarnings("restricted") // with the length of the allocation
     public MemorySegment allocatePinned(long bytes) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
@@ -281,20 +285,20 @@ public final class CudaDriver {
     }
 
     /**
-     * Gives pinned memory back.
+     * Frees pinned memory.
      *
-     * @param memory that {@link #allocatePinned} made, which nobody uses any more
+     * @param memory memory from {@link #allocatePinned} that is no longer in use
      */
     public void freePinned(MemorySegment memory) {
         call(Function.FREE_PINNED, memory.address());
     }
 
-    /** For calls that allocate nothing. */
+    /** Returns a function, for calls that allocate nothing. */
     CFunction function(Function function) {
         return functions.get(function);
     }
 
-    /** As {@link #call}; what is no success is an exception with CUDA's name for it. */
+    /** Makes the same call as {@link #call}. A failure becomes an exception with CUDA's name for it. */
     void checkedCall(Function function, long... arguments) {
         check(function, call(function, arguments));
     }
@@ -311,7 +315,7 @@ public final class CudaDriver {
         }
     }
 
-    @SuppressWarnings("restricted") // a string of the driver's
+    @SuppressWarnings("restricted") // a string in the driver's memory
     private String name(int code) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);

@@ -10,8 +10,8 @@ import org.millrace.agent.Waiting;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * A mark in a stream: it can be asked for, waited for by other streams, and timed. Recording and asking allocate
- * nothing.
+ * A mark in a stream. The program can query it, other streams can wait for it, and it can be timed. Recording and
+ * querying allocate nothing.
  */
 public final class CudaEvent implements Event {
 
@@ -24,12 +24,12 @@ public final class CudaEvent implements Event {
                 event -> runtime.checkRelease(CudaFunction.EVENT_DESTROY, cudart_h.cudaEventDestroy(event)));
     }
 
-    /** {@return a new event that takes the time when it is reached, not yet recorded} */
+    /** {@return a new event, not yet recorded, that stores the time when it is reached} */
     public static CudaEvent timing(CudaDevice device) {
         return create(device, cudart_h.cudaEventDefault());
     }
 
-    /** {@return a new event without a time, which costs the device less, not yet recorded} */
+    /** {@return a new event, not yet recorded, without a time, which costs the device less} */
     public static CudaEvent marker(CudaDevice device) {
         return create(device, cudart_h.cudaEventDisableTiming());
     }
@@ -42,12 +42,12 @@ public final class CudaEvent implements Event {
         }
     }
 
-    /** {@return its {@code cudaEvent_t}, a handle that a call enters and leaves} */
+    /** {@return its {@code cudaEvent_t}, as a handle that a call enters and leaves} */
     NativeHandle handle() {
         return handle;
     }
 
-    /** Puts the mark behind what a stream holds now. Recording again moves it. */
+    /** Puts the mark after the current work of a stream. Recording again moves it. */
     public void record(CudaStream stream) {
         MemorySegment event = handle.enter();
         try {
@@ -76,8 +76,8 @@ public final class CudaEvent implements Event {
     }
 
     /**
-     * {@return the time between two marks, both {@linkplain #timing timing} and both reached: milliseconds, to about
-     * half a microsecond}
+     * {@return the time between two {@linkplain #timing timing} marks that are both reached, in milliseconds with a
+     * resolution of about half a microsecond}
      */
     public float millisSince(CudaEvent earlier) {
         MemorySegment end = handle.enter();
@@ -100,7 +100,7 @@ public final class CudaEvent implements Event {
         return Duration.ofNanos(Math.round(millisSince(of(earlier)) * 1e6));
     }
 
-    /** The event, if it is one of CUDA's. */
+    /** Returns the event if it is a CUDA event; otherwise throws. */
     static CudaEvent of(Event event) {
         if (event instanceof CudaEvent cuda) {
             return cuda;

@@ -4,22 +4,22 @@ import org.millrace.MillraceException;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * A call of the CUDA runtime failed. The message has the call, the error's name, number and text, and what to do where
- * that is known.
+ * A failed call of the CUDA runtime. The message states the call, the error's name, number and text, and a remedy if
+ * one is known.
  */
 public final class CudaException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
-    /** The function that failed. */
+    /** Function that failed. */
     private final String call;
-    /** What it returned. */
+    /** Result of the function. */
     private final int code;
 
     /**
-     * A failed call.
+     * Creates the exception for a failed call.
      *
-     * @param detail what else is known, such as a compiler's log; may be empty
+     * @param detail further information, such as a compiler's log; may be empty
      */
     CudaException(String call, int code, String name, String text, String detail) {
         super(call + " failed: " + name + " (" + code + "): " + text + "."
@@ -38,7 +38,9 @@ public final class CudaException extends MillraceException {
         return code;
     }
 
-    /** What to do about the errors that people meet; empty where nothing better than the error's own text is known. */
+    /**
+     * Returns a remedy for errors that users meet. Empty if nothing more helpful than the error's own text is known.
+     */
     private static String advice(int code) {
         if (code == cudart_h.cudaErrorInsufficientDriver()) {
             return "There is no NVIDIA driver on this machine, or it is older than this CUDA runtime (nvidia-smi"
@@ -76,7 +78,7 @@ public final class CudaException extends MillraceException {
         return "";
     }
 
-    /** Its function and code are nowhere else. */
+    /** Returns this exception, because no other object has its function and code. */
     @Override
     protected Throwable origin() {
         return this;

@@ -3,7 +3,7 @@ package org.millrace.cuda;
 import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.cudart.cudart_h;
 
-/** What was captured from a stream. Made executable, it is launched many times at the cost of one launch. */
+/** Captured work of a stream. Its executable copy can be launched many times at the cost of one launch each. */
 public final class CudaGraph implements AutoCloseable {
 
     private final CudaRuntime runtime;
@@ -15,7 +15,7 @@ public final class CudaGraph implements AutoCloseable {
                 graph -> runtime.checkRelease(CudaFunction.GRAPH_DESTROY, cudart_h.cudaGraphDestroy(graph)));
     }
 
-    /** {@return an executable copy of it; the graph itself is not needed any more then} */
+    /** {@return an executable copy of it; the graph itself is not needed afterwards} */
     public Executable instantiate() {
         runtime.require(CudaFunction.GRAPH_INSTANTIATE_WITH_FLAGS);
         MemorySegment graph = handle.enter();
@@ -27,13 +27,13 @@ public final class CudaGraph implements AutoCloseable {
         }
     }
 
-    /** Gives it back. Closing twice is allowed. */
+    /** Destroys the graph. May be called twice. */
     @Override
     public void close() {
         handle.close();
     }
 
-    /** A graph that can be launched. The memory, events and functions that it uses must stay until it is closed. */
+    /** A graph that can be launched. Its memory, events and functions must stay valid until it is closed. */
     public static final class Executable implements AutoCloseable {
 
         private final CudaRuntime runtime;
@@ -46,9 +46,9 @@ public final class CudaGraph implements AutoCloseable {
         }
 
         /**
-         * Enqueues everything that was captured.
+         * Enqueues all captured work.
          *
-         * @param stream where; it need not be the one that was captured
+         * @param stream any stream; it need not be the captured one
          */
         public void launch(CudaStream stream) {
             MemorySegment graph = handle.enter();
@@ -64,7 +64,7 @@ public final class CudaGraph implements AutoCloseable {
             }
         }
 
-        /** Gives it back. Closing twice is allowed. */
+        /** Destroys the executable graph. May be called twice. */
         @Override
         public void close() {
             handle.close();

@@ -26,7 +26,7 @@ public final class CudaKernel {
     /**
      * Enqueues a run. The stream's device must be the calling thread's {@linkplain CudaDevice#makeCurrent current} one.
      *
-     * @param arguments values of the kernel's parameters; CUDA copies them, so that they may change when this returns
+     * @param arguments values of the kernel's parameters; CUDA copies them, so they may change when this method returns
      */
     public void launch(LaunchShape shape, KernelParameters arguments, CudaStream stream) {
         MemorySegment queue = stream.handle().enter();
@@ -43,7 +43,9 @@ public final class CudaKernel {
         }
     }
 
-    /** {@return how many blocks of it one multiprocessor of the current device holds; 0 if not even one fits} */
+    /**
+     * {@return the number of its blocks that one multiprocessor of the current device holds; 0 if not even one fits}
+     */
     public int maxActiveBlocksPerMultiprocessor(int threads, long sharedBytes) {
         module.enter();
         try {
@@ -55,9 +57,9 @@ public final class CudaKernel {
     }
 
     /**
-     * Lets it have more shared memory than the 48 KiB that every kernel may have.
+     * Allows the kernel more shared memory than the 48 KiB that every kernel may have.
      *
-     * @param bytes most dynamic shared memory of a block
+     * @param bytes maximum dynamic shared memory of a block, in bytes
      */
     public void maxDynamicSharedMemory(CudaDevice device, int bytes) {
         runtime.require(CudaFunction.KERNEL_SET_ATTRIBUTE_FOR_DEVICE);

@@ -7,7 +7,7 @@ import org.millrace.ffi.cudart.cudart_h;
 
 /**
  * Kernels from an image in memory: PTX text, which the driver compiles for the GPU, or a compiled cubin or fatbin.
- * Needs CUDA 12.8.
+ * Requires CUDA 12.8.
  */
 public final class CudaModule implements AutoCloseable {
 
@@ -25,12 +25,12 @@ public final class CudaModule implements AutoCloseable {
     /**
      * Loads an image for all devices.
      *
-     * @throws CudaException if it cannot be used; the message has the compiler's log
+     * @throws CudaException if it cannot be used; the message contains the compiler's log
      */
     public static CudaModule load(CudaRuntime runtime, byte[] image) {
         runtime.require(CudaFunction.LIBRARY_LOAD_DATA);
         try (Arena arena = Arena.ofConfined()) {
-            // PTX ends with a zero byte; a compiled image knows its own length.
+            // PTX ends with a zero byte, and a compiled image contains its own length.
             MemorySegment code = arena.allocate(image.length + 1L, Long.BYTES);
             MemorySegment.copy(image, 0, code, ValueLayout.JAVA_BYTE, 0, image.length);
             MemorySegment log = arena.allocate(LOG_BYTES);
@@ -50,10 +50,10 @@ public final class CudaModule implements AutoCloseable {
     }
 
     /**
-     * {@return the kernel of a name, which goes with the module}
+     * {@return the kernel of the given name, which becomes invalid with the module}
      *
      * @param name its name in the image: C linkage, or the mangled name
-     * @throws CudaException if the image has none of that name (500)
+     * @throws CudaException if the image has no such kernel (500)
      */
     public CudaKernel kernel(String name) {
         MemorySegment module = handle.enter();
@@ -67,7 +67,7 @@ public final class CudaModule implements AutoCloseable {
         }
     }
 
-    /** Unloads the image; launches under way must have completed. Closing twice is allowed. */
+    /** Unloads the image. All launches must have completed. May be called twice. */
     @Override
     public void close() {
         handle.close();

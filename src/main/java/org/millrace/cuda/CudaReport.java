@@ -7,11 +7,10 @@ import org.millrace.MillraceException;
 import org.millrace.library.NativeLibrary;
 
 /**
- * What this machine has of CUDA, for {@code millrace doctor}. Probing takes no GPU into use.
+ * The CUDA installation of this machine, for {@code millrace doctor}. Probing initializes no GPU.
  *
- * @param driver        the newest CUDA that the driver serves, as people write it: {@code "13.0"}; null without a
- *                      driver
- * @param deviceProblem why there are none; null if there are
+ * @param driver        newest CUDA that the driver supports, as text such as {@code "13.0"}; null without a driver
+ * @param deviceProblem reason why no device was found; null if devices were found
  */
 public record CudaReport(NativeLibrary.Report library, @Nullable String driver, List<Device> devices,
         @Nullable String deviceProblem) {
@@ -30,10 +29,10 @@ public record CudaReport(NativeLibrary.Report library, @Nullable String driver, 
     }
 
     /**
-     * Looks.
+     * Examines this machine.
      *
      * @param path the value of {@code MILLRACE_CUDART_LIBRARY}, or null; see {@link CudaRuntime#load(String)}
-     * @return what was found; never throws for what was not
+     * @return the result; the method does not throw for missing parts
      */
     public static CudaReport probe(@Nullable String path) {
         CudaRuntime runtime;

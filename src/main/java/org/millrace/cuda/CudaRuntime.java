@@ -17,7 +17,7 @@ import org.millrace.ffi.cudart.cudart_h;
 import org.millrace.library.LibraryDirectories;
 import org.millrace.library.NativeLibrary;
 
-/** The loaded CUDA runtime: the way to devices and pinned memory. One per program. */
+/** The loaded CUDA runtime, which gives access to devices and pinned memory. One per program. */
 public final class CudaRuntime {
 
     private static final Logger LOG = LogManager.getLogger(CudaRuntime.class);
@@ -29,10 +29,10 @@ public final class CudaRuntime {
     }
 
     /**
-     * Loads the runtime from where the settings say or from the usual places.
+     * Loads the runtime from the location in the settings or from the usual places.
      *
-     * @return the runtime; a driver or a GPU need not be there
-     * @throws MillraceException if there is no usable libcudart
+     * @return the runtime; a driver or a GPU need not be present
+     * @throws MillraceException if no usable libcudart was found
      */
     public static CudaRuntime load() {
         return load(null);
@@ -42,11 +42,11 @@ public final class CudaRuntime {
      * Loads the runtime.
      *
      * @param path the value of {@code MILLRACE_CUDART_LIBRARY}: a file, its folder, or a name for the dynamic loader.
-     *             Null or empty: what is loaded already, or else what the system property
-     *             {@code millrace.cudart.library} says, or the environment variable, or what the usual names and places
-     *             hold
-     * @return the runtime; a driver or a GPU need not be there
-     * @throws MillraceException if there is no usable libcudart
+     *             If it is null or empty, an already loaded library is used. Otherwise the system property
+     *             {@code millrace.cudart.library} or the environment variable names the library. Otherwise the usual
+     *             names and places are searched.
+     * @return the runtime; a driver or a GPU need not be present
+     * @throws MillraceException if no usable libcudart was found
      */
     public static CudaRuntime load(@Nullable String path) {
         NativeLibrary.Search search = new NativeLibrary.Search("CUDA runtime", Settings.CUDART_LIBRARY,
@@ -62,34 +62,34 @@ public final class CudaRuntime {
         return library;
     }
 
-    /** {@return the runtime's version as CUDA writes it: 1000 × major + 10 × minor, 13000 for 13.0} */
+    /** {@return the runtime's version in CUDA's encoding: 1000 × major + 10 × minor, 13000 for 13.0} */
     public int version() {
         return intOf(CudaFunction.RUNTIME_GET_VERSION, cudart_h::cudaRuntimeGetVersion);
     }
 
-    /** {@return the newest CUDA that the driver serves: 1000 × major + 10 × minor; 0 without a driver} */
+    /** {@return the newest CUDA that the driver supports: 1000 × major + 10 × minor; 0 without a driver} */
     public int driverVersion() {
         return intOf(CudaFunction.DRIVER_GET_VERSION, cudart_h::cudaDriverGetVersion);
     }
 
-    /** {@return a version as people write it: for instance {@code "13.0"}} */
+    /** {@return a version as text, for instance {@code "13.0"}} */
     public static String versionText(int version) {
         return version / 1000 + "." + version % 1000 / 10;
     }
 
     /**
-     * How many GPUs this process sees.
+     * Returns the number of GPUs that this process sees.
      *
-     * @throws CudaException if there is no driver (35) or no GPU (100)
+     * @throws CudaException if the machine has no driver (35) or no GPU (100)
      */
     public int deviceCount() {
         return intOf(CudaFunction.GET_DEVICE_COUNT, cudart_h::cudaGetDeviceCount);
     }
 
     /**
-     * {@return the GPU of a number}
+     * {@return the GPU with the given number}
      *
-     * @throws IllegalArgumentException if there is none of that number
+     * @throws IllegalArgumentException if no GPU has the number
      */
     public CudaDevice device(int index) {
         int count = deviceCount();
@@ -100,21 +100,21 @@ public final class CudaRuntime {
         return new CudaDevice(this, index);
     }
 
-    /** The GPU that is the calling thread's. */
+    /** Returns the number of the calling thread's current GPU. */
     public int currentDevice() {
         return intOf(CudaFunction.GET_DEVICE, cudart_h::cudaGetDevice);
     }
 
-    /** All GPUs that this process sees. */
+    /** Returns all GPUs that this process sees. */
     public List<CudaDevice> devices() {
         return IntStream.range(0, deviceCount()).mapToObj(index -> new CudaDevice(this, index)).toList();
     }
 
     /**
-     * {@return the GPU in a slot}
+     * {@return the GPU at a PCI address}
      *
-     * @param pciBusId {@code domain:bus:device.function}, as {@link CudaDevice#pciBusId()} writes it
-     * @throws CudaException if this process sees none there
+     * @param pciBusId {@code domain:bus:device.function}, as {@link CudaDevice#pciBusId()} returns it
+     * @throws CudaException if this process sees no GPU there
      */
     public CudaDevice deviceByPciBusId(String pciBusId) {
         try (Arena arena = Arena.ofConfined()) {
@@ -125,12 +125,12 @@ public final class CudaRuntime {
     }
 
     /**
-     * Copies between host and device or between devices. When it returns the copy is complete, or at least no longer
-     * needs the host's memory.
+     * Copies between host and device or between devices. When the method returns, the copy is complete or at least no
+     * longer needs the host's memory.
      *
-     * @param target where to; native memory
-     * @param source where from; of the same size
-     * @throws IllegalArgumentException if the sizes differ or one of them lies in the Java heap
+     * @param target target of the copy; native memory
+     * @param source source of the copy, of the same size
+     * @throws IllegalArgumentException if the sizes differ or one of the segments lies in the Java heap
      */
     public void copy(MemorySegment target, MemorySegment source) {
         long bytes = copiedBytes(target, source);
@@ -160,7 +160,7 @@ public final class CudaRuntime {
         }
     }
 
-    /** For a call that gives something back, where nobody could act on a failure. */
+    /** Logs the failure of a call that releases something. The caller could not act on an exception. */
     void checkRelease(CudaFunction function, int code) {
         if (code != cudart_h.cudaSuccess() && code != cudart_h.cudaErrorCudartUnloading()) {
             LOG.warn("{}", failure(function, code, "What it should have given back stays taken.").getMessage());
@@ -174,12 +174,12 @@ public final class CudaRuntime {
         return new CudaException(function.symbol(), code, name, description, detail);
     }
 
-    /** CUDA keeps a thread's last error; left there, it would be reported by someone else's next check. */
+    /** Clears the thread's last error, which CUDA keeps. Otherwise the next check of another caller would report it. */
     void forgetLastError() {
         cudart_h.cudaGetLastError();
     }
 
-    /** Whether what a stream or an event stands for is complete. Allocates nothing. */
+    /** Returns whether the work before a stream's or an event's mark is complete. Allocates nothing. */
     boolean isComplete(NativeHandle handle, CudaFunction function, ToIntFunction<MemorySegment> query) {
         MemorySegment asked = handle.enter();
         try {
@@ -221,16 +221,15 @@ public final class CudaRuntime {
     }
 
     /**
-     * What CUDA knows of an address.
+     * CUDA's information about an address.
      *
-     * @param device   the device that it belongs to, or through which it was pinned; −2 if CUDA does not know the
-     *                 memory
+     * @param device   device that it belongs to, or through which it was pinned; −2 if CUDA does not know the memory
      * @param onDevice its address for that device; 0 if the device cannot reach it
      * @param onHost   its address for the host; 0 if the host cannot reach it
      */
     public record PointerAttributes(Kind kind, int device, long onDevice, long onHost) {
 
-        /** Whose memory an address is; in the order of {@code cudaMemoryType}. */
+        /** Kind of memory, in the order of {@code cudaMemoryType}. */
         public enum Kind {
             /** Ordinary host memory, unknown to CUDA. */
             UNREGISTERED,
@@ -242,7 +241,7 @@ public final class CudaRuntime {
             MANAGED
         }
 
-        /** {@return what CUDA knows of an address} */
+        /** {@return CUDA's information about an address} */
         public static PointerAttributes of(CudaRuntime runtime, MemorySegment memory) {
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment out = cudaPointerAttributes.allocate(arena);

@@ -11,8 +11,8 @@ import org.millrace.agent.Waiting;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * A queue of a GPU's work: kernels, copies, events and functions run one after another. Any thread may enqueue; what
- * two threads enqueue has no order.
+ * A queue of a GPU's work: kernels, copies, events and functions run one after another. Any thread may enqueue. The
+ * work of two threads has no order.
  */
 public final class CudaStream implements DeviceStream {
 
@@ -55,7 +55,7 @@ public final class CudaStream implements DeviceStream {
     }
 
     /**
-     * {@return a stream that someone else made and will destroy; closing it here only ends its use here}
+     * {@return a stream that other code created and will destroy; closing it here only ends its use here}
      *
      * @param address its {@code cudaStream_t}; {@link MemorySegment#NULL} for the device's default stream
      */
@@ -68,7 +68,7 @@ public final class CudaStream implements DeviceStream {
         return device;
     }
 
-    /** {@return its {@code cudaStream_t}: a handle that calls of other libraries enter and leave} */
+    /** {@return its {@code cudaStream_t}, as a handle that calls of other libraries enter and leave} */
     public NativeHandle handle() {
         return handle;
     }
@@ -124,9 +124,9 @@ public final class CudaStream implements DeviceStream {
     /**
      * Enqueues a copy, between host and device or between devices.
      *
-     * @param target where to; native memory. Must stay until the copy has completed
-     * @param source where from; of the same size. Must neither go nor change until the copy has completed
-     * @throws IllegalArgumentException if the sizes differ or one of them lies in the Java heap
+     * @param target target of the copy; native memory that must stay valid until the copy has completed
+     * @param source source of the copy, of the same size; must stay valid and unchanged until the copy has completed
+     * @throws IllegalArgumentException if the sizes differ or one of the segments lies in the Java heap
      */
     public void copy(MemorySegment target, MemorySegment source) {
         long bytes = CudaRuntime.copiedBytes(target, source);
@@ -144,9 +144,9 @@ public final class CudaStream implements DeviceStream {
     }
 
     /**
-     * Enqueues a call of a Java function on a thread of CUDA's.
+     * Enqueues a call of a Java function on one of CUDA's threads.
      *
-     * @param function what to call. It must not call CUDA, and what is enqueued after it waits for it
+     * @param function function to call; it must not call CUDA, and later work of the stream waits for it
      */
     public void call(HostFunction function) {
         runtime.check(CudaFunction.LAUNCH_HOST_FUNC,
@@ -154,8 +154,8 @@ public final class CudaStream implements DeviceStream {
     }
 
     /**
-     * Records what is enqueued from now on, instead of running it. Only calls of this thread that could disturb the
-     * capture are errors until it ends.
+     * Records the work that is enqueued from now on, instead of running it. Until the capture ends, only those calls of
+     * this thread are errors that could disturb it.
      *
      * @throws CudaException if the stream cannot be captured
      */
@@ -167,7 +167,7 @@ public final class CudaStream implements DeviceStream {
     /**
      * Ends a capture.
      *
-     * @throws CudaException if something in between made the capture invalid
+     * @throws CudaException if a call in between made the capture invalid
      */
     public CudaGraph endGraph() {
         MemorySegment stream = handle.enter();
@@ -179,7 +179,7 @@ public final class CudaStream implements DeviceStream {
         }
     }
 
-    /** {@return whether a capture that {@link #beginGraph()} began is under way and still valid} */
+    /** {@return whether a capture of {@link #beginGraph()} is in progress and still valid} */
     @Override
     public boolean isCapturing() {
         MemorySegment stream = handle.enter();
@@ -192,8 +192,8 @@ public final class CudaStream implements DeviceStream {
     }
 
     /**
-     * Waits for what was enqueued, 30 s at the most, and gives the stream back; CUDA completes what is left. Does
-     * neither with a stream that someone else made. Closing twice is allowed.
+     * Waits for the enqueued work, at most 30 s, and destroys the stream. CUDA completes the remaining work. Does
+     * neither with a stream that other code created. May be called twice.
      */
     @Override
     public void close() {
@@ -201,7 +201,8 @@ public final class CudaStream implements DeviceStream {
             try {
                 Waiting.until(this::query, CLOSE_DEADLINE);
             } catch (MillraceException | IllegalStateException failedOrClosedMeanwhile) {
-                // a thread that waited for the work was told; the stream goes back all the same
+                // The failure was reported to a thread that waited for the work, and the stream is destroyed in any
+                // case.
             }
         }
         handle.close();

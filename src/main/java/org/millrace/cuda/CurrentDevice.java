@@ -3,8 +3,8 @@ package org.millrace.cuda;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * Makes a device the calling thread's current one until it is closed, on the same thread; then the one before is
- * current again.
+ * Makes a device the calling thread's current one until it is closed on the same thread. Then the previous device
+ * becomes current again.
  */
 public final class CurrentDevice implements AutoCloseable {
 

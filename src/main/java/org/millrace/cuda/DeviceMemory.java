@@ -9,8 +9,8 @@ import org.millrace.ffi.cudart.cudart_h;
  * Memory of a GPU.
  *
  * <p>
- * Its {@link #segment()} has the size and the address that NCCL, copies and kernels need, and can be sliced, but Java
- * code that tries to read or write it gets a {@link WrongThreadException} (see {@link DeviceSegments}).
+ * Its {@link #segment()} has the size and the address that NCCL, copies and kernels need, and can be sliced. Java code
+ * that tries to read or write it gets a {@link WrongThreadException} (see {@link DeviceSegments}).
  */
 public final class DeviceMemory implements AutoCloseable {
 
@@ -19,9 +19,9 @@ public final class DeviceMemory implements AutoCloseable {
     private final NativeHandle handle;
 
     /**
-     * Memory that someone took from the device.
+     * Creates an object for memory that other code allocated from the device.
      *
-     * @param release gives it back; called once
+     * @param release frees the memory; called once
      */
     public DeviceMemory(CudaDevice device, MemorySegment address, long bytes, Consumer<MemorySegment> release) {
         this.device = device;
@@ -48,12 +48,12 @@ public final class DeviceMemory implements AutoCloseable {
         return this;
     }
 
-    /** {@return the device it lies on} */
+    /** {@return the device on which it lies} */
     public CudaDevice device() {
         return device;
     }
 
-    /** The whole of it. */
+    /** Returns the whole memory. */
     public MemorySegment segment() {
         if (handle.isClosed()) {
             throw new IllegalStateException(handle + " cannot be used");
@@ -62,27 +62,28 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /**
-     * {@return a part of it, a segment of device memory}
+     * {@return a part of it, as a segment of device memory}
      *
-     * @throws IndexOutOfBoundsException if it does not lie inside
+     * @throws IndexOutOfBoundsException if the part does not lie inside
      */
     public MemorySegment slice(long offset, long bytes) {
         return segment().asSlice(offset, bytes);
     }
 
     /**
-     * {@return where it begins: an address in the device's, and with unified addressing in everyone's, address space}
+     * {@return its start address in the device's address space; with unified addressing, the address is the same for
+     * the host and all devices}
      */
     public long address() {
         return segment.address();
     }
 
-    /** {@return how long it is, in bytes} */
+    /** {@return its length in bytes} */
     public long byteSize() {
         return segment.byteSize();
     }
 
-    /** Gives it back. CUDA waits for the device's work first. Closing twice is allowed. */
+    /** Frees the memory. CUDA first waits for the device's work. May be called twice. */
     @Override
     public void close() {
         handle.close();

@@ -5,12 +5,12 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory segments over addresses that only a GPU may follow.
+ * Memory segments over addresses that only a GPU may access.
  *
  * <p>
- * They have the address and the size, so that they can be sliced and checked against bounds, but every access from Java
- * is a {@link WrongThreadException} where it would otherwise end the process: they belong to a confined arena whose
- * thread has ended, and {@link MemorySegment#isAccessibleBy} tells them from host memory.
+ * They have an address and a size, so they can be sliced and bounds are checked. Every access from Java throws a
+ * {@link WrongThreadException}, where it would otherwise crash the process. They belong to a confined arena of a thread
+ * that has ended, and {@link MemorySegment#isAccessibleBy} distinguishes them from host memory.
  */
 public final class DeviceSegments {
 
@@ -23,16 +23,16 @@ public final class DeviceSegments {
         return EVERYWHERE.asSlice(address, bytes);
     }
 
-    /** {@return whether a segment is one of these, which no Java thread can access} */
+    /** {@return whether a segment is a device segment, which no Java thread can access} */
     public static boolean isDevice(MemorySegment segment) {
         return segment.isNative() && segment.scope().equals(EVERYWHERE.scope());
     }
 
     /**
-     * What a native function is given for a segment, after checking it: just the address, because a downcall refuses
-     * segments of other threads.
+     * Checks a segment and returns the address that is passed to a native function. The address alone is passed,
+     * because a downcall refuses segments of other threads.
      *
-     * @param bytes how much of it the function will touch
+     * @param bytes number of its bytes that the function will access
      * @throws IllegalArgumentException if it lies in the Java heap, is closed, or is too small
      */
     public static long address(String role, MemorySegment segment, long bytes) {
@@ -52,9 +52,10 @@ public final class DeviceSegments {
     }
 
     /**
-     * {@return the same {@linkplain #address address} for generated functions, which take a segment: one of no size}
+     * {@return the same {@linkplain #address address} as a segment of size 0, for generated functions, which take a
+     * segment}
      *
-     * @param bytes how much of it the function will touch
+     * @param bytes number of its bytes that the function will access
      * @throws IllegalArgumentException if it lies in the Java heap, is closed, or is too small
      */
     public static MemorySegment pointer(String role, MemorySegment segment, long bytes) {
@@ -62,7 +63,8 @@ public final class DeviceSegments {
     }
 
     /**
-     * The thread that owns all device segments; it ends as soon as it has made the one that the others are cut from.
+     * The thread that owns all device segments. It ends as soon as it has created the segment from which the others are
+     * sliced.
      */
     private static final class Owner implements Runnable {
 

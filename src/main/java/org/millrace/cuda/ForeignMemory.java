@@ -14,13 +14,13 @@ import org.millrace.cuda.CudaDriver.Function;
 import org.millrace.foreign.CFunction;
 
 /**
- * Device memory that another process of this host made, mapped here, so that one copy moves bytes from GPU to GPU. Only
- * memory made by {@code cuMemCreate} with a file descriptor for a handle can be shared so, as {@code ncclMemAlloc}'s
- * is.
+ * Device memory that another process of this host created, mapped here, so that one copy moves bytes from GPU to GPU.
+ * Only memory of {@code cuMemCreate} with a file descriptor as its handle can be shared this way, for example memory of
+ * {@code ncclMemAlloc}.
  *
  * <p>
- * The other process keeps the descriptor open, and this one fetches a copy of it ({@code pidfd_getfd}, Linux 5.6), for
- * which it needs the right to trace that process: the same user, and Yama's {@code ptrace_scope} 0, or root.
+ * The other process keeps the descriptor open, and this process fetches a copy of it ({@code pidfd_getfd}, Linux 5.6).
+ * This requires the right to trace that process: the same user and Yama's {@code ptrace_scope} 0, or root.
  */
 public final class ForeignMemory implements AutoCloseable {
 
@@ -36,13 +36,13 @@ public final class ForeignMemory implements AutoCloseable {
     private static final CFunction SYSCALL = CFunction.named("syscall");
     private static final CFunction CLOSE = CFunction.named("close");
 
-    /** The most physical segments of one range: for each a file descriptor is open while peers map it. */
+    /** Maximum number of physical segments of one range. Each has an open file descriptor while peers map it. */
     public static final int MOST_SEGMENTS = 256;
 
     private final CudaDriver driver;
     private final long base;
     private final long reserved;
-    /** How much is mapped of each physical segment, one behind the other. */
+    /** Number of mapped bytes of each physical segment, in the order of their addresses. */
     private final long[] mapped;
     private final long offset;
 
@@ -55,13 +55,13 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * What a process tells others of memory that they may map.
+     * Information that a process sends to others about memory that they may map.
      *
-     * @param descriptor stays open there until nobody will map the memory any more
-     * @param allocated  bytes of the whole allocation
+     * @param descriptor stays open in that process until no process will map the memory again
+     * @param allocated  size of the whole allocation in bytes
      */
     public record Ticket(long process, int descriptor, long allocated, long offset) implements AutoCloseable {
-        /** Closes the descriptor, in the process that made the ticket. */
+        /** Closes the descriptor, in the process that created the ticket. */
         @Override
         public void close() {
             closeDescriptor(descriptor);
@@ -71,7 +71,7 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * {@return a ticket for memory of this process that lies in one physical segment}
      *
-     * @throws MillraceException if memory of its kind cannot be shared
+     * @throws MillraceException if memory of this kind cannot be shared
      */
     public static Ticket export(CudaDriver driver, long address) {
         try (Arena arena = Arena.ofConfined()) {
@@ -91,11 +91,11 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * Lends a file descriptor of memory of this process as a DMA-BUF, by which another driver can reach it.
+     * Lends a file descriptor of memory of this process as a DMA-BUF, through which another driver can reach it.
      *
      * @param driver the driver's functions; the memory's device is current
-     * @param use    takes the descriptor, which is closed when it returns
-     * @return what it returned; -1 if there is no DMA-BUF of this memory
+     * @param use    receives the descriptor, which is closed when the function returns
+     * @return result of {@code use}; -1 if this memory has no DMA-BUF
      */
     public static int lendDmaBuf(CudaDriver driver, long address, long bytes, IntUnaryOperator use) {
         try (Arena arena = Arena.ofConfined()) {
@@ -113,10 +113,10 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * {@return tickets for memory of this process, one for each physical segment in its order: a range of addresses may
-     * be made of several, of the host's memory too}
+     * {@return tickets for memory of this process, one for each physical segment in its order; a range of addresses may
+     * consist of several segments, including host memory}
      *
-     * @throws MillraceException if some of it cannot be shared
+     * @throws MillraceException if a part of it cannot be shared
      */
     public static List<Ticket> export(CudaDriver driver, long address, long bytes) {
         List<Ticket> tickets = new ArrayList<>();
@@ -143,17 +143,17 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * Maps another process's memory.
      *
-     * @throws MillraceException if it cannot be mapped; the message says why
+     * @throws MillraceException if it cannot be mapped; the message states the reason
      */
     public static ForeignMemory open(CudaDriver driver, int device, Ticket ticket) {
         return open(driver, device, List.of(ticket));
     }
 
     /**
-     * Maps another process's memory of several physical segments, one behind the other as they lie there.
+     * Maps another process's memory of several physical segments, at consecutive addresses as in that process.
      *
-     * @param tickets what the other process made, in its order
-     * @throws MillraceException if it cannot be mapped; the message says why
+     * @param tickets tickets of the other process, in its order
+     * @throws MillraceException if it cannot be mapped; the message states the reason
      */
     public static ForeignMemory open(CudaDriver driver, int device, List<Ticket> tickets) {
         long[] bytes = tickets.stream().mapToLong(Ticket::allocated).toArray();
@@ -250,7 +250,7 @@ public final class ForeignMemory implements AutoCloseable {
         return base + offset;
     }
 
-    /** Unmaps the memory; nothing may be copied there any more. */
+    /** Unmaps the memory. No copy may access it afterwards. */
     @Override
     public void close() {
         unmap(driver, base, reserved, mapped);

@@ -11,13 +11,12 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.cudart.cudaHostFn_t;
 
 /**
- * A Java function that a stream can {@linkplain CudaStream#call call}, any number of times until it is closed. All of
- * them share one native entry point, which finds the function by its number; a call that comes after closing does
- * nothing.
+ * A Java function that a stream can {@linkplain CudaStream#call call}, any number of times until it is closed. All
+ * functions share one native entry point, which finds the function by its number. A call after closing does nothing.
  */
 public final class HostFunction implements AutoCloseable {
 
-    /** What CUDA calls. It lives for good: a graph may call it at any time. */
+    /** Entry point for CUDA. It stays valid forever, because a graph may call it at any time. */
     static final MemorySegment STUB = cudaHostFn_t.allocate(HostFunction::dispatch, Arena.global());
 
     private static final Logger LOG = LogManager.getLogger(HostFunction.class);
@@ -36,7 +35,7 @@ public final class HostFunction implements AutoCloseable {
         BY_NUMBER.put(number, this);
     }
 
-    /** {@return a function that can be called until it is closed, from graphs too} */
+    /** {@return a function that can be called until it is closed, also from graphs} */
     public static HostFunction of(Runnable body) {
         return new HostFunction(body, false);
     }
@@ -47,20 +46,20 @@ public final class HostFunction implements AutoCloseable {
     }
 
     /**
-     * {@return what the last call that failed threw, or null if every call returned normally; CUDA cannot be told: the
-     * stream went on}
+     * {@return the exception of the last call that failed, or null if every call returned normally; CUDA cannot be
+     * notified, and the stream continued}
      */
     public @Nullable Throwable failure() {
         return failure;
     }
 
-    /** Lets later calls do nothing. Does not wait for one under way. Closing twice is allowed. */
+    /** Makes later calls do nothing. Does not wait for a running call. May be called twice. */
     @Override
     public void close() {
         BY_NUMBER.remove(number);
     }
 
-    /** What stands for this function in a native call. */
+    /** Returns the value that represents this function in a native call. */
     MemorySegment token() {
         if (!BY_NUMBER.containsKey(number)) {
             throw new IllegalStateException("host function " + number + " is closed");
@@ -75,7 +74,7 @@ public final class HostFunction implements AutoCloseable {
         }
     }
 
-    /** Nothing may be thrown from here: it would end the process. */
+    /** Runs the function. It must not throw, because an exception here would end the process. */
     private void run() {
         if (once) {
             close();

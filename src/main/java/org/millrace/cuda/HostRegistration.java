@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * Host memory from elsewhere (an arena, a mapped file), page-locked and mapped for the GPU until this is closed. Close
- * it before the memory goes.
+ * Host memory from elsewhere (an arena, a mapped file), page-locked and mapped for the GPU until this object is closed.
+ * Close it before the memory is freed.
  */
 public final class HostRegistration implements AutoCloseable {
 
@@ -18,10 +18,10 @@ public final class HostRegistration implements AutoCloseable {
     }
 
     /**
-     * Pins and maps host memory, for all devices.
+     * Pins and maps host memory for all devices.
      *
      * @throws IllegalArgumentException if the memory lies in the Java heap or is closed
-     * @throws CudaException            if it is registered already (712), or cannot be pinned
+     * @throws CudaException            if it is already registered (712), or cannot be pinned
      */
     public static HostRegistration register(CudaDevice owner, MemorySegment memory) {
         CudaRuntime runtime = owner.runtime();
@@ -41,7 +41,7 @@ public final class HostRegistration implements AutoCloseable {
     }
 
     /**
-     * The memory as the GPU sees it.
+     * Returns the memory as the GPU sees it.
      *
      * @return a segment that is not accessible from Java
      */
@@ -52,7 +52,7 @@ public final class HostRegistration implements AutoCloseable {
         return device;
     }
 
-    /** Unpins the memory. Closing twice is allowed. */
+    /** Unpins the memory. May be called twice. */
     @Override
     public void close() {
         handle.close();

@@ -5,7 +5,7 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Values of a kernel's parameters. Made once for a signature; the values change from launch to launch. */
+/** Values of a kernel's parameters. Created once for a signature; the values change from launch to launch. */
 public final class KernelParameters {
 
     private final MemorySegment[] values;
@@ -23,8 +23,8 @@ public final class KernelParameters {
     /**
      * {@return room for arguments, all zero}
      *
-     * @param arena the lifetime of the room
-     * @param types the parameters' types as the kernel declares them; {@link ValueLayout#ADDRESS} for a pointer
+     * @param arena lifetime of the room
+     * @param types types of the parameters as the kernel declares them; {@link ValueLayout#ADDRESS} for a pointer
      */
     public static KernelParameters allocate(Arena arena, MemoryLayout... types) {
         return new KernelParameters(arena, types);
@@ -55,9 +55,9 @@ public final class KernelParameters {
     }
 
     /**
-     * Sets a struct that the kernel takes by value, as NCCL's device communicator.
+     * Sets a struct that the kernel takes by value, such as NCCL's device communicator.
      *
-     * @throws IllegalArgumentException if the sizes differ: the kernel would read what is not there
+     * @throws IllegalArgumentException if the sizes differ, because the kernel would then read undefined bytes
      */
     public KernelParameters struct(int index, MemorySegment value) {
         if (value.byteSize() != values[index].byteSize()) {

@@ -12,13 +12,13 @@ import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 
 /**
- * The address of something that a native library owns, given back exactly once and never while a call uses it.
+ * The address of an object that a native library owns. It is released exactly once and never while a call uses it.
  *
  * <p>
- * A call stands between {@link #enter()} and {@link #exit()}. {@link #close()} lets no further call in and gives the
- * object back when the last one has left: at once if there is none, else on the thread of that last call. So closing
- * never blocks, and a call on a closed object is an exception instead of a crash. Entering and leaving cost one atomic
- * instruction each and allocate nothing.
+ * A call is enclosed by {@link #enter()} and {@link #exit()}. {@link #close()} admits no further call and releases the
+ * object when the last call has left. If no call is in progress, it releases the object at once, otherwise the thread
+ * of the last call does. So closing never blocks, and a call on a closed object is an exception instead of a crash.
+ * Entering and leaving cost one atomic instruction each and allocate nothing.
  */
 public final class NativeHandle {
 
@@ -27,7 +27,7 @@ public final class NativeHandle {
     private static final VarHandle STATE;
     private static final VarHandle RELEASED;
 
-    /** The sign bit of {@link #state}; the other bits count the calls under way. */
+    /** The sign bit of {@link #state}. The other bits count the calls in progress. */
     private static final int CLOSED = Integer.MIN_VALUE;
 
     static {
@@ -48,10 +48,10 @@ public final class NativeHandle {
     private volatile boolean released;
 
     /**
-     * A handle whose address is known.
+     * Creates a handle with a known address.
      *
-     * @param name    what it is, for messages: {@code "CUDA event"}
-     * @param release gives it back; called once, and must not throw
+     * @param name    description of the object for messages: {@code "CUDA event"}
+     * @param release releases the object; called once, and must not throw
      */
     public NativeHandle(String name, MemorySegment address, Consumer<MemorySegment> release) {
         this(name, address, null, release);
@@ -66,21 +66,21 @@ public final class NativeHandle {
     }
 
     /**
-     * {@return a handle whose address the library may still have to write; it can be entered as soon as the address is
-     * there}
+     * {@return a handle for an address that the library may still have to write; it can be entered as soon as the
+     * address has been written}
      *
-     * @param slot    where the library stores the address; must live as long as the library may write to it. Null until
-     *                then.
-     * @param release gives it back, if there is an address by then
+     * @param slot    location where the library stores the address; null address until then; must stay valid as long as
+     *                the library may write to it
+     * @param release releases the object, if an address has been written by then
      */
     public static NativeHandle pending(String name, MemorySegment slot, Consumer<MemorySegment> release) {
         return new NativeHandle(name, null, slot, release);
     }
 
     /**
-     * Begins a call. Every successful one is followed by {@link #exit()}.
+     * Begins a call. Each successful one must be followed by {@link #exit()}.
      *
-     * @throws IllegalStateException if the handle is closed, or if the library has not made the object yet
+     * @throws IllegalStateException if the handle is closed, or if the library has not created the object yet
      */
     public MemorySegment enter() {
         MemorySegment known = resolve();
@@ -107,7 +107,7 @@ public final class NativeHandle {
         }
     }
 
-    /** Makes a call between {@link #enter()} and {@link #exit()}; returns what it does. */
+    /** Makes a call between {@link #enter()} and {@link #exit()}. Returns the call's result. */
     public int call(ToIntFunction<MemorySegment> call) {
         MemorySegment entered = enter();
         try {
@@ -118,16 +118,16 @@ public final class NativeHandle {
     }
 
     /**
-     * What {@link #enter()} returned, only good between entering and leaving. Null if the library has not made the
-     * object yet.
+     * Returns the same address as {@link #enter()}, valid only between entering and leaving. Null if the library has
+     * not created the object yet.
      */
     public @Nullable MemorySegment address() {
         return address;
     }
 
     /**
-     * Lets no further call in; returns whether this call was the first to close it. The object is given back when the
-     * last call has left.
+     * Admits no further call. Returns whether this call was the first to close the handle. The object is released when
+     * the last call has left.
      */
     public boolean close() {
         int seen = (int) STATE.getAndBitwiseOr(this, CLOSED);
@@ -138,7 +138,7 @@ public final class NativeHandle {
     }
 
     /**
-     * Lets no further call in, waits for the calls under way, and then gives the object back even if one of them is
+     * Admits no further call, waits for the calls in progress, and then releases the object even if one of them is
      * stuck. For operations that exist to free stuck calls.
      */
     public void closeWithin(long nanos) {
@@ -151,14 +151,14 @@ public final class NativeHandle {
         releaseOnce();
     }
 
-    /** Whether {@link #close()} was called. */
+    /** Returns whether {@link #close()} was called. */
     public boolean isClosed() {
         return state < 0;
     }
 
     /**
-     * Whether the library has made the object: false only for a {@linkplain #pending pending} handle whose address is
-     * not there yet.
+     * Returns whether the library has created the object. False only for a {@linkplain #pending pending} handle without
+     * an address so far.
      */
     public boolean isMade() {
         return resolve() != null;
@@ -167,7 +167,7 @@ public final class NativeHandle {
     private @Nullable MemorySegment resolve() {
         MemorySegment known = address;
         if (known == null) {
-            // Pairs with the store by which the library publishes the object.
+            // Pairs with the library's store that publishes the object.
             MemorySegment written = (MemorySegment) SLOT.getAcquire(slot, 0L);
             if (written.address() != 0) {
                 known = written;

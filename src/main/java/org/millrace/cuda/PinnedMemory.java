@@ -6,24 +6,24 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * Page-locked host memory: the GPU copies from and to it by itself, and mapped memory it reads and writes in place.
+ * Page-locked host memory. The GPU copies from and to it directly. It reads and writes mapped memory in place.
  *
  * <p>
- * It lives as long as the arena it was allocated with. Memory that a thread polls belongs in the global arena, or in
- * one that is closed when that thread has stopped: closing a shared arena stops all threads for a moment.
+ * It has the lifetime of the arena of its allocation. Memory that a thread polls belongs in the global arena, or in an
+ * arena that is closed after that thread has stopped. Closing a shared arena stops all threads for a moment.
  *
  * @param device the same memory as the GPU sees it, not accessible from Java; null unless it was mapped
  */
 public record PinnedMemory(MemorySegment host, @Nullable MemorySegment device) {
 
-    /** How host memory is pinned. */
+    /** Options for pinning host memory. */
     public enum Flag {
         /** Pinned for all devices, not only for the current one. */
         PORTABLE(cudart_h.cudaHostAllocPortable()),
         /** Mapped into the device's address space. */
         MAPPED(cudart_h.cudaHostAllocMapped()),
         /**
-         * Not cached by the CPU: faster for the device to read, very slow for the CPU to read, and CPU writes need a
+         * Not cached by the CPU. Faster for the device to read, but very slow for the CPU to read. CPU writes need a
          * full fence to become visible in order.
          */
         WRITE_COMBINED(cudart_h.cudaHostAllocWriteCombined());
@@ -38,8 +38,8 @@ public record PinnedMemory(MemorySegment host, @Nullable MemorySegment device) {
     /**
      * {@return new pinned memory, zeroed and aligned to a page}
      *
-     * @param bytes how many; more than 0
-     * @param arena its lifetime
+     * @param bytes number of bytes; more than 0
+     * @param arena lifetime of the memory
      * @throws CudaException if there is not enough (2)
      */
     @SuppressWarnings("restricted")

@@ -3,14 +3,15 @@
  * {@code org.millrace.ffi.cudart}.
  *
  * <p>
- * {@link org.millrace.cuda.CudaRuntime} is the way in. Every failed call is a {@link org.millrace.cuda.CudaException}
- * that names the call, the error and, where it is known, what to do. Objects that own something of CUDA's are closed
- * once, from any thread; a use after that is an {@link java.lang.IllegalStateException}, never a crash.
+ * {@link org.millrace.cuda.CudaRuntime} is the entry point. Every failed call is a
+ * {@link org.millrace.cuda.CudaException} that names the call, the error and, if known, a remedy. Objects that own CUDA
+ * resources are closed once, from any thread. Using them afterwards throws an {@link java.lang.IllegalStateException}
+ * and never crashes.
  *
  * <p>
- * {@link org.millrace.cuda.CopyQueue} makes the copies that GIN asks for: by a copy engine, or by a kernel that stays
- * for small ones ({@code src/main/cuda/copy.cu}). {@link org.millrace.cuda.NativeHandle} is what CUDA's and NCCL's
- * objects are made of. Nothing here knows a communicator.
+ * {@link org.millrace.cuda.CopyQueue} makes the copies that GIN requests: through a copy engine, or through a kernel
+ * that stays on the GPU for small ones ({@code src/main/cuda/copy.cu}). {@link org.millrace.cuda.NativeHandle} is the
+ * basis of CUDA's and NCCL's objects. The package knows no communicator.
  */
 @NullMarked
 package org.millrace.cuda;
