@@ -1,8 +1,11 @@
 /* The GIN tables: v11 of NCCL 2.28, v12 of 2.29, v13 of 2.30.3 and 2.30.4, v14 since 2.30.5, v15
- * of 2.32.6. NCCL finds them in the library that brought the network. What the host begins stays null in them, and so does
+ * of inspected later releases. NCCL finds them in the library that brought the network. What the host begins stays null in them, and so does
  * ginProgress: NCCL calls it only for plugins that leave the kernels' queues to NCCL's own proxy. NCCL
  * 2.30.3 and 2.30.4 would take v12 if there were no v13, and their kernels' descriptors for 2.29's. */
 #include "gin_thunks.h"
+
+#include <stdio.h>
+#include <string.h>
 
 static ncclResult_t getProperties11(int dev, ncclNetProperties_v11_t *props) {
   MILLRACE_FORWARD(ginGetProperties, 11, dev, props);
@@ -19,7 +22,7 @@ static ncclResult_t createContext11(void *collComm, int nSignals, int nCounters,
 }
 
 MILLRACE_EXPORT const ncclGin_v11_t ncclGinPlugin_v11 = {
-    MILLRACE_GIN_COMMON, .getProperties = getProperties11, .connect = connect11,
+    MILLRACE_GIN_COMMON, .init = ginInit, .getProperties = getProperties11, .connect = connect11,
     .createContext = createContext11, .regMrSym = ginRegMrSym};
 
 static ncclResult_t connect12(void *ctx, void *handles[], int nranks, int rank, int nConnections,
@@ -35,7 +38,7 @@ static ncclResult_t createContext12(void *collComm, int nSignals, int nCounters,
 }
 
 MILLRACE_EXPORT const ncclGin_v12_t ncclGinPlugin_v12 = {
-    MILLRACE_GIN_COMMON, .getProperties = getProperties11, .connect = connect12,
+    MILLRACE_GIN_COMMON, .init = ginInit, .getProperties = getProperties11, .connect = connect12,
     .createContext = createContext12, .regMrSym = ginRegMrSym};
 
 /* RMA of these two releases registers through this table, with file descriptors if they are taken. */
@@ -51,7 +54,7 @@ static ncclResult_t createContext13(void *collComm, ncclGinConfig_v13_t *config,
 }
 
 MILLRACE_EXPORT const ncclGin_v13_t ncclGinPlugin_v13 = {
-    MILLRACE_GIN_COMMON, .getProperties = getProperties13, .connect = connect11,
+    MILLRACE_GIN_COMMON, .init = ginInit, .getProperties = getProperties13, .connect = connect11,
     .createContext = createContext13, .regMrSym = ginRegMrSym,
     .regMrSymDmaBuf = ginRegMrSymDmaBuf};
 
@@ -72,14 +75,53 @@ static ncclResult_t createContext14(void *collComm, ncclGinConfig_v14_t *config,
 }
 
 MILLRACE_EXPORT const ncclGin_v14_t ncclGinPlugin_v14 = {
-    MILLRACE_GIN_COMMON, .getGinProperties = getGinProperties14, .getProperties = getProperties14,
-    .connect = connect11, .createContext = createContext14, .regMrSym = ginRegMrSym,
+    MILLRACE_GIN_COMMON, .init = ginInit, .getGinProperties = getGinProperties14,
+    .getProperties = getProperties14, .connect = connect11, .createContext = createContext14, .regMrSym = ginRegMrSym,
     .regMrSymDmaBuf = ginRegMrSymDmaBuf};
 
-/* Kernels meet by the signals that they were compiled for: what all of them were. */
+/* Inspected releases of NCCL and the size of v15's properties in them: {version, bytes}. Sources of NCCL contain
+ * two sizes: two flags (2 bytes), and two flags before barrierOptions (8 bytes). In an unknown release neither write is safe.
+ * The longer one overruns NCCL's structure, and the shorter one leaves a field of it uninitialized. */
+#ifndef MILLRACE_GIN_V15_RELEASES
+#define MILLRACE_GIN_V15_RELEASES
+#endif
+static const struct {
+  int version;
+  size_t propertyBytes;
+} inspected15[] = {MILLRACE_GIN_V15_RELEASES{0, 0}};
+
+/* Returns the size of the properties that the NCCL of this code allocates; 0 if it is unknown. */
+static size_t property_bytes15(const void *code) {
+  int version = millraceNcclVersion(code);
+  size_t i = 0;
+  while (inspected15[i].version && inspected15[i].version != version)
+    i++;
+  return inspected15[i].propertyBytes;
+}
+
+/* NCCL calls it for each communicator; the first call warns. */
+static ncclResult_t init15(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
+  static int warned;
+  if (property_bytes15((const void *)logFunction))
+    return ginInit(ctx, commId, logFunction);
+  int version = millraceNcclVersion((const void *)logFunction);
+  char release[48] = "an NCCL that does not report its version";
+  if (version)
+    snprintf(release, sizeof release, "NCCL %d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+  millraceWarnThrough(logFunction);
+  if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
+    millraceWarn("this plugin does not serve GIN for %s: the size of the properties in its GIN table v15 is unknown, "
+                 "and a write of another size damages NCCL's memory. Use a newer Millrace, or NCCL up to 2.31",
+                 release);
+  return ncclInvalidUsage;
+}
+
+/* NCCL's kernels are compiled with the default barrier. */
 static ncclResult_t getGinProperties15(ncclGinProperties_v15_t *properties) {
-  *properties = (ncclGinProperties_v15_t){true, true, NCCL_GIN_BARRIER_DEFAULT};
-  return ncclSuccess;
+  ncclGinProperties_v15_t ours = {true, true, NCCL_GIN_BARRIER_DEFAULT};
+  size_t bytes = property_bytes15(__builtin_return_address(0));
+  memcpy(properties, &ours, bytes);
+  return bytes ? ncclSuccess : ncclInvalidUsage;
 }
 
 /* An abort is not looked at: connecting ends by its own deadline. */
@@ -96,6 +138,6 @@ static ncclResult_t createContext15(void *collComm, ncclGinConfig_v15_t *config,
 }
 
 MILLRACE_EXPORT const ncclGin_v15_t ncclGinPlugin_v15 = {
-    MILLRACE_GIN_COMMON, .getGinProperties = getGinProperties15, .getProperties = getProperties14,
-    .connect = connect15, .createContext = createContext15, .regMrSym = ginRegMrSym,
+    MILLRACE_GIN_COMMON, .init = init15, .getGinProperties = getGinProperties15,
+    .getProperties = getProperties14, .connect = connect15, .createContext = createContext15, .regMrSym = ginRegMrSym,
     .regMrSymDmaBuf = ginRegMrSymDmaBuf};

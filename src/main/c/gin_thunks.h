@@ -11,7 +11,7 @@
 
 /* Memory goes by its address, also where NCCL brings a file descriptor with it. */
 #define MILLRACE_GIN_COMMON                                                                         \
-  .name = "Millrace", .init = ginInit, .devices = ginDevices, .listen = ginListen,                  \
+  .name = "Millrace", .devices = ginDevices, .listen = ginListen,                                    \
   .deregMrSym = ginDeregMrSym, .destroyContext = ginDestroyContext, .closeColl = ginCloseColl,      \
   .closeListen = ginCloseListen, .queryLastError = ginQueryLastError, .finalize = ginFinalize
 

@@ -62,7 +62,8 @@ static ncclResult_t test(void *collComm, void *request, int *done) {
 }
 
 #define MILLRACE_RMA_COMMON                                                                                  \
-  MILLRACE_GIN_COMMON, .getProperties = getProperties, .regMrSym = regMrSym, .iflush = iflush, .test = test
+  MILLRACE_GIN_COMMON, .init = ginInit, .getProperties = getProperties, .regMrSym = regMrSym, .iflush = iflush, \
+  .test = test
 
 MILLRACE_EXPORT const ncclRma_v14_t ncclRmaPlugin_v14 = {
     MILLRACE_RMA_COMMON, .connect = connectAll, .createContext = createContext,

@@ -62,6 +62,9 @@ final class TunerPlugin {
                 NativeMemory.putInt(channels,
                         !small && path.takesDeviceMemory() ? channelsOfCopies(bytes) : channelsOfThreads(bytes));
             }
+            if (protocols <= Protocol.SIMPLE.id()) {
+                return; // a row without a column for each protocol
+            }
             for (int algorithm = 0; algorithm < algorithms; algorithm++) {
                 long row = costs + (long) algorithm * protocols * Float.BYTES;
                 if (small && NativeMemory.at(row, Float.BYTES).get(ValueLayout.JAVA_FLOAT, 0) >= 0) {

@@ -50,10 +50,15 @@ class GinHostTest {
 
     private static void runs(int version, int backend, int ranks, String network) throws Exception {
         long seed = 0x61_6e + version * 100L + ranks;
-        var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=" + version, "-DBACKEND=" + backend)
-                .with("MILLRACE_GIN", "host")
+        boolean inspected = version == 15;
+        HostProgram host = inspected
+                ? HostProgram.compile("gin_host", "-DGIN_VERSION=15", "-DBACKEND=" + backend, "-DNCCL_CODE=23206",
+                        "-rdynamic")
+                : HostProgram.compile("gin_host", "-DGIN_VERSION=" + version, "-DBACKEND=" + backend);
+        var outcome = host.with("MILLRACE_GIN", "host")
                 .withNetwork(network)
-                .run(HostProgram.library(), ranks, PUTS, seed);
+                .run(inspected ? CallerStructuresTest.inspected("{23206,8},").toAbsolutePath() : HostProgram.library(),
+                        ranks, PUTS, seed);
         assertEquals(0, outcome.exit(), () -> "seed " + seed + "\n" + outcome.output());
         assertEquals(List.of(), outcome.warnings());
         assertTrue(outcome.endsWith("OK ncclGinPlugin_v" + version + "\n"), outcome.output());

@@ -88,6 +88,16 @@ class TunerPluginTest {
         assertArrayEquals(new float[] {-1, -1, 7}, costs(1 << 30, -1, -1, 7));
     }
 
+    /** Its rows are shorter: the index of Simple's column lies in the next row, or behind the table. */
+    @Test
+    void aTableOfTwoProtocolsIsNotWritten() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment table = arena.allocate(3 * 4, 4);
+            new TunerPlugin.Choices(path(true, false), false).tune(2, 8, table.address(), 1, 2, 0);
+            assertArrayEquals(new float[3], table.toArray(ValueLayout.JAVA_FLOAT));
+        }
+    }
+
     @Test
     void withoutATakeoverNothingIsSaid() {
         try (Arena arena = Arena.ofConfined()) {
