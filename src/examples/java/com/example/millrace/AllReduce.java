@@ -12,7 +12,7 @@ import org.millrace.ReduceOp;
 public final class AllReduce {
 
     public static void main(String[] args) {
-        JoinBuilder group = Millrace.builder(); // what it is not told, a launcher's environment says
+        JoinBuilder group = Millrace.builder(); // the launcher's environment provides the rest
         if (args.length > 0) {
             group.rendezvous(args[0]).rank(Integer.parseInt(args[1])).size(Integer.parseInt(args[2]));
         }
