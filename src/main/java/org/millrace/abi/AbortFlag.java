@@ -3,9 +3,9 @@ package org.millrace.abi;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The word through which a host makes kernels leave: 0, then 1 for good. The host's release pairs with the kernel's
- * acquire, so that what the host wrote before, such as why, is there for a kernel that sees the flag. Facts: NCCL 2.28
- * {@code device.h}, {@code device/primitives.h}.
+ * The word that makes kernels exit. A host writes it. It is 0 first, and then 1 forever. The host's release pairs with
+ * the kernel's acquire. A kernel that sees the flag therefore also sees everything that the host wrote before, such as
+ * the reason. Facts: NCCL 2.28 {@code device.h}, {@code device/primitives.h}.
  */
 public final class AbortFlag extends PolledStruct {
     /** Bytes of the word. */
@@ -15,17 +15,17 @@ public final class AbortFlag extends PolledStruct {
         super("abortFlag", segment, BYTES, BYTES);
     }
 
-    /** {@return a view of a flag of exactly {@link #BYTES} bytes, aligned to as many} */
+    /** {@return a view of a flag of exactly {@link #BYTES} bytes, aligned to {@link #BYTES}} */
     public static AbortFlag of(MemorySegment segment) {
         return new AbortFlag(segment);
     }
 
-    /** Makes kernels leave. */
+    /** Makes kernels exit. */
     public void raise() {
         Words.INT.setRelease(Words.MEMORY, base, 1);
     }
 
-    /** {@return whether kernels are to leave} */
+    /** {@return whether kernels must exit} */
     public boolean raisedAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base) != 0;
     }

@@ -9,7 +9,7 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevWorkColl;
 
 /**
- * {@code ncclDevWorkColl}: one collective operation, on some channels.
+ * {@code ncclDevWorkColl}: one collective operation on a range of channels.
  *
  * <pre>
  *    0     1     2      3      4      8          16         24          56                     88        96        112
@@ -19,17 +19,19 @@ import org.millrace.ffi.device.ncclDevWorkColl;
  * </pre>
  *
  * <p>
- * Its elements are spread continuously over channels {@code lo} to {@code hi}: the first, the last, and all others have
- * each their own count, and each the bytes of a chunk, 21 bits in a protocol's grains. A block is one warp here.
+ * The elements are spread continuously over channels {@code lo} to {@code hi}. The first channel, the last channel and
+ * all channels between them have a count each. They also have a chunk size each, of 21 bits, in grains of the protocol.
+ * A block is one warp here.
  *
  * <p>
- * All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
+ * All accesses are plain, because the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h},
+ * {@code enqueue.cc}.
  */
 public final class CollectiveWork {
     public static final int BYTES = (int) ncclDevWorkColl.sizeof();
-    /** Flag: elements are passed on in memory that is registered with the network. */
+    /** Flag: the elements are passed on in memory that is registered with the network. */
     public static final int NETWORK_REGISTERED = device_h.MILLRACE_COLL_NET_REGISTERED();
-    /** Flag: peers' devices read what this rank sends where it lies, as {@link #read} says. */
+    /** Flag: peers' devices read the data that this rank sends in the user's buffers, see {@link #read}. */
     public static final int REGISTERED = device_h.MILLRACE_COLL_REGISTERED();
     /** Flag: a host reads the work counters of this operation. */
     public static final int PROFILED = device_h.MILLRACE_COLL_PROFILED();
@@ -64,7 +66,7 @@ public final class CollectiveWork {
     /**
      * {@return a view of an item}
      *
-     * @throws IllegalArgumentException if it is shorter
+     * @throws IllegalArgumentException if the segment is shorter than an item
      */
     public static CollectiveWork of(MemorySegment segment) {
         if (segment.byteSize() < BYTES) {
@@ -74,15 +76,17 @@ public final class CollectiveWork {
         return new CollectiveWork(segment);
     }
 
-    /** {@return the item's bytes} */
+    /** {@return the bytes of the item} */
     public MemorySegment segment() {
         return segment;
     }
 
     /**
-     * Sets how the elements are spread.
+     * Sets how the elements are spread over the channels.
      *
-     * @param last elements of the last channel, if it is not the first
+     * @param first  number of elements of the first channel
+     * @param middle number of elements of each channel between the first and the last
+     * @param last   number of elements of the last channel, if it is not the first
      */
     public void spread(int low, int high, long first, long middle, long last) {
         segment.set(ValueLayout.JAVA_BYTE, CHANNEL_LOW, (byte) low);
@@ -93,7 +97,7 @@ public final class CollectiveWork {
     }
 
     /**
-     * Says how long chunks are, and with how many warps a block works.
+     * Sets the chunk sizes and the number of warps of a block.
      *
      * @param low    bytes of a chunk of the first channel
      * @param middle bytes of a chunk of each channel in between
@@ -109,7 +113,7 @@ public final class CollectiveWork {
         return Math.min(bytes / grainBytes(protocol), GRAINS_MASK);
     }
 
-    /** {@return bytes of a grain ({@code ncclProtoGrainSize})} */
+    /** {@return the bytes of a grain ({@code ncclProtoGrainSize})} */
     public static int grainBytes(Protocol protocol) {
         return switch (protocol) {
             case LL -> 16;
@@ -118,22 +122,25 @@ public final class CollectiveWork {
         };
     }
 
-    /** {@return how long a chunk of a channel is; 0 if the item does not say it, or less than a grain} */
+    /**
+     * {@return the bytes of a chunk of a channel; 0 if the item does not contain the size, or if it is less than a
+     * grain}
+     */
     public long chunkBytes(Protocol protocol, int channel) {
         int place = channel == channelLow() ? 0 : channel == channelHigh() ? 2 : 1;
         return ((long) Words.LONG.get(segment, CHUNK_GRAINS) >>> place * GRAINS_BITS & GRAINS_MASK)
                 * grainBytes(protocol);
     }
 
-    /** {@return with how many warps a block works; 0 if the item does not say it} */
+    /** {@return the number of warps of a block; 0 if the item does not contain it} */
     public int warps() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, WARPS));
     }
 
     /**
-     * Sets what is done with the elements.
+     * Sets the buffers, the root, the argument of the reduction, and the flags.
      *
-     * @param root  the root rank; the rank itself where an operation has none
+     * @param root  the root rank; this rank itself if the operation has no root
      * @param flags {@link #NETWORK_REGISTERED}, {@link #REGISTERED}, {@link #PROFILED}
      */
     public void set(long send, long receive, int root, long argument, int flags) {
@@ -145,8 +152,9 @@ public final class CollectiveWork {
     }
 
     /**
-     * Says which buffers are registered, so that peers' devices may read there ({@code sendbuffRmtAddrs}, {@code
-     * recvbuffRmtAddrs}; where they read them is each connection's matter).
+     * Sets which buffers are registered, so that peers' devices may read in them. The fields are
+     * {@code sendbuffRmtAddrs} and {@code recvbuffRmtAddrs}. Each connection determines the address at which a peer
+     * reads.
      */
     public void read(boolean input, boolean output) {
         Words.LONG.set(segment, SEND_REMOTE, input ? sendBuffer() : 0L);
@@ -154,17 +162,17 @@ public final class CollectiveWork {
         flags(flags() | REGISTERED);
     }
 
-    /** {@return whether peers' devices may read in the input} */
+    /** {@return whether peers' devices may read in the input buffer} */
     public boolean isInputRead() {
         return (flags() & REGISTERED) != 0 && (long) Words.LONG.get(segment, SEND_REMOTE) != 0;
     }
 
-    /** {@return whether peers' devices may read in the output} */
+    /** {@return whether peers' devices may read in the output buffer} */
     public boolean isOutputRead() {
         return (flags() & REGISTERED) != 0 && (long) Words.LONG.get(segment, RECEIVE_REMOTE) != 0;
     }
 
-    /** Sets the flags alone. */
+    /** Sets only the flags. */
     public void flags(int flags) {
         segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) flags);
     }
@@ -183,7 +191,7 @@ public final class CollectiveWork {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, FLAGS));
     }
 
-    /** {@return the root rank; the rank itself where an operation has none} */
+    /** {@return the root rank; this rank itself if the operation has no root} */
     public int root() {
         return (int) Words.INT.get(segment, ROOT);
     }
@@ -198,33 +206,34 @@ public final class CollectiveWork {
         return (long) Words.LONG.get(segment, SEND_BUFFER);
     }
 
-    /** {@return the first channel's elements} */
+    /** {@return the number of elements of the first channel} */
     public long countLow() {
         return (long) Words.LONG.get(segment, COUNT_LOW);
     }
 
-    /** {@return a middle channel's elements} */
+    /** {@return the number of elements of each middle channel} */
     public long countMiddle() {
         return (long) Words.LONG.get(segment, COUNT_MIDDLE);
     }
 
-    /** {@return the last channel's elements} */
+    /** {@return the number of elements of the last channel} */
     public long countHigh() {
         return (long) Words.LONG.get(segment, COUNT_HIGH);
     }
 
-    /** {@return the reduction's argument, as raw bits} */
+    /** {@return the argument of the reduction, as raw bits} */
     public long reductionArgument() {
         return (long) Words.LONG.get(segment, ARGUMENT);
     }
 
-    /** {@return the elements of all channels} */
+    /** {@return the number of elements of all channels} */
     public long count() {
-        int between = channelHigh() - channelLow() - 1; // -1 on a single channel, whose middle and high counts are 0
+        // -1 on a single channel, where the middle and high counts are 0
+        int between = channelHigh() - channelLow() - 1;
         return countLow() + countMiddle() * between + countHigh();
     }
 
-    /** {@return a channel's first element} */
+    /** {@return the index of a channel's first element} */
     public long firstElement(int channel) {
         if (channel == channelLow()) {
             return 0;
@@ -232,7 +241,7 @@ public final class CollectiveWork {
         return countLow() + (channel - channelLow() - 1) * countMiddle();
     }
 
-    /** {@return how many elements a channel has} */
+    /** {@return the number of elements of a channel} */
     public long elements(int channel) {
         return channel == channelLow() ? countLow() : channel == channelHigh() ? countHigh() : countMiddle();
     }

@@ -6,31 +6,31 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.PageMemory;
 
 /**
- * What a device knows of its end of a connection ({@code ncclConnInfo} in NCCL): where the slots are and where the
- * counters are. The step counter itself is the device's own.
+ * A device's view of its end of a connection ({@code ncclConnInfo} in NCCL): the locations of the slots and of the
+ * counters. The step counter itself belongs to the device.
  *
- * @param buffers the buffers, one behind the other as {@code layout} says; what lies behind them is not looked at
- * @param shared  where the slots of protocol Simple are if the connection has none of its own (mode OFFSET); null if it
- *                has
- * @param direct  how the sending device points to the user's memory, where no proxy lies between; null where it does
- *                not
- * @param unpack  how the device gathers what it receives; null if it arrives in slots
+ * @param buffers the buffers, one after another as {@code layout} describes; memory after them is not accessed
+ * @param shared  location of the slots of protocol Simple if the connection shares them (mode OFFSET); null if each
+ *                connection has its own slots
+ * @param direct  view that lets the sending device point to the user's memory when no proxy lies between the devices;
+ *                null if it does not
+ * @param unpack  memory that the device gathers received data from; null if data arrives in slots
  */
 public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
         long firstStep, @Nullable SharedSlots shared, @Nullable DirectMemory direct,
         UnpackHandle.@Nullable UnpackMemory unpack) {
 
-    /** Slots that several connections share. Where in them a step's slot is, its {@code connFifo} says. */
+    /** Slots that several connections share. The {@code connFifo} entry of a step contains the offset of its slot. */
     public record SharedSlots(MemorySegment memory, long slotBytes) {
     }
 
     /**
-     * Takes memory for a connection, laid out as NCCL lays it out.
+     * Allocates memory for a connection, in NCCL's layout.
      *
      * <p>
-     * The segments belong to the global scope, so that a proxy's accesses check no arena and no close can stop it in
-     * mid-pass. The memory itself is the arena's, which may be closed only after the thread that polls it has
-     * acknowledged that it stopped.
+     * The segments belong to the global scope. A proxy's accesses therefore check no arena, and no close can interrupt
+     * the proxy during a pass. The memory itself belongs to the arena, which may be closed only after the thread that
+     * polls the memory has acknowledged its stop.
      *
      * @return a connection with all counters at {@code firstStep} and no sizes
      */
@@ -39,8 +39,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     }
 
     /**
-     * {@return memory that is polled, of the global scope: no access checks an arena, and no close can stop one in its
-     * middle. Whose it is frees it when those who poll it have stopped}
+     * {@return polled memory as a segment of the global scope} No access then checks an arena, and no close interrupts
+     * an access. The owner frees the memory after all threads that poll it have stopped.
      */
     @SuppressWarnings("restricted") // reinterprets an allocation, within its bounds
     public static MemorySegment unscoped(MemorySegment owned) {
@@ -48,8 +48,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     }
 
     /**
-     * A connection in memory that is there already, which two sides may share. Its counters are set, so only one side
-     * may call this before the other looks.
+     * Returns a connection in existing memory, which two sides may share. The method initializes the counters.
+     * Therefore only one side may call it, and only before the other side accesses the memory.
      */
     public static ConnectionInfo at(MemorySegment memory, ConnectionLayout layout, long firstStep) {
         ConnectionInfo info = over(memory, layout, firstStep);
@@ -64,7 +64,10 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         return info;
     }
 
-    /** Zeros are right for the step before step 0: lines must not carry the flag of a step that is still to come. */
+    /**
+     * Stores the flag of a step in all lines. Zeros are correct as the flag of the step before step 0. Lines must not
+     * carry the flag of a future step.
+     */
     private void flagAllLines(long step) {
         long half = LLLine.half(0, LLLine.flag(step));
         for (long at = 0; at < layout.llBytes(); at += LLLine.BYTES) {
@@ -75,10 +78,11 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     }
 
     /**
-     * The same connection with slots of protocol Simple that others share. Before anybody looks: modes are set.
+     * Returns the same connection with shared slots of protocol Simple. The method sets modes, so it must be called
+     * before any other thread or device accesses the memory.
      *
-     * @param sends whether this is the sending end, where a device may use a slot only when head has granted it: head
-     *              begins as if all slots were taken
+     * @param sends whether this is the sending end; head then starts as if all slots were taken, because a device may
+     *              use a slot only after head has granted it
      */
     public ConnectionInfo withShared(SharedSlots slots, boolean sends) {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
@@ -90,12 +94,12 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, slots, direct, unpack);
     }
 
-    /** {@return the same connection, whose sending device may point to the user's memory} */
+    /** {@return the same connection, with a sending device that may point to the user's memory} */
     public ConnectionInfo withDirect(DirectMemory memory) {
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, memory, unpack);
     }
 
-    /** {@return the same connection, whose receiving device gathers slices of protocol Simple} */
+    /** {@return the same connection, with a receiving device that gathers slices of protocol Simple} */
     public ConnectionInfo withUnpack(UnpackHandle.UnpackMemory memory) {
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, direct, memory);
     }
@@ -105,13 +109,16 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         return protocol == Protocol.SIMPLE && shared != null ? shared.slotBytes : layout.slotBytes(protocol);
     }
 
-    /** {@return a connection in memory that another side has set up ({@link #at}), to which nothing is written} */
+    /**
+     * {@return a connection in memory that another side has initialized ({@link #at}); the method writes nothing to the
+     * memory}
+     */
     public static ConnectionInfo over(MemorySegment memory, ConnectionLayout layout, long firstStep) {
         return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep, null, null,
                 null);
     }
 
-    /** {@return one protocol's slots, as many as there are steps} */
+    /** {@return the slots of one protocol, {@link ConnectionLayout#SLOTS} of them} */
     public MemorySegment buffer(Protocol protocol) {
         return buffers.asSlice(layout.bufferOffset(protocol), layout.bufferBytes(protocol));
     }

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.device.device_h;
 
 /**
- * How one connection's host memory lies when it has buffers of its own: three buffers of eight slots each, then the
- * control memory, without gaps.
+ * The layout of a connection's host memory if the connection does not share its buffers. Three buffers of eight slots
+ * each come first, then the control memory, without gaps.
  *
  * <pre>
  *    0             llBytes        + ll128Bytes        + simpleBytes    + 4096      + 4096
@@ -16,28 +16,28 @@ import org.millrace.ffi.device.device_h;
  * </pre>
  *
  * <p>
- * Step {@code s} uses slot {@code s % 8}. A slice of the Simple protocol may be of two steps: its data then begins in
- * the first step's slot and may reach to the end of the next one, which always lies behind it.
+ * Step {@code s} uses slot {@code s % 8}. A slice of the Simple protocol may have two steps. Its data then begins in
+ * the first step's slot and may extend to the end of the next slot, which always follows directly.
  *
  * <p>
- * NCCL lays memory out so where host memory is used for all buffers (no GPUDirect RDMA) and they are not shared
+ * NCCL uses this layout if host memory is used for all buffers (no GPUDirect RDMA) and the buffers are not shared
  * ({@code NCCL_NET_SHARED_BUFFERS=0}). Facts: NCCL 2.28 {@code transport/net.cc}, {@code init.cc}; checked on hardware.
  *
- * @param llBytes     size of the LL buffer, whole lines in each slot
- * @param ll128Bytes  size of the LL128 buffer, whole lines in each slot
+ * @param llBytes     size of the LL buffer, with whole lines in each slot
+ * @param ll128Bytes  size of the LL128 buffer, with whole lines in each slot
  * @param simpleBytes size of the Simple buffer, a multiple of 8
  */
 public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) {
-    /** Slots of a buffer. */
+    /** Number of slots of a buffer. */
     public static final int SLOTS = device_h.NCCL_STEPS();
-    /** The sizes NCCL uses unless NCCL_LL_BUFFSIZE, NCCL_LL128_BUFFSIZE or NCCL_BUFFSIZE say otherwise. */
+    /** The sizes that NCCL uses unless NCCL_LL_BUFFSIZE, NCCL_LL128_BUFFSIZE or NCCL_BUFFSIZE override them. */
     public static final ConnectionLayout DEFAULT = new ConnectionLayout(device_h.DEFAULT_LL_BUFFSIZE(),
             device_h.DEFAULT_LL128_BUFFSIZE(), device_h.DEFAULT_BUFFSIZE());
 
     /**
      * Checks the sizes.
      *
-     * @throws IllegalArgumentException if a slot would not be a whole number of lines, or of bytes
+     * @throws IllegalArgumentException if a slot would not be a whole number of lines, or of bytes for protocol Simple
      */
     public ConnectionLayout {
         requireSlots("LL", llBytes, LLLine.BYTES);
@@ -47,7 +47,7 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
 
     private static void requireSlots(String name, long bytes, long unit) {
         long multiple = SLOTS * unit;
-        // NCCL keeps these sizes in an int.
+        // NCCL stores these sizes in an int.
         if (bytes <= 0 || bytes > Integer.MAX_VALUE || bytes % multiple != 0) {
             throw new IllegalArgumentException("the %s buffer cannot have %d bytes: choose a multiple of %d up to %d"
                     .formatted(name, bytes, multiple, Integer.MAX_VALUE / multiple * multiple));
@@ -68,7 +68,7 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
         };
     }
 
-    /** {@return where a buffer begins} */
+    /** {@return the offset of a buffer} */
     public long bufferOffset(Protocol protocol) {
         return switch (protocol) {
             case LL -> 0;
@@ -77,27 +77,27 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
         };
     }
 
-    /** {@return the size of a slot, lines' flags included} */
+    /** {@return the size of a slot, including the flags of lines} */
     public long slotBytes(Protocol protocol) {
         return bufferBytes(protocol) / SLOTS;
     }
 
-    /** {@return where a step's slot begins} */
+    /** {@return the offset of a step's slot} */
     public long slotOffset(Protocol protocol, long step) {
         return bufferOffset(protocol) + slot(step) * slotBytes(protocol);
     }
 
-    /** {@return where {@code ncclSendMem} begins} */
+    /** {@return the offset of {@code ncclSendMem}} */
     public long sendMemOffset() {
         return llBytes + ll128Bytes + simpleBytes;
     }
 
-    /** {@return where {@code ncclRecvMem} begins} */
+    /** {@return the offset of {@code ncclRecvMem}} */
     public long recvMemOffset() {
         return sendMemOffset() + SendMem.BYTES;
     }
 
-    /** {@return the size of all of it} */
+    /** {@return the size of the buffers and the control memory together} */
     public long totalBytes() {
         return recvMemOffset() + RecvMem.BYTES;
     }

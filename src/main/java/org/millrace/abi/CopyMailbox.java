@@ -9,7 +9,7 @@ import org.millrace.ffi.mailbox.millraceCopyCommand;
 import org.millrace.ffi.mailbox.millraceCopyMailbox;
 
 /**
- * What a host tells a kernel that copies for it, and what that answers.
+ * Memory shared by a host and a kernel that copies. The host sends commands, and the kernel answers.
  *
  * <pre>
  *    0            32           64               2048     2052         2116    2176     2180    2304
@@ -26,34 +26,38 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  * </pre>
  *
  * <p>
- * Command {@code n} lies at {@code n} modulo {@link #COMMANDS}. The host writes commands, and {@code state} while no
- * kernel is there; the kernel writes {@code done}, the number of the first command that it has neither carried out nor
- * given to a worker, {@code copied}, how many copies each worker has made in all, and {@code state} while it is there.
+ * Command {@code n} lies at index {@code n} modulo {@link #COMMANDS}. The host writes the commands. It also writes
+ * {@code state} while no kernel is running. The kernel writes the following fields:
+ * <ul>
+ * <li>{@code done}, the number of the first command that it has neither executed nor passed to a worker
+ * <li>{@code copied}, the total number of copies that each worker has made
+ * <li>{@code state}, while the kernel is running
+ * </ul>
  * Numbers wrap at 2<sup>32</sup>.
  *
  * <p>
- * A word of a command is there when the lower bits of the command's number are, as in a line of LL, so that reads
- * across PCIe bring many commands. The words' releases pair with the kernel's acquires: what is to be copied is visible
- * to it. The kernel's releases of {@code done} and {@code copied} pair with the acquires here: a thread that is told
- * then that a copy was made sees it.
+ * A word of a command is present if it contains the lower bits of the command's number, as in a line of LL. Thus one
+ * read across PCIe can fetch many commands. The releases of the words pair with the kernel's acquires, so the data to
+ * copy is visible to the kernel. The kernel's releases of {@code done} and {@code copied} pair with the acquires here.
+ * A thread that is notified of a copy after such an acquire therefore sees the copied data.
  */
 public final class CopyMailbox extends PolledStruct {
     public static final long BYTES = millraceCopyMailbox.sizeof();
-    /** The alignment that its accesses need. */
+    /** The alignment that the accesses require. */
     public static final long ALIGNMENT = millraceCopyMailbox.layout().byteAlignment();
-    /** How many commands there is room for; a power of two. */
+    /** Number of commands that fit in the mailbox; a power of two. */
     public static final int COMMANDS = mailbox_h.MILLRACE_COPY_COMMANDS();
-    /** How many workers there are at most. */
+    /** Maximum number of workers. */
     public static final int WORKERS = mailbox_h.MILLRACE_COPY_WORKERS();
-    /** How many copies a worker may have been given and not have made; a power of two. */
+    /** Maximum number of copies that a worker has received but not made; a power of two. */
     public static final int GIVEN = mailbox_h.MILLRACE_COPY_GIVEN();
-    /** {@link #stateAcquire()}: no kernel is there, or it has not begun. */
+    /** {@link #stateAcquire()}: no kernel is running, or it has not started. */
     public static final int ABSENT = mailbox_h.MILLRACE_COPY_ABSENT();
-    /** {@link #stateAcquire()}: a kernel carries out commands. */
+    /** {@link #stateAcquire()}: a kernel executes commands. */
     public static final int PRESENT = mailbox_h.MILLRACE_COPY_PRESENT();
-    /** {@link #stateAcquire()}: the kernel looks at the commands for the last time. */
+    /** {@link #stateAcquire()}: the kernel reads the commands for the last time. */
     public static final int LEAVING = mailbox_h.MILLRACE_COPY_LEAVING();
-    /** {@link #stateAcquire()}: the kernel reads no command any more. */
+    /** {@link #stateAcquire()}: the kernel reads no further command. */
     public static final int GONE = mailbox_h.MILLRACE_COPY_GONE();
 
     private static final long DONE = millraceCopyMailbox.layout().byteOffset(groupElement("done"));
@@ -85,12 +89,13 @@ public final class CopyMailbox extends PolledStruct {
     }
 
     /**
-     * Has bytes copied.
+     * Posts a command that copies bytes.
      *
-     * @param number  of the command; its place must be free
+     * @param number  number of the command; its place must be free
      * @param bytes   1 to 2<sup>30</sup> - 1
-     * @param worker  who copies, from 1; 0: the warp that reads the commands, which can do so with few bytes only
-     * @param ordered whether nobody may see the bytes before what the worker was given earlier
+     * @param worker  the worker that copies, from 1; 0 for the warp that reads the commands, which can only copy a few
+     *                bytes
+     * @param ordered whether the copied bytes must not become visible before the bytes of the worker's earlier commands
      */
     public void copyRelease(int number, long to, long from, int bytes, int worker, boolean ordered) {
         long work = bytes | (long) worker << WORKER_SHIFT | (ordered ? 1L << ORDERED_SHIFT : 0);
@@ -103,50 +108,54 @@ public final class CopyMailbox extends PolledStruct {
         Words.LONG.setRelease(Words.MEMORY, command + WORK, work | flag);
     }
 
-    /** {@return how many copies a worker has made; what they copied is there} */
+    /** {@return the number of copies that a worker has made; the copied data is visible} */
     public int copiedAcquire(int worker) {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + COPIED + (long) (worker - 1) * Integer.BYTES);
     }
 
     /**
-     * {@return the number of the first command that was neither carried out nor given to a worker; what the warp copied
-     * before it is there}
+     * {@return the number of the first command that was neither executed nor passed to a worker; the data that the warp
+     * copied for earlier commands is visible}
      */
     public int doneAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + DONE);
     }
 
-    /** Sets the number of the first command, while no kernel is there. */
+    /** Sets the number of the first command, while no kernel is running. */
     public void donePlain(int number) {
         Words.INT.set(Words.MEMORY, base + DONE, number);
     }
 
-    /** {@return how far the kernel is: one of the constants} */
+    /** {@return the state of the kernel, one of the constants} */
     public int stateAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + STATE) & (1 << STREAM_SHIFT) - 1;
     }
 
-    /** {@return in which stream the kernel was launched that is there, as {@link #PRESENT} was seen} */
+    /** {@return the stream that contains the running kernel; valid after {@link #PRESENT} was seen} */
     public int streamPlain() {
         return (int) Words.INT.get(Words.MEMORY, base + STATE) >>> STREAM_SHIFT;
     }
 
     /**
-     * How far the kernel is, behind what this thread has posted. A full fence: pairs with that of the kernel between
-     * its store of {@link #LEAVING} and its last look at the commands. If this sees {@link #PRESENT}, the kernel sees
-     * the command.
+     * Returns the state of the kernel, read after the commands that this thread has posted. A full fence orders the
+     * store of the commands before the load of the state. It pairs with the kernel's full fence between its store of
+     * {@link #LEAVING} and its last read of the commands. If this method returns {@link #PRESENT}, the kernel sees the
+     * command.
      */
     public int stateBehindCommand() {
         VarHandle.fullFence();
         return stateAcquire();
     }
 
-    /** A kernel is to be there, which begins where {@link #donePlain} says. Pairs with the kernel's acquire. */
+    /**
+     * Records that a kernel is about to be launched, which starts with the command that {@link #donePlain} set. Pairs
+     * with the kernel's acquire.
+     */
     public void stateAbsentRelease() {
         Words.INT.setRelease(Words.MEMORY, base + STATE, ABSENT);
     }
 
-    /** The kernel that was going to be there could not be launched. Pairs with {@link #stateAcquire}. */
+    /** Records that the launch of the kernel failed. Pairs with {@link #stateAcquire}. */
     public void stateGoneRelease() {
         Words.INT.setRelease(Words.MEMORY, base + STATE, GONE);
     }

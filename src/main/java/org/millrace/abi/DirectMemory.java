@@ -4,17 +4,17 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a sending device points the receiving one, with no proxy between them, to data in the user's memory (mode PTR):
- * the receiver reads it there, and nobody copies it into a slot.
+ * Lets a sending device point the receiving device to data in the user's memory (mode PTR). No proxy lies between the
+ * two devices. The receiver reads the data there, and no thread copies it into a slot.
  *
  * <p>
- * Within a process the sender says which segment it means, so that a program that closes its memory too early gets an
- * error, as it does from its own device. Between processes the receiver has the sender's whole heap mapped, and
- * {@code connFifo.ptr} is an offset there.
+ * Within a process the sender passes the segment itself. A program that closes its memory too early therefore gets an
+ * error from the receiving device, as it does from its own device. Between processes the receiver has the sender's
+ * whole heap mapped, and {@code connFifo.ptr} is an offset in that heap.
  *
  * <p>
- * A slot's mode is looked at only when the sender has ever pointed: {@code connFifo} is not in the line of tail, and a
- * receiver that never needs it does not fetch it.
+ * The receiver reads the mode of a slot only if the sender has pointed at least once. {@code connFifo} is not in the
+ * cache line of tail, so a receiver that never needs it does not fetch it.
  *
  * <pre>
  *   sender: used = 1, connFifo[slot].mode, ptr, tail (release)   →   receiver: tail (acquire), used, connFifo[slot]
@@ -22,15 +22,15 @@ import org.jspecify.annotations.Nullable;
  */
 public final class DirectMemory {
 
-    /** Memory that both ends share for it, of zeros: a line of its own. */
+    /** Bytes of memory, initially zero, that both ends share for this purpose: a separate line. */
     public static final long BYTES = 128;
 
     private final long used;
-    /** Keeps what holds {@code used}. */
+    /** Keeps the memory that contains {@code used} reachable. */
     private final MemorySegment line;
-    /** By slot; null between processes. */
+    /** Segments that the sender points to, indexed by slot; null between processes. */
     private final @Nullable MemorySegment @Nullable [] segments;
-    /** Between processes the sender's heap, as this end has it mapped; null in a process. */
+    /** The sender's heap between processes, as mapped on this end; null within a process. */
     private final @Nullable MemorySegment heap;
 
     private DirectMemory(MemorySegment line, @Nullable MemorySegment @Nullable [] segments,
@@ -42,35 +42,40 @@ public final class DirectMemory {
     }
 
     /**
-     * {@return one end's, where both are of one process}
+     * {@return the view of one end if both ends belong to one process}
      *
-     * @param segments as many as there are slots, the same array on both ends
+     * @param segments one element for each slot, the same array on both ends
      */
     public static DirectMemory inProcess(MemorySegment line, @Nullable MemorySegment[] segments) {
         return new DirectMemory(line, segments, null);
     }
 
     /**
-     * {@return one end's, where the ends are of two processes}
+     * {@return the view of one end if the ends belong to two processes}
      *
-     * @param heap all memory that the sender may point to, where this end has it mapped
+     * @param heap all memory that the sender may point to, as mapped on this end
      */
     public static DirectMemory ofHeap(MemorySegment line, MemorySegment heap) {
         return new DirectMemory(line, null, heap);
     }
 
-    /** {@return whether the other end can read there} */
+    /** {@return whether the peer can read this memory} */
     public boolean reaches(MemorySegment memory) {
         return heap == null || contains(heap, memory);
     }
 
-    /** {@return whether all of some memory lies in other memory} */
+    /**
+     * {@return whether one segment lies completely in another}
+     *
+     * @param all    the outer segment
+     * @param memory the inner segment
+     */
     public static boolean contains(MemorySegment all, MemorySegment memory) {
         long offset = memory.address() - all.address();
         return offset >= 0 && offset <= all.byteSize() - memory.byteSize();
     }
 
-    /** Says where a step's data is; a later release of tail publishes it. The sender's. */
+    /** Sets the location of a step's data; a later release of tail publishes it. Called by the sender. */
     public void point(RecvMem recvMem, int slot, MemorySegment memory, long offset) {
         Words.INT.set(Words.MEMORY, used, 1);
         recvMem.modePlain(slot, RecvMem.MODE_PTR);
@@ -83,19 +88,22 @@ public final class DirectMemory {
     }
 
     /**
-     * {@return whether a step's data is where {@link #point} said, and not in its slot; after an acquire of tail. The
-     * receiver's}
+     * {@return whether a step's data lies at the location that {@link #point} set, and not in its slot} Called by the
+     * receiver, after an acquire of tail.
      */
     public boolean isPointed(RecvMem recvMem, int slot) {
         return (int) Words.INT.get(Words.MEMORY, used) != 0 && recvMem.modePlain(slot) == RecvMem.MODE_PTR;
     }
 
-    /** {@return where a step's data is that was pointed to: at {@code connFifo.ptr} of it} */
+    /**
+     * {@return the segment that contains the data of a step that was pointed to; the data begins at offset
+     * {@code connFifo.ptr}}
+     */
     public MemorySegment memory(int slot) {
         return heap == null ? segments[slot] : heap;
     }
 
-    /** The receiver has read the data of a step: its memory is not kept. */
+    /** Records that the receiver has read the data of a step, so that this object no longer keeps its memory. */
     public void read(int slot) {
         if (heap == null) {
             segments[slot] = null;

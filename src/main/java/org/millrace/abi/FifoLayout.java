@@ -11,7 +11,7 @@ import org.millrace.ffi.device.ncclRecvMem;
 import org.millrace.ffi.device.ncclRecvMem_v28;
 
 /**
- * How the entries of {@code connFifo} lie in {@link RecvMem}: a matter of NCCL's release.
+ * The layout of the entries of {@code connFifo} in {@link RecvMem}, which depends on NCCL's release.
  *
  * <pre>
  *    V28      0           4           8                       16                      24
@@ -30,20 +30,20 @@ import org.millrace.ffi.device.ncclRecvMem_v28;
 public enum FifoLayout {
     /** NCCL 2.28 to 2.30, and alpha releases of 2.31. */
     V28(ncclRecvMem_v28.layout(), ncclConnFifo_v28.sizeof(), ncclConnFifo_v28.offset$layout().byteSize()),
-    /** NCCL 2.31 and later; our own memory. */
+    /** NCCL 2.31 and later, and Millrace's own memory. */
     V31(ncclRecvMem.layout(), ncclConnFifo.sizeof(), ncclConnFifo.offset$layout().byteSize());
 
-    /** That of the engine's own memory. */
+    /** The layout of the engine's own memory. */
     public static final FifoLayout NEWEST = V31;
-    /** The newest release whose layout is known, of whatever patch level. */
+    /** The newest release with a known layout, at any patch level. */
     public static final String NEWEST_KNOWN = "2.32";
     private static final int NEWEST_RELEASE = 232;
-    /** The last one with entries of 24 bytes, an alpha release. */
+    /** The last version with entries of 24 bytes, an alpha release. */
     private static final int LAST_OF_V28 = 23100;
 
     /** The size of an entry. */
     final long entryBytes;
-    /** Where in {@link RecvMem} the first entry's fields are. */
+    /** Offsets in {@link RecvMem} of the first entry's fields. */
     final long mode;
     final long offset;
     final long size;
@@ -61,9 +61,10 @@ public enum FifoLayout {
     }
 
     /**
-     * {@return how a release lays {@code connFifo} out; null if that is not known, as it is later than those that are}
+     * {@return the layout of {@code connFifo} in a release; null if it is unknown because the release is newer than
+     * {@link #NEWEST_KNOWN}}
      *
-     * @param version as {@code ncclGetVersion} says it: 23102 for 2.31.2
+     * @param version as {@code ncclGetVersion} returns it, for example 23102 for 2.31.2
      */
     public static @Nullable FifoLayout ofRelease(int version) {
         return version <= LAST_OF_V28 ? V28 : version / 100 <= NEWEST_RELEASE ? V31 : null;

@@ -4,12 +4,12 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
- * The 64-bit cells of a context that grow and wrap: its counters, its signals, and the offsets by which 2.30 resets
- * signals.
+ * The 64-bit cells of a context that grow and wrap. They are its counters, its signals, and the offsets that 2.30 uses
+ * to reset signals.
  *
  * <p>
- * Counters and signals are grown by the proxy and set back by the kernel. An add releases: it pairs with the acquire of
- * the kernel that waits, which then sees the bytes that were put before.
+ * The proxy increases counters and signals, and the kernel resets them. An add has release semantics and pairs with the
+ * acquire of the kernel that waits. The kernel then sees the bytes that were put before.
  */
 public final class GinCells extends PolledStruct {
     private final int count;
@@ -22,7 +22,7 @@ public final class GinCells extends PolledStruct {
     /**
      * {@return a view of cells}
      *
-     * @throws IllegalArgumentException if size or alignment does not fit
+     * @throws IllegalArgumentException if the size or the alignment is wrong
      */
     public static GinCells of(MemorySegment segment) {
         return new GinCells(segment);
@@ -36,12 +36,15 @@ public final class GinCells extends PolledStruct {
         return count;
     }
 
-    /** {@return a cell; later accesses of this thread stay behind it} */
+    /** {@return the value of a cell; later accesses of this thread stay after this load} */
     public long acquire(int cell) {
         return (long) Words.LONG.getAcquire(Words.MEMORY, at(cell));
     }
 
-    /** Adds to a cell, after everything this thread did. Atomic: a kernel may set the cell back at the same time. */
+    /**
+     * Adds to a cell, after all earlier accesses of this thread. The add is atomic because a kernel may reset the cell
+     * at the same time.
+     */
     public void addRelease(int cell, long value) {
         long before = (long) Words.LONG.getAndAddRelease(Words.MEMORY, at(cell), value);
     }
@@ -51,7 +54,10 @@ public final class GinCells extends PolledStruct {
         Words.LONG.setRelease(Words.MEMORY, at(cell), value);
     }
 
-    /** Adds to 8 bytes of any memory, after everything this thread did: a signal that is part of a window. */
+    /**
+     * Adds to 8 bytes of any memory, after all earlier accesses of this thread. Used for a signal that is part of a
+     * window.
+     */
     public static void addRelease(MemorySegment memory, long offset, long value) {
         long before = (long) Words.LONG.getAndAddRelease(memory, offset, value);
     }

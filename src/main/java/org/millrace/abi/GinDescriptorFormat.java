@@ -5,8 +5,9 @@ import org.millrace.ffi.device.ncclGinProxyGfd_v1_t;
 import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
 
 /**
- * How a GIN descriptor's bits lie, by NCCL's release. A descriptor is 8 words (64 bytes), or 16 (128 bytes) from 2.30
- * on; bit 0 of every word says that the word is there, as a GPU's stores of it come in no order.
+ * The bit layout of a GIN descriptor, by NCCL's release. A descriptor has 8 words (64 bytes), or 16 words (128 bytes)
+ * from 2.30 on. Bit 0 of each word is set when the word is present, because a GPU stores the words in no particular
+ * order.
  *
  * <pre>
  *   word      63                                                          8 7   1 0
@@ -23,8 +24,8 @@ import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
  * </pre>
  *
  * <p>
- * Facts: NCCL {@code nccl_device/gin/proxy/gin_proxy_device_host_common.h} of the releases. Nothing here touches
- * memory: words come and go in an array.
+ * Facts: NCCL {@code nccl_device/gin/proxy/gin_proxy_device_host_common.h} of the releases. This class accesses no
+ * shared memory: it reads words from an array and writes them to an array.
  */
 public enum GinDescriptorFormat {
     /** NCCL 2.28. */
@@ -48,14 +49,14 @@ public enum GinDescriptorFormat {
             device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
             device_h.MILLRACE_GIN_VALUE_LOW_SHIFT());
 
-    /** Words of the longest descriptor. */
+    /** Number of words of the longest descriptor. */
     public static final int MAX_WORDS = (int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES);
-    /** Of descriptors whose header has an op in place of a version. */
+    /** Marks descriptors with a header that contains an op instead of a version. */
     private static final int NO_VERSION = 0;
 
-    /** Bit of every word that is there. */
+    /** Bit that is set in every word that is present. */
     public static final long FLAG = device_h.MILLRACE_GIN_FLAG();
-    /** The largest offset or handle: they have 63 bits. */
+    /** Largest offset or handle, of 63 bits. */
     public static final long MAX_ADDRESS = Long.MAX_VALUE;
 
     private static final int HEADER = device_h.ncclGinProxyGfdHeader();
@@ -119,42 +120,45 @@ public enum GinDescriptorFormat {
         return (long) words * Long.BYTES;
     }
 
-    /** {@return whether gets and flushes exist, and signal ids are relative to their context} */
+    /** {@return whether gets and flushes exist, and whether signal ids are relative to their context} */
     public boolean hasGets() {
         return version != NO_VERSION;
     }
 
     /**
-     * {@return the size of the context that comes with such descriptors: {@link GinGpuContext#BYTES_V1} or
+     * {@return the size of the context that belongs to such descriptors: {@link GinGpuContext#BYTES_V1} or
      * {@link GinGpuContext#BYTES_V2}}
      */
     public long contextBytes() {
         return this == V30 ? GinGpuContext.BYTES_V2 : GinGpuContext.BYTES_V1;
     }
 
-    /** {@return whether kernels reset a signal by remembering what it was; others store 0} */
+    /**
+     * {@return whether kernels reset a signal by storing its old value as an offset; in other formats they store 0 in
+     * the signal}
+     */
     public boolean resetsByOffset() {
         return this == V30;
     }
 
-    /** {@return how many signals a descriptor can name} */
+    /** {@return the number of signals that a descriptor can name} */
     public int maxSignals() {
         return 1 << signalBits;
     }
 
-    /** {@return how many counters a descriptor can name} */
+    /** {@return the number of counters that a descriptor can name} */
     public int maxCounters() {
         return 1 << counterBits;
     }
 
-    /** {@return what a descriptor asks for: bits of {@link GinOp}} */
+    /** {@return the operation that a descriptor requests, as bits of {@link GinOp}} */
     public int op(long[] descriptor) {
         return (int) bits(descriptor[opWord], opShift, opBits);
     }
 
     /**
-     * {@return the format's version as a descriptor of 2.30 gives it; that of a descriptor without is right by
-     * definition}
+     * {@return whether the version in a descriptor of 2.30 is the version of this format; always true for formats
+     * without a version}
      */
     public boolean isVersionKnown(long[] descriptor) {
         return version == NO_VERSION || bits(descriptor[HEADER], device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(),
@@ -171,14 +175,14 @@ public enum GinDescriptorFormat {
         return descriptor[SOURCE_OFFSET] >>> ADDRESS_SHIFT;
     }
 
-    /** {@return the handle of the source's window, or of a VA signal's} */
+    /** {@return the handle of the window of the source, or of a VA signal} */
     public long sourceHandle(long[] descriptor) {
         return descriptor[SOURCE_HANDLE] >>> ADDRESS_SHIFT;
     }
 
     /**
-     * {@return the value of an inline put; of a value shorter than 8 bytes the rest is garbage, as the kernel leaves
-     * it}
+     * {@return the value of an inline put} If the value is shorter than 8 bytes, the remaining bytes are undefined, as
+     * the kernel leaves them.
      */
     public long inlineValue(long[] descriptor) {
         return bits(descriptor[SOURCE_OFFSET], INLINE_SHIFT, INLINE_LOW_BITS)
@@ -190,36 +194,34 @@ public enum GinDescriptorFormat {
         return descriptor[TARGET_OFFSET] >>> ADDRESS_SHIFT;
     }
 
-    /**
-     * {@return the handle of the destination's window: this rank's own, even where the destination is another rank's}
-     */
+    /** {@return this rank's handle of the destination's window, even if the destination is on another rank} */
     public long targetHandle(long[] descriptor) {
         return descriptor[TARGET_HANDLE] >>> ADDRESS_SHIFT;
     }
 
-    /** {@return the counter to increment; only of meaning with {@link GinOp#COUNTER}} */
+    /** {@return the counter to increment; only meaningful with {@link GinOp#COUNTER}} */
     public int counter(long[] descriptor) {
         return (int) bits(descriptor[COMPLETION], counterShift, counterBits);
     }
 
-    /** {@return the signal to change; only of meaning with {@link GinOp#SIGNAL_INC} or {@link GinOp#SIGNAL_ADD}} */
+    /** {@return the signal to change; only meaningful with {@link GinOp#SIGNAL_INC} or {@link GinOp#SIGNAL_ADD}} */
     public int signal(long[] descriptor) {
         return (int) bits(descriptor[COMPLETION], signalShift, signalBits);
     }
 
-    /** {@return what is added to the signal} */
+    /** {@return the value to add to the signal} */
     public long signalValue(long[] descriptor) {
         return bits(descriptor[COMPLETION], valueLowShift, VALUE_LOW_BITS)
                 | bits(descriptor[SIGNAL_VALUE], VALUE_HIGH_SHIFT, VALUE_HIGH_BITS) << VALUE_LOW_BITS;
     }
 
-    /** {@return whether a signal was asked for that comes after all earlier puts of its context} */
+    /** {@return whether the descriptor requests a signal that becomes visible after all earlier puts of its context} */
     public boolean strong(long[] descriptor) {
         return this == V30 && bits(descriptor[SIGNAL_VALUE], STRONG_SHIFT, 1) == 1;
     }
 
     /**
-     * Begins a descriptor: every word has its flag, and the first what is asked for.
+     * Starts a descriptor: sets the flag in every word, and the operation and the size.
      *
      * @param descriptor {@link #words()} words or more
      */
@@ -235,7 +237,7 @@ public enum GinDescriptorFormat {
         descriptor[opWord] |= field(op, opShift, opBits);
     }
 
-    /** Sets the source, or a VA signal's place. */
+    /** Sets the source, or the location of a VA signal. */
     public void source(long[] descriptor, long handle, long offset) {
         descriptor[SOURCE_OFFSET] = offset << ADDRESS_SHIFT | FLAG;
         descriptor[SOURCE_HANDLE] = handle << ADDRESS_SHIFT | FLAG;
@@ -244,7 +246,7 @@ public enum GinDescriptorFormat {
     /**
      * Sets the value of an inline put.
      *
-     * @param value its bytes, the lowest first
+     * @param value the bytes to put, lowest first
      */
     public void inline(long[] descriptor, long value) {
         descriptor[SOURCE_OFFSET] = field(value, INLINE_SHIFT, INLINE_LOW_BITS) | FLAG;
@@ -257,7 +259,10 @@ public enum GinDescriptorFormat {
         descriptor[TARGET_HANDLE] = handle << ADDRESS_SHIFT | FLAG;
     }
 
-    /** Sets what happens when the bytes have left, and when they have arrived. */
+    /**
+     * Sets the counter to increment when the source has been read, and the signal to change when the bytes have
+     * arrived.
+     */
     public void completion(long[] descriptor, int counter, int signal, long value) {
         descriptor[COMPLETION] = field(counter, counterShift, counterBits) | field(signal, signalShift, signalBits)
                 | field(value, valueLowShift, VALUE_LOW_BITS) | FLAG;

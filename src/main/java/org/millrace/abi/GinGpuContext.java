@@ -7,8 +7,8 @@ import org.millrace.ffi.device.ncclGinProxyGpuCtx_v1_t;
 import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
 
 /**
- * {@code ncclGinProxyGpuCtx_t}: what a kernel knows of a GIN context. A plugin fills it in before it hands it out;
- * afterwards nobody writes it.
+ * {@code ncclGinProxyGpuCtx_t}: a kernel's view of a GIN context. A plugin fills it in before it hands it out. After
+ * that, no thread writes it.
  *
  * <pre>
  *    0       4           8       16     24     32        40       48             56             64              72
@@ -19,15 +19,15 @@ import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
  * </pre>
  *
  * <p>
- * All pointers are device-visible addresses. {@code pis}, the two of gets and {@code signalOffsets} are changed by
- * kernels atomically and must be device memory, zeroed; the others may be mapped host memory. Version 1 is that of
- * 2.28, 2.29, 2.30.3 and 2.30.4, and of later 2.30 where {@code createContext} is told backend version 1; where there
- * are several contexts in one handle they follow each other without gaps.
+ * All pointers are device-visible addresses. Kernels change {@code pis}, {@code signalOffsets} and the two arrays of
+ * gets atomically. These must therefore be zeroed device memory. The other arrays may be mapped host memory. NCCL 2.28,
+ * 2.29, 2.30.3 and 2.30.4 use version 1. Later 2.30 releases use it if {@code createContext} is called with backend
+ * version 1. Several contexts in one handle follow each other without gaps.
  */
 public final class GinGpuContext {
-    /** Its size up to 2.30.4. */
+    /** Size up to 2.30.4. */
     public static final long BYTES_V1 = ncclGinProxyGpuCtx_v1_t.sizeof();
-    /** Its size from 2.30.5. */
+    /** Size from 2.30.5 on. */
     public static final long BYTES_V2 = ncclGinProxyGpuCtx_v2_t.sizeof();
     public static final long ALIGNMENT = ncclGinProxyGpuCtx_v2_t.layout().byteAlignment();
 
@@ -52,24 +52,24 @@ public final class GinGpuContext {
      * {@return a view of a context}
      *
      * @param segment exactly {@link #BYTES_V1} or {@link #BYTES_V2} bytes
-     * @throws IllegalArgumentException if its size or alignment is another
+     * @throws IllegalArgumentException if its size or alignment differs
      */
     public static GinGpuContext of(MemorySegment segment) {
         long bytes = segment.byteSize() == BYTES_V1 ? BYTES_V1 : BYTES_V2;
         return new GinGpuContext(Words.checked("ncclGinProxyGpuCtx_t", segment, bytes, ALIGNMENT));
     }
 
-    /** {@return whether the fields of 2.30.5 are there} */
+    /** {@return whether the fields of 2.30.5 are present} */
     public boolean hasSignalOffsets() {
         return segment.byteSize() == BYTES_V2;
     }
 
     /**
-     * Sets what every version has.
+     * Sets the fields that every version has.
      *
-     * @param queueSize descriptors of a queue, a power of two
-     * @param pis       address of the places given out, by peer
-     * @param cis       address of the places free again, by peer
+     * @param queueSize number of descriptors of a queue, a power of two
+     * @param pis       address of the producer indices (places handed out to kernel threads), by peer
+     * @param cis       address of the consumer indices (places that are free again), by peer
      */
     public void set(int ranks, int queueSize, long queues, long pis, long cis, long counters, long signals) {
         Words.INT.set(segment, RANKS, ranks);
@@ -82,11 +82,11 @@ public final class GinGpuContext {
     }
 
     /**
-     * Sets what version 2 has besides.
+     * Sets the fields that only version 2 has.
      *
-     * @param signalOffsets  address of what each signal was when it was reset
-     * @param lastIssuedGet  address of the newest get's index, by peer
-     * @param lastVisibleGet address of the newest get's index that a flush has covered, by peer
+     * @param signalOffsets  address of each signal's value at its last reset
+     * @param lastIssuedGet  address of the index of the newest get, by peer
+     * @param lastVisibleGet address of the index of the newest get that a flush has covered, by peer
      */
     public void setGets(long signalOffsets, long lastIssuedGet, long lastVisibleGet) {
         Words.LONG.set(segment, SIGNAL_OFFSETS, signalOffsets);
@@ -94,37 +94,37 @@ public final class GinGpuContext {
         Words.LONG.set(segment, LAST_VISIBLE_GET, lastVisibleGet);
     }
 
-    /** {@return number of peers, this rank included} */
+    /** {@return the number of peers, including this rank} */
     public int ranks() {
         return (int) Words.INT.get(segment, RANKS);
     }
 
-    /** {@return descriptors of a queue} */
+    /** {@return the number of descriptors of a queue} */
     public int queueSize() {
         return (int) Words.INT.get(segment, QUEUE_SIZE);
     }
 
-    /** {@return address of the queues} */
+    /** {@return the address of the queues} */
     public long queues() {
         return (long) Words.LONG.get(segment, QUEUES);
     }
 
-    /** {@return address of the places given out} */
+    /** {@return the address of the producer indices} */
     public long pis() {
         return (long) Words.LONG.get(segment, PIS);
     }
 
-    /** {@return address of the places free again} */
+    /** {@return the address of the consumer indices} */
     public long cis() {
         return (long) Words.LONG.get(segment, CIS);
     }
 
-    /** {@return address of the counters} */
+    /** {@return the address of the counters} */
     public long counters() {
         return (long) Words.LONG.get(segment, COUNTERS);
     }
 
-    /** {@return address of the signals} */
+    /** {@return the address of the signals} */
     public long signals() {
         return (long) Words.LONG.get(segment, SIGNALS);
     }

@@ -2,23 +2,23 @@ package org.millrace.abi;
 
 import org.millrace.ffi.device.device_h;
 
-/** What a GIN descriptor asks for: bits that are or'ed. */
+/** The operation that a GIN descriptor requests, as a combination of bits. */
 public final class GinOp {
-    /** Bytes of a window, or a value, go to a window of the peer. */
+    /** Writes bytes of a window, or a value, to a window of the peer. */
     public static final int PUT = device_h.ncclGinProxyOpPut();
-    /** With a put: the bytes are in the descriptor. */
+    /** With a put: the descriptor contains the bytes. */
     public static final int INLINE = device_h.ncclGinProxyOpWithInline();
-    /** A counter grows by one when the source has been read. */
+    /** Increments a counter when the source has been read. */
     public static final int COUNTER = device_h.ncclGinProxyOpWithCounter();
-    /** A signal of the peer grows by one when all has arrived; the value says one too. */
+    /** Increments a signal of the peer when all bytes have arrived; the value in the descriptor is also 1. */
     public static final int SIGNAL_INC = device_h.ncclGinProxyOpWithSignalInc();
-    /** A signal of the peer grows by the value when all has arrived. */
+    /** Adds the value to a signal of the peer when all bytes have arrived. */
     public static final int SIGNAL_ADD = device_h.ncclGinProxyOpWithSignalAdd();
-    /** The signal is 8 bytes of a window; never with a put. From 2.29. */
+    /** The signal is 8 bytes of a window; never combined with a put. From 2.29. */
     public static final int VA_SIGNAL = device_h.ncclGinProxyOpVASignal();
-    /** Bytes of a window of the peer come here. From 2.30. */
+    /** Reads bytes from a window of the peer into a window of this rank. From 2.30. */
     public static final int GET = device_h.ncclGinProxyOpGet();
-    /** Gets that are complete become visible. From 2.30. */
+    /** Makes completed gets visible. From 2.30. */
     public static final int FLUSH = device_h.ncclGinProxyOpFlush();
 
     private GinOp() {}
@@ -28,12 +28,12 @@ public final class GinOp {
         return (op & bit) != 0;
     }
 
-    /** {@return whether a signal is changed} */
+    /** {@return whether the operation changes a signal} */
     public static boolean signals(int op) {
         return (op & (SIGNAL_INC | SIGNAL_ADD)) != 0;
     }
 
-    /** {@return the bits by name, for messages} */
+    /** {@return the names of the bits, for messages} */
     public static String describe(int op) {
         StringBuilder text = new StringBuilder();
         append(text, op, PUT, "put");

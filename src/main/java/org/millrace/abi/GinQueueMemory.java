@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
- * The queues of a context: {@code queueSize} descriptors for each peer, one after another.
+ * The queues of a context: {@code queueSize} descriptors for each peer, one queue after another.
  *
  * <pre>
  *    0                       queueSize * bytes
@@ -15,10 +15,11 @@ import java.util.Objects;
  * </pre>
  *
  * <p>
- * A word is the kernel's while its flag is not set, and the proxy's from then on until the proxy has stored 0. The
- * kernel stores a descriptor's words in no order; an acquire of each word's flag pairs with the fence that the kernel
- * made before: what it put into windows is visible. The zeros are plain: they are published by the release of
- * {@code cis}, without which the kernel does not use the place again.
+ * A word belongs to the kernel while its flag is not set. It belongs to the proxy from then on, until the proxy has
+ * stored 0. The kernel stores a descriptor's words in no particular order. An acquire of each word's flag pairs with
+ * the fence that the kernel executed before, so the data that the kernel stored in windows is visible. The stores of 0
+ * are plain, because the release of {@code cis} publishes them. Without that release the kernel does not use the place
+ * again.
  */
 public final class GinQueueMemory extends PolledStruct {
     private final GinDescriptorFormat format;
@@ -38,8 +39,8 @@ public final class GinQueueMemory extends PolledStruct {
      * {@return a view of queues}
      *
      * @param segment   exactly {@link #bytes}, aligned to 16 bytes
-     * @param queueSize descriptors of each, a power of two
-     * @throws IllegalArgumentException if size, alignment or number does not fit
+     * @param queueSize number of descriptors of each queue, a power of two
+     * @throws IllegalArgumentException if the size, the alignment or the number of descriptors is wrong
      */
     public static GinQueueMemory of(MemorySegment segment, GinDescriptorFormat format, int peers, int queueSize) {
         if (queueSize < 1 || Integer.bitCount(queueSize) != 1) {
@@ -58,39 +59,39 @@ public final class GinQueueMemory extends PolledStruct {
         return format;
     }
 
-    /** {@return descriptors of each queue} */
+    /** {@return the number of descriptors of each queue} */
     public int queueSize() {
         return queueSize;
     }
 
-    /** {@return where a descriptor lies} */
+    /** {@return the offset of a descriptor} */
     public long at(int peer, int index) {
         return ((long) Objects.checkIndex(peer, peers) * queueSize + (index & queueSize - 1)) * descriptorBytes;
     }
 
-    /** {@return whether a descriptor's first word is there} */
+    /** {@return whether the first word of a descriptor is present} */
     public boolean isBegun(long at) {
         return isBegunAt(base + at);
     }
 
-    /** {@return the address of a descriptor's first word} */
+    /** {@return the address of the first word of a descriptor} */
     public long address(long at) {
         return base + at;
     }
 
     /**
-     * {@return whether a descriptor's first word is there}
+     * {@return whether the first word of a descriptor is present}
      *
-     * @param address that {@link #address} gave
+     * @param address address that {@link #address} returned
      */
     public static boolean isBegunAt(long address) {
         return ((long) Words.LONG.getAcquire(Words.MEMORY, address) & GinDescriptorFormat.FLAG) != 0;
     }
 
     /**
-     * Takes a descriptor out, if all of its words are there.
+     * Removes a descriptor from the queue if all of its words are present.
      *
-     * @return false if a word is still missing: nothing was changed
+     * @return false if a word is still missing; the queue is then unchanged
      */
     public boolean take(long at, long[] into) {
         int words = format.words();
@@ -108,10 +109,10 @@ public final class GinQueueMemory extends PolledStruct {
     }
 
     /**
-     * Stores a descriptor's words, in no order that a reader may rely on. The thread that posts makes a release fence
-     * before: it pairs with the acquires of {@link #take}.
+     * Stores a descriptor's words in no order that a reader may rely on. The posting thread executes a release fence
+     * before this call, which pairs with the acquires of {@link #take}.
      *
-     * @param at where it lies; the place must be free
+     * @param at offset of the descriptor; its place must be free
      */
     public void storeOpaque(long at, long[] descriptor) {
         int words = format.words();

@@ -8,7 +8,7 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevKernelArgs;
 
 /**
- * {@code ncclDevKernelArgs}: what a kernel is launched with.
+ * {@code ncclDevKernelArgs}: the arguments of a kernel.
  *
  * <pre>
  *    0          8              16        17     20         24         32         48
@@ -19,16 +19,16 @@ import org.millrace.ffi.device.ncclDevKernelArgs;
  * </pre>
  *
  * <p>
- * Written by the host before the launch, which orders all accesses; read by the kernel. A launch copies the arguments,
- * so that they may be changed after it. The kernel has a block for each bit of the mask, in ascending order. Facts:
- * NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
+ * The host writes the arguments before the launch, which orders all accesses, and the kernel reads them. A launch
+ * copies the arguments, so the host may change them afterwards. The kernel has one block for each bit of the mask, in
+ * ascending order. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
  */
 public final class KernelArguments {
-    /** The struct's size: where the batches begin. */
+    /** The struct's size, which is the offset of the batches. */
     public static final int BYTES = (int) ncclDevKernelArgs.sizeof();
-    /** The most bytes of a kernel's arguments, batches and items included. */
+    /** Maximum number of bytes of a kernel's arguments, including batches and items. */
     public static final int MAX_BYTES = 4096;
-    /** The most channels. */
+    /** Maximum number of channels. */
     public static final int MAX_CHANNELS = device_h.MAXCHANNELS();
 
     private static final long COMM = offset("comm");
@@ -46,8 +46,8 @@ public final class KernelArguments {
     /**
      * {@return a view of a kernel's arguments}
      *
-     * @param segment the struct, its batches, and its items if they lie there
-     * @throws IllegalArgumentException if it is shorter than the struct
+     * @param segment the struct, its batches, and its items if the arguments contain them
+     * @throws IllegalArgumentException if the segment is shorter than the struct
      */
     public static KernelArguments of(MemorySegment segment) {
         if (segment.byteSize() < BYTES) {
@@ -58,9 +58,9 @@ public final class KernelArguments {
     }
 
     /**
-     * Sets what is known before the work is placed.
+     * Sets the fields that are known before the work is placed.
      *
-     * @param channelMask a bit for each channel with work
+     * @param channelMask one bit for each channel with work
      */
     public void set(long communicator, long channelMask, WorkStorage storage) {
         Words.LONG.set(segment, COMM, communicator);
@@ -69,47 +69,47 @@ public final class KernelArguments {
     }
 
     /**
-     * Sets where the items lie.
+     * Sets the location of the items.
      *
-     * @param address of their memory, 0 if it is the arguments'
-     * @param mask    what an offset is masked with: all ones for no FIFO
+     * @param address address of the items' memory, 0 if the arguments contain the items
+     * @param mask    mask for the offsets of items; all ones without a FIFO
      */
     public void place(long address, int mask) {
         Words.LONG.set(segment, WORK_BUFFER, address);
         Words.INT.set(segment, WORK_MASK, mask);
     }
 
-    /** {@return the arguments, batches and items included} */
+    /** {@return the arguments, including batches and items} */
     public MemorySegment segment() {
         return segment;
     }
 
-    /** {@return address of the {@link KernelCommunicator}} */
+    /** {@return the address of the {@link KernelCommunicator}} */
     public long communicator() {
         return (long) Words.LONG.get(segment, COMM);
     }
 
-    /** {@return a bit for each channel with work} */
+    /** {@return a mask with one bit for each channel with work} */
     public long channelMask() {
         return (long) Words.LONG.get(segment, CHANNEL_MASK);
     }
 
-    /** {@return where the items lie} */
+    /** {@return the kind of memory that contains the items} */
     public WorkStorage storage() {
         return WorkStorage.of(segment.get(ValueLayout.JAVA_BYTE, STORAGE));
     }
 
-    /** {@return what an item's offset is masked with} */
+    /** {@return the mask for the offset of an item} */
     public int workMask() {
         return (int) Words.INT.get(segment, WORK_MASK);
     }
 
-    /** {@return address of the items' memory} */
+    /** {@return the address of the items' memory} */
     public long workBuffer() {
         return (long) Words.LONG.get(segment, WORK_BUFFER);
     }
 
-    /** {@return the channel that a block serves: the mask's bit with as many set ones below it} */
+    /** {@return the channel of a block: the position of the mask's bit that has {@code block} set bits below it} */
     public int channel(int block) {
         long mask = channelMask();
         for (int below = 0; below < block; below++) {
@@ -118,7 +118,7 @@ public final class KernelArguments {
         return Long.numberOfTrailingZeros(mask);
     }
 
-    /** {@return where a batch lies in the arguments} */
+    /** {@return the offset of a batch in the arguments} */
     public static long batchOffset(int index) {
         return BYTES + (long) index * WorkBatch.BYTES;
     }
@@ -128,15 +128,15 @@ public final class KernelArguments {
     }
 
     /**
-     * {@code ncclDevWorkStorageType}: where a kernel's work items lie. Facts: NCCL 2.28 {@code device.h},
-     * {@code enqueue.cc}.
+     * {@code ncclDevWorkStorageType}: the kind of memory that contains a kernel's work items. Facts: NCCL 2.28
+     * {@code device.h}, {@code enqueue.cc}.
      */
     public enum WorkStorage {
-        /** Behind the batches, in the kernel's arguments: offsets count from the arguments' beginning. */
+        /** In the kernel's arguments, after the batches. Offsets count from the beginning of the arguments. */
         ARGUMENTS(device_h.ncclDevWorkStorageTypeArgs()),
-        /** In the work FIFO: offsets are its counters' values. */
+        /** In the work FIFO. Offsets are values of its counters. */
         FIFO(device_h.ncclDevWorkStorageTypeFifo()),
-        /** In memory of their own, for a plan that is replayed: offsets count from its beginning. */
+        /** In separate memory, for a plan that is replayed. Offsets count from the beginning of that memory. */
         PERSISTENT(device_h.ncclDevWorkStorageTypePersistent());
 
         private static final WorkStorage[] ALL = values();
@@ -148,9 +148,9 @@ public final class KernelArguments {
         }
 
         /**
-         * {@return the storage with a number of NCCL's}
+         * {@return the storage with a given NCCL number}
          *
-         * @throws IllegalArgumentException if there is none
+         * @throws IllegalArgumentException if NCCL has no such number
          */
         public static WorkStorage of(int code) {
             for (WorkStorage storage : ALL) {
@@ -162,7 +162,7 @@ public final class KernelArguments {
                     + " is none of NCCL's: the kernel's arguments were overwritten, or are of another release");
         }
 
-        /** {@return NCCL's number} */
+        /** {@return NCCL's number of this storage} */
         public int code() {
             return code;
         }

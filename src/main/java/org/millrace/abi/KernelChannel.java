@@ -8,7 +8,7 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevChannel;
 
 /**
- * {@code ncclDevChannel}: a channel as kernels see it, which is this rank's neighbours in each algorithm.
+ * {@code ncclDevChannel}: a channel as kernels see it. It contains this rank's neighbors in each algorithm.
  *
  * <pre>
  *    0       8      12     16          24      28      32      36   40            52             72
@@ -19,20 +19,20 @@ import org.millrace.ffi.device.ncclDevChannel;
  * </pre>
  *
  * <p>
- * Written by the host before the first kernel is launched, and only read after that: all accesses are plain. A network
- * that reduces is a peer, too: its number comes behind those of the ranks. Facts: NCCL 2.28 {@code device.h}.
+ * The host writes it before the first kernel is launched. After that it is only read, so all accesses are plain. A
+ * network that reduces is a peer, too: its number follows the last rank. Facts: NCCL 2.28 {@code device.h}.
  */
 public final class KernelChannel {
-    /** The struct's size: its distance from the next channel's. */
+    /** The struct's size, which is the distance to the next channel's struct. */
     public static final long BYTES = ncclDevChannel.sizeof();
     public static final long ALIGNMENT = 16;
-    /** The most ranks below one in a tree. */
+    /** Maximum number of children of a rank in a tree. */
     public static final int MAX_CHILDREN = device_h.NCCL_MAX_TREE_ARITY();
     /** Index of a channel's connections for collectives. */
     public static final int COLLECTIVE = 0;
     /** Index of a channel's connections for sends and receives. */
     public static final int POINT_TO_POINT = 1;
-    /** Number of a neighbour that there is not. */
+    /** Rank number that marks a missing neighbor. */
     public static final int NOBODY = -1;
 
     private static final long PREVIOUS = offset(groupElement("ring"), groupElement("prev"));
@@ -58,9 +58,9 @@ public final class KernelChannel {
     }
 
     /**
-     * Says this rank's place in the ring.
+     * Sets this rank's place in the ring.
      *
-     * @param userRanks address of all ranks' numbers as the ring passes them, from this one on
+     * @param userRanks address of the numbers of all ranks in ring order, starting with this rank
      */
     public void ring(int previous, int next, long userRanks, int index) {
         Words.INT.set(segment, PREVIOUS, previous);
@@ -70,11 +70,11 @@ public final class KernelChannel {
     }
 
     /**
-     * Says this rank's place in the tree.
+     * Sets this rank's place in the tree.
      *
-     * @param depth ranks between the root and the farthest leaf
-     * @param up    the rank above, or {@link #NOBODY}
-     * @param down  the ranks below, {@link #MAX_CHILDREN} of them, {@link #NOBODY} behind the last
+     * @param depth number of ranks between the root and the farthest leaf
+     * @param up    the parent rank, or {@link #NOBODY}
+     * @param down  the child ranks, {@link #MAX_CHILDREN} of them, with {@link #NOBODY} after the last
      */
     public void tree(int depth, int up, int... down) {
         Words.INT.set(segment, DEPTH, depth);
@@ -84,15 +84,15 @@ public final class KernelChannel {
         }
     }
 
-    /** Says who reduces. */
+    /** Sets the number of the network that reduces. */
     public void network(int peer) {
         Words.INT.set(segment, NETWORK, peer);
     }
 
     /**
-     * Says this rank's place in the chain of its host, at whose top a network reduces.
+     * Sets this rank's place in the chain of its host. At the top of the chain a network reduces.
      *
-     * @param up   the rank above, or number of the network, or {@link #NOBODY}
+     * @param up   the rank above, or the number of the network, or {@link #NOBODY}
      * @param down the rank below, or {@link #NOBODY}
      */
     public void networkChain(int up, int down) {
@@ -103,48 +103,48 @@ public final class KernelChannel {
         }
     }
 
-    /** {@return the rank above this one in its host's chain, or number of the network, or {@link #NOBODY}} */
+    /** {@return the rank above this rank in the chain of its host, or the number of the network, or {@link #NOBODY}} */
     public int networkChainUp() {
         return (int) Words.INT.get(segment, CHAIN_UP);
     }
 
-    /** {@return the rank below this one in its host's chain, or {@link #NOBODY}} */
+    /** {@return the rank below this rank in the chain of its host, or {@link #NOBODY}} */
     public int networkChainDown() {
         return (int) Words.INT.get(segment, CHAIN_DOWN);
     }
 
-    /** {@return the rank before this one in the ring} */
+    /** {@return the rank before this rank in the ring} */
     public int previous() {
         return (int) Words.INT.get(segment, PREVIOUS);
     }
 
-    /** {@return the rank behind this one in the ring} */
+    /** {@return the rank after this rank in the ring} */
     public int next() {
         return (int) Words.INT.get(segment, NEXT);
     }
 
-    /** {@return address of the ring's ranks, from this one on} */
+    /** {@return the address of the numbers of all ranks in ring order, starting with this rank} */
     public long userRanks() {
         return (long) Words.LONG.get(segment, USER_RANKS);
     }
 
-    /** {@return this rank's number in the ring} */
+    /** {@return this rank's index in the ring} */
     public int index() {
         return (int) Words.INT.get(segment, INDEX);
     }
 
-    /** {@return ranks between the tree's root and its farthest leaf} */
+    /** {@return the number of ranks between the tree's root and its farthest leaf} */
     public int depth() {
         return (int) Words.INT.get(segment, DEPTH);
     }
 
-    /** {@return the rank above this one in the tree, or {@link #NOBODY}} */
+    /** {@return the parent of this rank in the tree, or {@link #NOBODY}} */
     public int up() {
         return (int) Words.INT.get(segment, UP);
     }
 
     /**
-     * {@return a rank below this one in the tree, or {@link #NOBODY}}
+     * {@return a child of this rank in the tree, or {@link #NOBODY}}
      *
      * @param child 0 to {@link #MAX_CHILDREN} - 1
      */
@@ -152,7 +152,7 @@ public final class KernelChannel {
         return (int) Words.INT.get(segment, DOWN + (long) child * Integer.BYTES);
     }
 
-    /** {@return number of the network that reduces, or {@link #NOBODY}} */
+    /** {@return the number of the network that reduces, or {@link #NOBODY}} */
     public int network() {
         return (int) Words.INT.get(segment, NETWORK);
     }

@@ -21,13 +21,14 @@ import org.millrace.ffi.device.ncclKernelComm;
  * </pre>
  *
  * <p>
- * {@code isAllNvlink} is 0: there is none. Written once, before the first kernel is launched, and only read after that:
- * all accesses are plain. What changes lies behind its pointers: the {@link AbortFlag}, and the {@link WorkCounters}.
- * Facts: NCCL 2.28 {@code device.h} (there {@code ncclDevComm} up to 2.27).
+ * {@code isAllNvlink} is 0, because the emulated device has no NVLink. The host writes the struct once, before the
+ * first kernel is launched. After that it is only read, so all accesses are plain. Only the memory behind its pointers
+ * changes: the {@link AbortFlag} and the {@link WorkCounters}. Facts: NCCL 2.28 {@code device.h} (there
+ * {@code ncclDevComm} up to 2.27).
  */
 public final class KernelCommunicator {
     public static final long BYTES = ncclKernelComm.sizeof();
-    /** Its alignment: that of the struct with its channels. */
+    /** Alignment of the struct with its channels. */
     public static final long ALIGNMENT = 16;
 
     private static final long RANK = offset("rank");
@@ -53,7 +54,7 @@ public final class KernelCommunicator {
         return new KernelCommunicator(Words.checked("ncclKernelComm", segment, BYTES, ALIGNMENT));
     }
 
-    /** Says who this is among whom. */
+    /** Sets the rank, the number of ranks, the node and the number of nodes. */
     public void place(int rank, int ranks, int node, int nodes) {
         Words.INT.set(segment, RANK, rank);
         Words.INT.set(segment, RANKS, ranks);
@@ -61,7 +62,7 @@ public final class KernelCommunicator {
         Words.INT.set(segment, NODES, nodes);
     }
 
-    /** Says how large things are. */
+    /** Sets the sizes of the buffers and of the chunks of sends and receives. */
     public void sizes(ConnectionLayout layout, int transferChunk) {
         for (Protocol protocol : Protocol.values()) {
             Words.INT.set(segment, bufferSize(protocol), Math.toIntExact(layout.bufferBytes(protocol)));
@@ -70,11 +71,11 @@ public final class KernelCommunicator {
     }
 
     /**
-     * Says how ranks lie to each other.
+     * Sets the addresses of the channels and of the arrays that map ranks to machines.
      *
      * @param channels   address of the {@link KernelChannel}s, {@link KernelArguments#MAX_CHANNELS} of them
-     * @param localRanks address of an int for each rank: its number among those of its machine
-     * @param dense      address of an int for each rank: the ranks in the order of their machines
+     * @param localRanks address of an int for each rank: its index among the ranks of its machine
+     * @param dense      address of an int for each rank: the ranks sorted by machine
      */
     public void topology(long channels, long localRanks, long dense) {
         Words.LONG.set(segment, DENSE_TO_USER, dense);
@@ -83,9 +84,10 @@ public final class KernelCommunicator {
     }
 
     /**
-     * Says where what changes lies.
+     * Sets the addresses of the memory that changes.
      *
-     * @param workStarted address of {@link WorkCounters}, one for each channel
+     * @param workStarted   address of {@link WorkCounters}, one for each channel
+     * @param workCompleted address of {@link WorkCounters}, one for each channel
      */
     public void shared(long abortFlag, long workStarted, long workCompleted) {
         Words.LONG.set(segment, ABORT_FLAG, abortFlag);
@@ -93,7 +95,7 @@ public final class KernelCommunicator {
         Words.LONG.set(segment, WORK_COMPLETED, workCompleted);
     }
 
-    /** {@return where it lies: what a kernel is launched with} */
+    /** {@return the address of the struct, which is an argument of each kernel} */
     public long address() {
         return segment.address();
     }
@@ -106,42 +108,42 @@ public final class KernelCommunicator {
         return (int) Words.INT.get(segment, RANKS);
     }
 
-    /** {@return this rank's machine} */
+    /** {@return the index of this rank's machine} */
     public int node() {
         return (int) Words.INT.get(segment, NODE);
     }
 
-    /** {@return how many machines there are} */
+    /** {@return the number of machines} */
     public int nodes() {
         return (int) Words.INT.get(segment, NODES);
     }
 
-    /** {@return bytes of a connection's buffer} */
+    /** {@return the bytes of a connection's buffer} */
     public int bufferBytes(Protocol protocol) {
         return (int) Words.INT.get(segment, bufferSize(protocol));
     }
 
-    /** {@return bytes of a chunk of sends and receives} */
+    /** {@return the bytes of a chunk of sends and receives} */
     public int transferChunk() {
         return (int) Words.INT.get(segment, TRANSFER_CHUNK);
     }
 
-    /** {@return address of the {@link KernelChannel}s} */
+    /** {@return the address of the {@link KernelChannel}s} */
     public long channels() {
         return (long) Words.LONG.get(segment, CHANNELS);
     }
 
-    /** {@return address of an int for each rank: the ranks in the order of their machines} */
+    /** {@return the address of an int for each rank: the ranks sorted by machine} */
     public long denseToUser() {
         return (long) Words.LONG.get(segment, DENSE_TO_USER);
     }
 
-    /** {@return address of an int for each rank: its number among those of its machine} */
+    /** {@return the address of an int for each rank: its index among the ranks of its machine} */
     public long localRanks() {
         return (long) Words.LONG.get(segment, LOCAL_RANKS);
     }
 
-    /** {@return how a connection's buffers lie} */
+    /** {@return the layout of a connection's buffers} */
     public ConnectionLayout layout() {
         return new ConnectionLayout(bufferBytes(Protocol.LL), bufferBytes(Protocol.LL128),
                 bufferBytes(Protocol.SIMPLE));

@@ -15,40 +15,41 @@ import org.millrace.ffi.device.device_h;
  * </pre>
  *
  * <p>
- * On the send side the kernel writes lines, then releases {@code tail}: an acquire of tail is enough for the proxy. On
- * the receive side the kernel polls the flags alone, so the proxy must store a line's data before its flag: a release
- * of the flag pairs with the kernel's load of it. A copy of whole lines does not keep that order.
+ * On the send side the kernel writes lines and then stores {@code tail} with release. An acquire of {@code tail} is
+ * therefore sufficient for the proxy. On the receive side the kernel polls only the flags, so the proxy must store a
+ * line's data before its flag. The proxy's release of the flag pairs with the kernel's load of the flag. A copy of
+ * whole lines does not preserve that order.
  *
  * <p>
- * A method for one line has the segment check its accesses. Those for many take native memory, check once where the
- * lines are, and go by address from there. Offsets are multiples of {@link #BYTES}.
+ * A method for one line lets the segment check its accesses. The methods for many lines require native memory. They
+ * check the range of the lines once and then access it by address. Offsets are multiples of {@link #BYTES}.
  *
  * <p>
  * Facts: NCCL 2.28 {@code device.h}, {@code device/prims_ll128.h}.
  */
 public final class LL128Line {
-    /** A line's size. */
+    /** The size of a line. */
     public static final long BYTES = device_h.NCCL_LL128_LINESIZE();
     /**
-     * Lines of a unit: what a warp of NCCL's writes at a time. A step's size is a multiple of it, and takeovers rely on
-     * that.
+     * Number of lines of a unit, which a warp of NCCL writes at a time. A step's size is a multiple of a unit, and
+     * takeovers rely on that.
      */
     public static final int UNIT_LINES = 16;
-    /** What of a line is data: its beginning. */
+    /** Bytes of data at the beginning of a line. */
     public static final long DATA_BYTES = (long) device_h.NCCL_LL128_DATAELEMS() * Long.BYTES;
-    /** Where in a line its flag lies. */
+    /** Offset of the flag in a line. */
     public static final long FLAG_OFFSET = DATA_BYTES;
 
     private static final String LINES = "LL128 lines";
 
     private LL128Line() {}
 
-    /** {@return the flag of a step's lines: the step after it, all 64 bits} */
+    /** {@return the flag of a step's lines, which is the number of the following step in 64 bits} */
     public static long flag(long step) {
         return step + 1;
     }
 
-    /** {@return a line's flag; later reads of its data stay behind it} */
+    /** {@return a line's flag; later reads of its data stay after this load} */
     public static long flagAcquire(MemorySegment buffer, long offset) {
         return (long) Words.LONG.getAcquire(buffer, offset + FLAG_OFFSET);
     }
@@ -58,7 +59,10 @@ public final class LL128Line {
         Words.LONG.setRelease(buffer, offset + FLAG_OFFSET, flag);
     }
 
-    /** {@return whether consecutive lines all carry a flag} If so, later reads of their data stay behind this one. */
+    /**
+     * {@return whether consecutive lines all carry a flag} If so, later reads of their data stay after the loads of the
+     * flags.
+     */
     public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, long flag) {
         long first = Words.readable(LINES, buffer, offset, bytes);
         int lines = (int) (bytes / BYTES);
@@ -70,7 +74,7 @@ public final class LL128Line {
         return true;
     }
 
-    /** Stores consecutive lines, each one's data before its flag. */
+    /** Stores consecutive lines, the data of each line before its flag. */
     public static void storeRelease(MemorySegment buffer, long offset, MemorySegment data, int lines, long flag) {
         long first = Words.writable(LINES, buffer, offset, lines * BYTES);
         for (int i = 0; i < lines; i++) {
@@ -80,7 +84,7 @@ public final class LL128Line {
         }
     }
 
-    /** Stores the flags of consecutive lines, after what was written before. */
+    /** Stores the flags of consecutive lines, after all earlier accesses of this thread. */
     public static void flagsRelease(MemorySegment buffer, long offset, int lines, long flag) {
         long first = Words.writable(LINES, buffer, offset, lines * BYTES);
         for (int i = 0; i < lines; i++) {
@@ -89,9 +93,9 @@ public final class LL128Line {
     }
 
     /**
-     * Copies consecutive lines, each one's data before its flag.
+     * Copies consecutive lines, the data of each line before its flag.
      *
-     * @param offset where in both the first line begins, a multiple of {@link #BYTES}
+     * @param offset offset of the first line in both segments, a multiple of {@link #BYTES}
      */
     public static void copyRelease(MemorySegment from, MemorySegment to, long offset, long bytes) {
         long source = Words.readable(LINES, from, offset, bytes);
@@ -104,12 +108,12 @@ public final class LL128Line {
         }
     }
 
-    /** Of the line at an address. */
+    /** Returns the flag of the line at an address; later reads stay after this load. */
     private static long flagAcquire(long line) {
         return (long) Words.LONG.getAcquire(Words.MEMORY, line + FLAG_OFFSET);
     }
 
-    /** Of the line at an address. */
+    /** Stores the flag of the line at an address, after its data. */
     private static void flagRelease(long line, long flag) {
         Words.LONG.setRelease(Words.MEMORY, line + FLAG_OFFSET, flag);
     }

@@ -7,7 +7,7 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclNetDeviceHandle_t;
 
 /**
- * {@code ncclNetDeviceHandle_t}: what a plugin's connect or accept hands out for the kernels.
+ * {@code ncclNetDeviceHandle_t}: the struct that a plugin's connect or accept hands out for the kernels.
  *
  * <pre>
  *    0           4           8                       16                      24                  28     32
@@ -18,9 +18,9 @@ import org.millrace.ffi.device.ncclNetDeviceHandle_t;
  * </pre>
  *
  * <p>
- * The plugin writes it before its call returns, libnccl reads it after that on the same thread: all accesses are plain.
- * It must stay where it is as long as the connection lives. Facts: NCCL 2.28 {@code nccl_device/net_device.h};
- * unchanged from plugin version 7 to 12.
+ * The plugin writes the struct before its call returns. After that libnccl reads it on the same thread, so all accesses
+ * are plain. The struct must stay at its address as long as the connection exists. Facts: NCCL 2.28
+ * {@code nccl_device/net_device.h}; unchanged from plugin version 7 to 12.
  */
 public final class NetDeviceHandle {
     public static final long BYTES = ncclNetDeviceHandle_t.sizeof();
@@ -31,7 +31,7 @@ public final class NetDeviceHandle {
     public static final int UNPACK = device_h.NCCL_NET_DEVICE_UNPACK();
     /** Type: GIN with descriptor queues that a CPU thread serves. */
     public static final int GIN_PROXY = device_h.NCCL_NET_DEVICE_GIN_PROXY();
-    /** Type: GIN with queues of a network card, whose doorbell the kernel itself rings. */
+    /** Type: GIN with queues of a network card; the kernel itself rings the card's doorbell. */
     public static final int GIN_GDAKI = device_h.NCCL_NET_DEVICE_GIN_GDAKI();
 
     private static final long TYPE = offset("netDeviceType");
@@ -55,8 +55,8 @@ public final class NetDeviceHandle {
      * Sets every field.
      *
      * @param type               {@link #HOST}, {@link #UNPACK}, {@link #GIN_PROXY} or {@link #GIN_GDAKI}
-     * @param handle             address of what the type's device side wants, 0 for none
-     * @param needsProxyProgress whether NCCL's own proxy thread is to serve the connection; false takes it over
+     * @param handle             address of the struct that the type's device side requires, 0 for none
+     * @param needsProxyProgress whether NCCL's own proxy thread serves the connection; false for a takeover
      */
     public void set(int type, int version, long handle, long size, boolean needsProxyProgress) {
         Words.INT.set(segment, TYPE, type);
@@ -76,12 +76,12 @@ public final class NetDeviceHandle {
         return (int) Words.INT.get(segment, VERSION);
     }
 
-    /** {@return the address of what the type's device side wants} */
+    /** {@return the address of the struct that the type's device side requires} */
     public long handle() {
         return (long) Words.LONG.get(segment, HANDLE);
     }
 
-    /** {@return the bytes at that address} */
+    /** {@return the number of bytes at that address} */
     public long size() {
         return (long) Words.LONG.get(segment, SIZE);
     }

@@ -9,7 +9,7 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevWorkP2p;
 
 /**
- * {@code ncclDevWorkP2p}: a send and a receive that go on together, either of which may be absent.
+ * {@code ncclDevWorkP2p}: a send and a receive that run at the same time. Either may be absent.
  *
  * <pre>
  *    0          8          16         24         32        36        40    41    42   43   44   45   46    48
@@ -19,32 +19,32 @@ import org.millrace.ffi.device.ncclDevWorkP2p;
  * </pre>
  *
  * <p>
- * A transfer's bytes are spread over channels in parts; a channel finds its part from the first channel and the number
- * of channels, a power of two.
+ * The bytes of a transfer are divided into parts, one for each channel. A channel computes its part from the first
+ * channel and the number of channels, which is a power of two.
  *
  * <p>
- * All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc},
- * {@code bitops.h}.
+ * All accesses are plain, because the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h},
+ * {@code enqueue.cc}, {@code bitops.h}.
  */
 public final class PointToPointWork {
     public static final int BYTES = (int) ncclDevWorkP2p.sizeof();
-    /** Flag: what is sent travels in protocol LL. */
+    /** Flag: the sent data travels in protocol LL. */
     public static final int SEND_LL = device_h.MILLRACE_P2P_SEND_LL();
-    /** Flag: what is received travels in protocol LL. */
+    /** Flag: the received data travels in protocol LL. */
     public static final int RECEIVE_LL = device_h.MILLRACE_P2P_RECV_LL();
-    /** Flag: what is sent lies in memory that is registered with the network. */
+    /** Flag: the sent data lies in memory that is registered with the network. */
     public static final int SEND_REGISTERED = device_h.MILLRACE_P2P_SEND_NET_REGISTERED();
-    /** Flag: what is received lies in memory that is registered with the network. */
+    /** Flag: the received data lies in memory that is registered with the network. */
     public static final int RECEIVE_REGISTERED = device_h.MILLRACE_P2P_RECV_NET_REGISTERED();
-    /** Flag: what is sent lies where the peer's device may read it. */
+    /** Flag: the sent data lies in memory that the peer's device may read. */
     public static final int SEND_READ = device_h.MILLRACE_P2P_SEND_IPC_REGISTERED();
     /** Flag: a host reads the work counters of this operation. */
     public static final int PROFILED = device_h.MILLRACE_P2P_PROFILED();
 
-    /** Rank of a half that is not there. */
+    /** Rank number that marks an absent send or receive. */
     public static final int NOBODY = -1;
 
-    /** Parts of a transfer begin at multiples of it. */
+    /** Parts of a transfer begin at multiples of this number of bytes. */
     private static final long PART_ALIGNMENT = 4096;
 
     private static final long SEND_ADDRESS = offset(groupElement("sendAddr"));
@@ -71,7 +71,7 @@ public final class PointToPointWork {
     /**
      * {@return a view of an item}
      *
-     * @throws IllegalArgumentException if it is shorter
+     * @throws IllegalArgumentException if the segment is shorter than an item
      */
     public static PointToPointWork of(MemorySegment segment) {
         if (segment.byteSize() < BYTES) {
@@ -81,15 +81,15 @@ public final class PointToPointWork {
         return new PointToPointWork(segment);
     }
 
-    /** {@return the item's bytes} */
+    /** {@return the bytes of the item} */
     public MemorySegment segment() {
         return segment;
     }
 
     /**
-     * Sets what both halves have.
+     * Sets the fields that are common to send and receive.
      *
-     * @param channels the communicator's channels for transfers, a power of two
+     * @param channels number of the communicator's channels for transfers, a power of two
      * @param flags    for instance {@link #SEND_LL}
      */
     public void set(int channels, int flags) {
@@ -103,10 +103,10 @@ public final class PointToPointWork {
     }
 
     /**
-     * Sets what is sent.
+     * Sets the data to send.
      *
-     * @param rank  to whom; {@link #NOBODY} if nothing is sent
-     * @param parts channels that send a part; 0 if nothing is sent
+     * @param rank  rank of the receiver; {@link #NOBODY} if nothing is sent
+     * @param parts number of channels that send a part; 0 if nothing is sent
      */
     public void send(int rank, long address, long bytes, int parts) {
         Words.INT.set(segment, SEND_RANK, rank);
@@ -116,10 +116,10 @@ public final class PointToPointWork {
     }
 
     /**
-     * Sets what is received.
+     * Sets the destination of the received data.
      *
-     * @param rank  from whom; {@link #NOBODY} if nothing is received
-     * @param parts channels that receive a part; 0 if nothing is received
+     * @param rank  rank of the sender; {@link #NOBODY} if nothing is received
+     * @param parts number of channels that receive a part; 0 if nothing is received
      */
     public void receive(int rank, long address, long bytes, int parts) {
         Words.INT.set(segment, RECEIVE_RANK, rank);
@@ -129,27 +129,31 @@ public final class PointToPointWork {
     }
 
     /**
-     * Says how long chunks are, rounded down to what NCCL's eight bits can say: four of them count.
+     * Sets the chunk sizes. They are rounded down to values that NCCL's eight bits can represent, which have four
+     * significant bits.
      *
-     * @param send    bytes of a chunk that is sent; 0 if nothing is
-     * @param receive bytes of a chunk that is received; 0 if nothing is
+     * @param send    bytes of a chunk that is sent; 0 if nothing is sent
+     * @param receive bytes of a chunk that is received; 0 if nothing is received
      */
     public void chunks(long send, long receive) {
         segment.set(ValueLayout.JAVA_BYTE, SEND_CHUNK, (byte) encode(send));
         segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK, (byte) encode(receive));
     }
 
-    /** {@return bytes of a chunk that is sent; 0 if the item does not say it} */
+    /** {@return the bytes of a chunk that is sent; 0 if the item does not contain the size} */
     public long sendChunkBytes() {
         return decode(Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, SEND_CHUNK)));
     }
 
-    /** {@return bytes of a chunk that is received; 0 if the item does not say it} */
+    /** {@return the bytes of a chunk that is received; 0 if the item does not contain the size} */
     public long receiveChunkBytes() {
         return decode(Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK)));
     }
 
-    /** An exponent over a mantissa of three bits with a leading one; numbers below 8 as they are. */
+    /**
+     * Returns an exponent above a mantissa of three bits with an implicit leading one. Numbers below 8 are encoded as
+     * they are.
+     */
     static int encode(long bytes) {
         int shift = Long.SIZE - 1 - MANTISSA_BITS - Long.numberOfLeadingZeros(bytes | 1);
         return shift < 0 ? (int) bytes
@@ -162,37 +166,37 @@ public final class PointToPointWork {
         return exponent == 0 ? mantissa : (mantissa | 1 << MANTISSA_BITS) << exponent - 1;
     }
 
-    /** {@return the address of what is sent} */
+    /** {@return the address of the data to send} */
     public long sendAddress() {
         return (long) Words.LONG.get(segment, SEND_ADDRESS);
     }
 
-    /** {@return the address of what is received} */
+    /** {@return the address of the data to receive} */
     public long receiveAddress() {
         return (long) Words.LONG.get(segment, RECEIVE_ADDRESS);
     }
 
-    /** {@return how much is sent} */
+    /** {@return the number of bytes to send} */
     public long sendBytes() {
         return (long) Words.LONG.get(segment, SEND_BYTES);
     }
 
-    /** {@return how much is received} */
+    /** {@return the number of bytes to receive} */
     public long receiveBytes() {
         return (long) Words.LONG.get(segment, RECEIVE_BYTES);
     }
 
-    /** {@return the rank that it is sent to} */
+    /** {@return the rank of the receiver} */
     public int sendRank() {
         return (int) Words.INT.get(segment, SEND_RANK);
     }
 
-    /** {@return the rank that it is received from} */
+    /** {@return the rank of the sender} */
     public int receiveRank() {
         return (int) Words.INT.get(segment, RECEIVE_RANK);
     }
 
-    /** {@return the communicator's channels for transfers, a power of two} */
+    /** {@return the number of the communicator's channels for transfers, a power of two} */
     public int channels() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNELS));
     }
@@ -202,12 +206,12 @@ public final class PointToPointWork {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNEL_BASE));
     }
 
-    /** {@return parts of what is sent; 0 if nothing is sent} */
+    /** {@return the number of parts of the sent data; 0 if nothing is sent} */
     public int sendChannels() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, SEND_CHANNELS));
     }
 
-    /** {@return parts of what is received; 0 if nothing is received} */
+    /** {@return the number of parts of the received data; 0 if nothing is received} */
     public int receiveChannels() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, RECEIVE_CHANNELS));
     }
@@ -216,15 +220,15 @@ public final class PointToPointWork {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, FLAGS));
     }
 
-    /** {@return which part of the transfers a channel moves} */
+    /** {@return the number of the part of the transfers that a channel moves} */
     public int part(int channel) {
         return channel - channelBase() & channels() - 1;
     }
 
     /**
-     * {@return where a part begins}
+     * {@return the offset of a part}
      *
-     * @param part number of the part; {@code parts} for where the last one ends
+     * @param part number of the part; {@code parts} for the end of the last one
      */
     public static long partBegin(int parts, int part, long bytes) {
         long each = (bytes + parts - 1) / parts;

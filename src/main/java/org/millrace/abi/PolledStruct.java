@@ -2,10 +2,10 @@ package org.millrace.abi;
 
 import java.lang.foreign.MemorySegment;
 
-/** A struct that threads poll: accessed by its address, which is checked once. */
+/** A struct that threads poll. It is accessed by its address, which is checked once. */
 abstract class PolledStruct {
 
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
+    /** A reference that keeps memory of an automatic arena from being freed while this object is used. */
     private final MemorySegment segment;
     final long base;
 

@@ -3,15 +3,18 @@ package org.millrace.abi;
 import org.millrace.ffi.device.device_h;
 
 /**
- * NCCL's three ways to say that data has arrived. The ids are NCCL's, and the order is that in which a connection's
- * buffers lie and are registered.
+ * NCCL's three ways to indicate that data has arrived. The ids are NCCL's. A connection's buffers lie in this order and
+ * are registered in this order.
  */
 public enum Protocol {
-    /** Every 8 bytes carry 4 bytes of data and a flag: lowest latency, half the bandwidth. See {@link LLLine}. */
+    /**
+     * Every 8 bytes carry 4 bytes of data and a flag. This gives the lowest latency and half the bandwidth. See
+     * {@link LLLine}.
+     */
     LL(device_h.NCCL_PROTO_LL()),
     /** Every 128 bytes carry 120 bytes of data and a flag. See {@link LL128Line}. */
     LL128(device_h.NCCL_PROTO_LL128()),
-    /** Data without flags; {@code tail} alone says that it has arrived. */
+    /** Data without flags; only {@code tail} indicates that it has arrived. */
     SIMPLE(device_h.NCCL_PROTO_SIMPLE());
 
     private static final Protocol[] BY_ID = values();
@@ -28,10 +31,10 @@ public enum Protocol {
     }
 
     /**
-     * {@return the protocol with a number of NCCL's}
+     * {@return the protocol with a given NCCL number}
      *
      * @param id 0, 1 or 2
-     * @throws IllegalArgumentException if there is none
+     * @throws IllegalArgumentException if NCCL has no such number
      */
     public static Protocol of(int id) {
         if (id < 0 || id >= BY_ID.length) {

@@ -8,7 +8,7 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclRecvMem;
 
 /**
- * {@code ncclRecvMem}: the half of a connection's control memory through which data is announced.
+ * {@code ncclRecvMem}: the half of a connection's control memory that announces data.
  *
  * <pre>
  *    0        8              128                                              4096
@@ -19,14 +19,14 @@ import org.millrace.ffi.device.ncclRecvMem;
  * </pre>
  *
  * <p>
- * An entry of {@code connFifo} has {@code mode}, {@code offset}, {@code size} ({@link #EMPTY} if it announces nothing)
- * and {@code ptr}, which lie as its {@link FifoLayout} says.
+ * An entry of {@code connFifo} has the fields {@code mode}, {@code offset}, {@code size} ({@link #EMPTY} if it
+ * announces nothing) and {@code ptr}. A {@link FifoLayout} defines their layout.
  *
  * <p>
- * {@code tail} is the number of steps whose slots hold data.
+ * {@code tail} is the number of steps with slots that contain data.
  *
  * <table>
- * <caption>Who writes what</caption>
+ * <caption>Writers of the fields</caption>
  * <tr>
  * <th>field</th>
  * <th>send side</th>
@@ -34,19 +34,19 @@ import org.millrace.ffi.device.ncclRecvMem;
  * </tr>
  * <tr>
  * <td>tail</td>
- * <td>the sending kernel, for the proxy. LL never moves it</td>
- * <td>the proxy, for the receiving kernel; LL and LL128 kernels look at flags instead</td>
+ * <td>the sending kernel, for the proxy. LL never advances it</td>
+ * <td>the proxy, for the receiving kernel; LL and LL128 kernels poll flags instead</td>
  * </tr>
  * <tr>
  * <td>size</td>
  * <td>the sending kernel; the proxy sets it to {@link #EMPTY} before it frees the slot</td>
- * <td>the receiving kernel, to say that its registered buffer is ready: a proxy that was told of none leaves it
- * alone</td>
+ * <td>the receiving kernel, to announce that its registered buffer is ready; a proxy without a registered buffer leaves
+ * it unchanged</td>
  * </tr>
  * <tr>
  * <td>mode</td>
  * <td>the host, once</td>
- * <td>the same</td>
+ * <td>the host, once</td>
  * </tr>
  * <tr>
  * <td>offset</td>
@@ -61,29 +61,30 @@ import org.millrace.ffi.device.ncclRecvMem;
  * </table>
  *
  * <p>
- * NCCL itself never uses mode PTR: it is for a device side and a proxy that are both ours.
+ * NCCL itself never uses mode PTR. The mode is for a device side and a proxy that both belong to Millrace.
  *
  * <p>
- * A release of {@code tail} pairs with the acquire on the other side and publishes the slot's data and its
- * {@code connFifo} entry. LL has no tail: a kernel writes {@code size}, then the lines, and only the flags in the lines
- * tell that data is there. An acquire of {@code size} then orders no data; it keeps the reads of the lines behind it.
+ * A release of {@code tail} pairs with the acquire on the other side. It publishes the slot's data and its
+ * {@code connFifo} entry. LL has no tail: a kernel writes {@code size} and then the lines, and only the flags in the
+ * lines announce the data. An acquire of {@code size} then orders no data. It keeps the reads of the lines after the
+ * read of {@code size}.
  *
  * <p>
- * {@code flush} belongs to NCCL's GDRCopy path. Facts: NCCL 2.28 {@code comm.h}, {@code collectives.h}, {@code
- * device/prims_*.h}, {@code transport/net.cc}.
+ * {@code flush} belongs to NCCL's GDRCopy path. Facts: NCCL 2.28 {@code comm.h}, {@code collectives.h},
+ * {@code device/prims_*.h}, {@code transport/net.cc}.
  */
 public final class RecvMem extends PolledStruct {
     /** The struct's size: one page. */
     public static final long BYTES = ncclRecvMem.sizeof();
-    /** The alignment that its accesses need. NCCL's own lie on a page boundary. */
+    /** The alignment that the accesses require. NCCL's own structs lie on a page boundary. */
     public static final long ALIGNMENT = ncclRecvMem.layout().byteAlignment();
     /** The size of a {@code connFifo} entry that announces nothing. */
     public static final long EMPTY = -1;
     /** {@link #modePlain(int)}: the data is in the connection's own slot. */
     public static final int MODE_NORMAL = device_h.NCCL_MODE_NORMAL();
-    /** {@link #modePlain(int)}: the data is at {@link #offsetPlain(int)} of the buffer which all peers share. */
+    /** {@link #modePlain(int)}: the data is at {@link #offsetPlain(int)} of the buffer that all peers share. */
     public static final int MODE_OFFSET = device_h.NCCL_MODE_OFFSET();
-    /** {@link #modePlain(int)}: the data is at {@link #ptrPlain(int)}, in a registered buffer of the user's. */
+    /** {@link #modePlain(int)}: the data is at {@link #ptrPlain(int)}, in a registered buffer of the user. */
     public static final int MODE_PTR = device_h.NCCL_MODE_PTR();
     /** Offset of {@code tail}. */
     public static final long TAIL_OFFSET = ncclRecvMem.layout().byteOffset(groupElement("tail"));
@@ -91,7 +92,7 @@ public final class RecvMem extends PolledStruct {
     private static final int SLOTS = device_h.NCCL_STEPS();
 
     private final FifoLayout fifo;
-    /** Where the size of slot 0 is, and how far from one to the next: what is accessed with every step. */
+    /** Address of the size of slot 0, and distance between two sizes. Kept here because every step accesses a size. */
     private final long sizes;
     private final long entryBytes;
 
@@ -103,8 +104,8 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * {@return a view of a receive half of our own, whose layout is the newest of exactly {@link #BYTES} bytes, aligned
-     * to {@link #ALIGNMENT}}
+     * {@return a view of a receive half in Millrace's own memory, with the newest layout; the segment has exactly
+     * {@link #BYTES} bytes and is aligned to {@link #ALIGNMENT}}
      */
     public static RecvMem of(MemorySegment segment) {
         return of(segment, FifoLayout.NEWEST);
@@ -115,40 +116,42 @@ public final class RecvMem extends PolledStruct {
         return new RecvMem(segment, fifo);
     }
 
-    /** {@return the number of steps that hold data; their data and sizes were written before} */
+    /** {@return the number of steps that contain data; their data and sizes are visible after this acquire} */
     public long tailAcquire() {
         return (long) Words.LONG.getAcquire(Words.MEMORY, base + TAIL_OFFSET);
     }
 
-    /** {@return the number of steps that hold data, for its only writer: no order} */
+    /** {@return the number of steps that contain data, without order; for the only writer of the field} */
     public long tailPlain() {
         return (long) Words.LONG.get(Words.MEMORY, base + TAIL_OFFSET);
     }
 
-    /** Announces all steps before one, and publishes their data. */
+    /** Announces all steps before the given step, and publishes their data. */
     public void tailRelease(long step) {
         Words.LONG.setRelease(Words.MEMORY, base + TAIL_OFFSET, step);
     }
 
-    /** Sets {@code tail} while nobody else looks yet. */
+    /** Initializes {@code tail} with a plain store, before any other thread or device accesses the memory. */
     public void tailPlain(long step) {
         Words.LONG.set(Words.MEMORY, base + TAIL_OFFSET, step);
     }
 
-    /** {@return the bytes that a slot holds, or {@link #EMPTY}; reads of the slot stay behind this one} */
+    /** {@return the number of bytes in a slot, or {@link #EMPTY}; later reads of the slot stay after this load} */
     public long sizeAcquire(int slot) {
         return (long) Words.LONG.getAcquire(Words.MEMORY, sizes + entry(slot));
     }
 
-    /** {@return the bytes that a slot holds, or {@link #EMPTY}, after an acquire of tail made them visible} */
+    /**
+     * {@return the number of bytes in a slot, or {@link #EMPTY}; only valid after an acquire of tail made it visible}
+     */
     public long sizePlain(int slot) {
         return (long) Words.LONG.get(Words.MEMORY, sizes + entry(slot));
     }
 
     /**
-     * Announces a slot's size after everything this thread wrote before.
+     * Announces a slot's size after all earlier accesses of this thread.
      *
-     * @param bytes its data, or {@link #EMPTY}
+     * @param bytes size of the data, or {@link #EMPTY}
      */
     public void sizeRelease(int slot, long bytes) {
         Words.LONG.setRelease(Words.MEMORY, sizes + entry(slot), bytes);
@@ -157,19 +160,19 @@ public final class RecvMem extends PolledStruct {
     /**
      * Sets a slot's size; a later release of head or tail publishes it.
      *
-     * @param bytes its data, or {@link #EMPTY}
+     * @param bytes size of the data, or {@link #EMPTY}
      */
     public void sizePlain(int slot, long bytes) {
         Words.LONG.set(Words.MEMORY, sizes + entry(slot), bytes);
     }
 
-    /** {@return where a slot's data lies: {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}} */
+    /** {@return the location of a slot's data: {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}} */
     public int modePlain(int slot) {
         return (int) Words.INT.get(Words.MEMORY, base + fifo.mode + entry(slot));
     }
 
     /**
-     * Sets where a slot's data lies; a later release of head or tail publishes it.
+     * Sets the location of a slot's data; a later release of head or tail publishes it.
      *
      * @param mode {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}
      */
@@ -177,16 +180,16 @@ public final class RecvMem extends PolledStruct {
         Words.INT.set(Words.MEMORY, base + fifo.mode + entry(slot), mode);
     }
 
-    /** {@return where in the shared buffer a slot's data lies, in bytes} */
+    /** {@return the offset of a slot's data in the shared buffer, in bytes} */
     public long offsetPlain(int slot) {
         long at = base + fifo.offset + entry(slot);
         return fifo.isOffsetLong ? (long) Words.LONG.get(Words.MEMORY, at) : (int) Words.INT.get(Words.MEMORY, at);
     }
 
     /**
-     * Sets where in the shared buffer a slot's data lies; a later release of head or tail publishes it.
+     * Sets the offset of a slot's data in the shared buffer; a later release of head or tail publishes it.
      *
-     * @param offset in bytes
+     * @param offset offset in bytes
      */
     public void offsetPlain(int slot, int offset) {
         long at = base + fifo.offset + entry(slot);
@@ -216,8 +219,8 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * {@return what a connection's counters say at this moment, for a message: for instance {@code "head 16, tail 18,
-     * sizes [64 64 -1 -1 -1 -1 -1 -1]"}}
+     * {@return the current values of a connection's counters, for a message} An example is
+     * {@code "head 16, tail 18, sizes [64 64 -1 -1 -1 -1 -1 -1]"}.
      */
     public String describe(SendMem sendMem) {
         StringBuilder text = new StringBuilder();

@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.device.unpackNetDeviceHandle;
 
 /**
- * {@code unpackNetDeviceHandle}: what the handle of a {@link NetDeviceHandle#UNPACK} connection points to.
+ * {@code unpackNetDeviceHandle}: the struct behind the handle of a {@link NetDeviceHandle#UNPACK} connection points.
  *
  * <pre>
  *    0                       8                       16                      24
@@ -17,14 +17,14 @@ import org.millrace.ffi.device.unpackNetDeviceHandle;
  * </pre>
  *
  * <p>
- * The plugin fills it in before the connection is used; afterwards only the kernel writes {@code head}, at the end of
- * each operation. All accesses are plain. The kernel adds 1 <em>before</em> it uses a slice of {@link UnpackMeta}: a
- * head of {@link #BEFORE_FIRST} makes it begin with slice 0.
+ * The plugin fills it in before the connection is used. After that only the kernel writes {@code head}, at the end of
+ * each operation. All accesses are plain. The kernel adds 1 <em>before</em> it uses a slice of {@link UnpackMeta}, so
+ * it begins with slice 0 if the head is {@link #BEFORE_FIRST}.
  */
 public final class UnpackHandle {
     public static final long BYTES = unpackNetDeviceHandle.sizeof();
     public static final long ALIGNMENT = unpackNetDeviceHandle.layout().byteAlignment();
-    /** The head with which slice 0 comes next. */
+    /** Value of the head before slice 0 is used. */
     public static final long BEFORE_FIRST = -1;
 
     private static final long META = offset("meta");
@@ -45,7 +45,7 @@ public final class UnpackHandle {
     /**
      * Sets every field.
      *
-     * @param head {@link #BEFORE_FIRST}, or where an earlier user of the same lists stopped
+     * @param head {@link #BEFORE_FIRST}, or the head at which an earlier user of the same lists stopped
      */
     public void set(long meta, long bounceBuffer, long head) {
         Words.LONG.set(segment, META, meta);
@@ -63,17 +63,17 @@ public final class UnpackHandle {
         return (long) Words.LONG.get(segment, BOUNCE_BUFFER);
     }
 
-    /** {@return how many slices the kernel had used when its last operation ended, less one} */
+    /** {@return the number of slices that the kernel had used at the end of its last operation, minus one} */
     public long head() {
         return (long) Words.LONG.get(segment, HEAD);
     }
 
-    /** The kernel's part: stores the head when an operation has ended. */
+    /** Stores the head at the end of an operation. Called by the kernel. */
     public void headRelease(long head) {
         Words.LONG.setRelease(segment, HEAD, head);
     }
 
-    /** {@return {@link #head()}, while a kernel may be storing it} */
+    /** {@return {@link #head()}, read while a kernel may store it} */
     public long headAcquire() {
         return (long) Words.LONG.getAcquire(segment, HEAD);
     }
@@ -83,10 +83,10 @@ public final class UnpackHandle {
     }
 
     /**
-     * What a device needs to gather what it receives on a connection: where pieces arrive, and the lists of them.
+     * Memory that a device needs to gather the received data of a connection: the pieces and the lists of them.
      *
-     * @param bounce    what the lists' source offsets count from
-     * @param threshold bytes of a slice of protocol Simple below which it arrives in its slot, without a list
+     * @param bounce    bounce buffer; the source offsets in the lists are relative to it
+     * @param threshold number of bytes; a slice of protocol Simple with fewer bytes arrives in its slot, without a list
      */
     public record UnpackMemory(MemorySegment meta, MemorySegment handle, MemorySegment bounce, long threshold) {
     }

@@ -10,7 +10,8 @@ import org.millrace.ffi.device.loadMeta;
 import org.millrace.ffi.device.netUnpackMeta;
 
 /**
- * {@code netUnpackMeta}: for each of 16 slices, which pieces of the bounce buffer the kernel copies where.
+ * {@code netUnpackMeta}: for each of 16 slices, the pieces of the bounce buffer that the kernel copies, and their
+ * destinations.
  *
  * <pre>
  *    0                 32768                            524288                              524416
@@ -28,18 +29,18 @@ import org.millrace.ffi.device.netUnpackMeta;
  * </pre>
  *
  * <p>
- * The proxy writes, the receiving kernel reads. The pieces of a slice are stored before its count, and both before the
- * release of {@code tail} that covers the slice ({@link RecvMem#tailRelease}); they may be overwritten when
- * {@code head} has passed it. The kernel never resets a count. Facts: NCCL 2.28 {@code
- * device/network/unpack/unpack_defs.h}.
+ * The proxy writes the struct, and the receiving kernel reads it. The proxy stores the pieces of a slice before its
+ * count. It stores both before the release of {@code tail} that covers the slice ({@link RecvMem#tailRelease}). It may
+ * overwrite them when {@code head} has passed the slice. The kernel never resets a count. Facts: NCCL 2.28
+ * {@code device/network/unpack/unpack_defs.h}.
  */
 public final class UnpackMeta extends PolledStruct {
     public static final long BYTES = netUnpackMeta.sizeof();
-    /** Its alignment: the kernel loads a piece in one access. */
+    /** The required alignment, because the kernel loads a piece in one access. */
     public static final long ALIGNMENT = loadMeta.sizeof();
-    /** Slices, used round and round. */
+    /** Number of slices, which are reused in a cycle. */
     public static final int SLICES = device_h.NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH();
-    /** The most pieces of a slice. */
+    /** Maximum number of pieces of a slice. */
     public static final int MAX_PIECES = device_h.NET_UNPACK_MAX_SLICE_PAGES();
 
     private static final long PIECE_BYTES = loadMeta.sizeof();
@@ -60,7 +61,7 @@ public final class UnpackMeta extends PolledStruct {
     /**
      * Sets a piece.
      *
-     * @param sourceOffset where in the bounce buffer it begins, an unsigned 32-bit number
+     * @param sourceOffset offset of the piece in the bounce buffer, an unsigned 32-bit number
      */
     public void piece(int slice, int piece, int sourceOffset, int length, long targetOffset) {
         long at = at(slice, piece);
@@ -69,34 +70,34 @@ public final class UnpackMeta extends PolledStruct {
         Words.LONG.set(Words.MEMORY, base + DST_OFF_0 + at, targetOffset);
     }
 
-    /** {@return where in the bounce buffer a piece begins, an unsigned 32-bit number} */
+    /** {@return the offset of a piece in the bounce buffer, an unsigned 32-bit number} */
     public int sourceOffset(int slice, int piece) {
         return (int) Words.INT.get(Words.MEMORY, base + SRC_OFF_0 + at(slice, piece));
     }
 
-    /** {@return a piece's bytes} */
+    /** {@return the number of bytes of a piece} */
     public int length(int slice, int piece) {
         return (int) Words.INT.get(Words.MEMORY, base + LEN_0 + at(slice, piece));
     }
 
-    /** {@return where in the slice a piece goes} */
+    /** {@return the offset of a piece in the slice, which is its destination} */
     public long targetOffset(int slice, int piece) {
         return (long) Words.LONG.get(Words.MEMORY, base + DST_OFF_0 + at(slice, piece));
     }
 
-    /** {@return how many pieces a slice has} */
+    /** {@return the number of pieces of a slice} */
     public long count(int slice) {
         return (long) Words.LONG.get(Words.MEMORY,
                 base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
     }
 
-    /** Sets how many pieces a slice has. */
+    /** Sets the number of pieces of a slice. */
     public void count(int slice, long pieces) {
         Words.LONG.set(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
     }
 
     /**
-     * Sets how many pieces a slice has, after its pieces: pairs with the tail's release that follows it, and with
+     * Sets the number of pieces of a slice, after its pieces. Pairs with the release of tail that follows it, and with
      * {@link #countAcquire}.
      */
     public void countRelease(int slice, long pieces) {
@@ -104,7 +105,7 @@ public final class UnpackMeta extends PolledStruct {
                 pieces);
     }
 
-    /** {@return how many pieces a slice has: they are seen then} */
+    /** {@return the number of pieces of a slice; the pieces are visible after this acquire} */
     public long countAcquire(int slice) {
         return (long) Words.LONG.getAcquire(Words.MEMORY,
                 base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);

@@ -6,18 +6,19 @@ import java.lang.invoke.VarHandle;
 import java.util.Objects;
 
 /**
- * How descriptors read and write: coordinates are a segment and an offset in bytes, so that handles are constants. What
- * threads poll is accessed by address, in {@link #MEMORY}; the owner of such memory stops them before it frees it.
+ * The accesses of descriptors. Their coordinates are a segment and an offset in bytes, so that handles are constants.
+ * Memory that threads poll is accessed by address, in {@link #MEMORY}. The owner of such memory stops the threads
+ * before it frees the memory.
  */
 final class Words {
     static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
     static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
 
     /**
-     * All memory of the process, to be accessed by address. A constant of the global scope: what is left of an access
-     * is the machine's, where a segment in a field has its class, bounds and session checked each time. Only for
-     * structs that were {@link #checked} and lines that are {@link #readable} or {@link #writable}, and by who keeps
-     * their segment.
+     * All memory of the process, for accesses by address. The segment is a constant of the global scope, so an access
+     * compiles to a single machine access. For a segment in a field, each access checks the class, the bounds and the
+     * session. Only for structs that were {@link #checked} and for lines that are {@link #readable} or
+     * {@link #writable}, and only while the caller keeps a reference to their segment.
      */
     static final MemorySegment MEMORY = everything();
 
@@ -29,9 +30,9 @@ final class Words {
     }
 
     /**
-     * Where a struct lies that was checked.
+     * Returns the address of a checked struct.
      *
-     * @throws IllegalArgumentException if it is an array of Java's, which has no address
+     * @throws IllegalArgumentException if the segment is a Java array, which has no address
      */
     static long address(String struct, MemorySegment checked) {
         if (!checked.isNative()) {
@@ -42,12 +43,12 @@ final class Words {
     }
 
     /**
-     * Where a part of a segment lies, which is checked once for all reads of it. Alignment is not: accesses check it
-     * for nothing.
+     * Returns the address of a part of a segment, which is checked once for all reads. The method does not check
+     * alignment, because accesses check it at no cost.
      *
-     * @throws IllegalArgumentException  if it is an array of Java's, which has no address
-     * @throws IllegalStateException     if its arena is closed
-     * @throws IndexOutOfBoundsException if it is not all in the segment
+     * @throws IllegalArgumentException  if the segment is a Java array, which has no address
+     * @throws IllegalStateException     if the segment's arena is closed
+     * @throws IndexOutOfBoundsException if the part does not lie completely in the segment
      */
     static long readable(String what, MemorySegment segment, long offset, long bytes) {
         if (!segment.scope().isAlive()) {
@@ -57,7 +58,8 @@ final class Words {
     }
 
     /**
-     * The same for writes.
+     * Returns the address of a part of a segment, which is checked once for all writes, as {@link #readable} checks it
+     * for reads.
      *
      * @throws UnsupportedOperationException if the segment is read-only
      */
@@ -69,9 +71,10 @@ final class Words {
     }
 
     /**
-     * Checks once what later accesses rely on: a segment of exactly the struct's size, aligned for atomic access.
+     * Checks once the condition on which later accesses rely: the segment has exactly the struct's size, and is aligned
+     * for atomic access.
      *
-     * @throws IllegalArgumentException if it is not
+     * @throws IllegalArgumentException if the condition is not met
      */
     static MemorySegment checked(String struct, MemorySegment segment, long bytes, long alignment) {
         if (segment.byteSize() != bytes) {

@@ -7,7 +7,8 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevWorkBatch;
 
 /**
- * {@code ncclDevWorkBatch}: some of a channel's work items, all of one type and run by one function.
+ * {@code ncclDevWorkBatch}: some of a channel's work items, which have the same type and are executed by the same
+ * function.
  *
  * <pre>
  *    0                                    4              8                      16
@@ -18,25 +19,25 @@ import org.millrace.ffi.device.ncclDevWorkBatch;
  * </pre>
  *
  * <p>
- * Batches lie behind the {@linkplain KernelArguments kernel's arguments}: block {@code b}'s first is number {@code b},
- * and {@code nextJump} leads from one to the next. Bit {@code i} of the set says that an item lies at
- * {@code offsetBase + i * itemBytes}. A batch that the next one extends is merged with it.
+ * Batches follow the {@linkplain KernelArguments kernel's arguments}. The first batch of block {@code b} is number
+ * {@code b}, and {@code nextJump} leads from one batch to the next. Bit {@code i} of the set indicates that an item
+ * lies at {@code offsetBase + i * itemBytes}. A batch that the next one extends is merged with it.
  *
  * <p>
- * The host writes batches before it launches the kernel, which only reads them: all accesses are plain, and the launch
- * is what orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}, {@code device/common.h}.
+ * The host writes batches before it launches the kernel, and the kernel only reads them. All accesses are plain,
+ * because the launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}, {@code device/common.h}.
  */
 public final class WorkBatch {
     public static final int BYTES = (int) ncclDevWorkBatch.sizeof();
-    /** The most bytes of items in a batch, with all that extend it. */
+    /** Maximum number of bytes of items in a batch, including all batches that extend it. */
     public static final int MAX_ITEM_BYTES = device_h.NCCL_MAX_DEV_WORK_BATCH_BYTES();
-    /** The most point-to-point items in a batch, with all that extend it. */
+    /** Maximum number of point-to-point items in a batch, including all batches that extend it. */
     public static final int MAX_POINT_TO_POINT = device_h.NCCL_MAX_DEV_WORK_P2P_PER_BATCH();
-    /** Bits of the set. */
+    /** Number of bits of the set. */
     public static final int MAX_ITEMS = Long.SIZE;
-    /** The largest function number. */
+    /** Largest function number. */
     public static final int MAX_FUNCTION = mask(device_h.MILLRACE_BATCH_FUNC_ID_BITS());
-    /** The longest way to the next batch. */
+    /** Maximum distance to the next batch. */
     public static final int MAX_JUMP = mask(device_h.MILLRACE_BATCH_NEXT_JUMP_BITS());
 
     private static final int EXTENDS = device_h.MILLRACE_BATCH_NEXT_EXTENDS();
@@ -50,10 +51,10 @@ public final class WorkBatch {
     private WorkBatch() {}
 
     /**
-     * Writes a batch that is the last of its channel's list.
+     * Writes a batch as the last one of its channel's list.
      *
-     * @param function   number of the device function that runs them, 0 to {@link #MAX_FUNCTION}
-     * @param offsetBase where the first item lies, modulo 2<sup>32</sup>
+     * @param function   number of the device function that executes the items, 0 to {@link #MAX_FUNCTION}
+     * @param offsetBase offset of the first item, modulo 2<sup>32</sup>
      */
     public static void set(MemorySegment memory, long at, WorkType type, int function, int offsetBase, long items) {
         Words.INT.set(memory, at + FLAGS, type.code() << TYPE_SHIFT | function << FUNCTION_SHIFT);
@@ -62,9 +63,9 @@ public final class WorkBatch {
     }
 
     /**
-     * Chains a batch to the next of its channel.
+     * Links a batch to the next batch of its channel.
      *
-     * @param jump how many batches further the next one lies, 1 to {@link #MAX_JUMP}
+     * @param jump distance to the next batch, in batches, 1 to {@link #MAX_JUMP}
      */
     public static void link(MemorySegment memory, long at, int jump, boolean extended) {
         int flags = (int) Words.INT.get(memory, at + FLAGS) & ~(MAX_JUMP | EXTENDS);
@@ -72,15 +73,15 @@ public final class WorkBatch {
     }
 
     /**
-     * Moves where a batch's items lie, as when they are placed in a FIFO.
+     * Moves the offset of a batch's items, for example when the items are placed in a FIFO.
      *
-     * @param bytes how far, modulo 2<sup>32</sup>
+     * @param bytes distance in bytes, modulo 2<sup>32</sup>
      */
     public static void move(MemorySegment memory, long at, int bytes) {
         Words.INT.set(memory, at + OFFSET_BASE, offsetBase(memory, at) + bytes);
     }
 
-    /** {@return how many batches further the next one of the channel lies; 0 if there is none} */
+    /** {@return the distance to the next batch of the channel, in batches; 0 if this batch is the last} */
     public static int nextJump(MemorySegment memory, long at) {
         return (int) Words.INT.get(memory, at + FLAGS) & MAX_JUMP;
     }
@@ -91,20 +92,20 @@ public final class WorkBatch {
     }
 
     /**
-     * {@return what the items are}
+     * {@return the type of the items}
      *
-     * @throws IllegalArgumentException if the type is none of NCCL's
+     * @throws IllegalArgumentException if NCCL has no such type
      */
     public static WorkType type(MemorySegment memory, long at) {
         return WorkType.of((int) Words.INT.get(memory, at + FLAGS) >>> TYPE_SHIFT & TYPE_MASK);
     }
 
-    /** {@return the number of the device function that runs the items} */
+    /** {@return the number of the device function that executes the items} */
     public static int function(MemorySegment memory, long at) {
         return (int) Words.INT.get(memory, at + FLAGS) >>> FUNCTION_SHIFT;
     }
 
-    /** {@return where the first item lies, modulo 2<sup>32</sup>} */
+    /** {@return the offset of the first item, modulo 2<sup>32</sup>} */
     public static int offsetBase(MemorySegment memory, long at) {
         return (int) Words.INT.get(memory, at + OFFSET_BASE);
     }

@@ -8,7 +8,8 @@ import org.millrace.ffi.device.ncclDevProfiler;
 import org.millrace.ffi.device.ncclDevProfilerSlot;
 
 /**
- * {@code ncclDevProfiler}: when a channel's work began, or when it was complete; one for each.
+ * {@code ncclDevProfiler}: the times at which a channel's work items started, or the times at which they completed.
+ * There is one struct for each.
  *
  * <pre>
  *    0          8           16                                1024
@@ -19,14 +20,14 @@ import org.millrace.ffi.device.ncclDevProfilerSlot;
  * </pre>
  *
  * <p>
- * Work number {@code n}, from 1 on, lies in slot {@code n % 64}. The kernel stores the time, then releases the number;
- * a host that reads the number with acquire sees the time of this work, or, if the slot was taken again meanwhile, that
- * of a later one: it reads the number once more behind the time. Facts: NCCL 2.28 {@code device.h},
- * {@code device/common.h}.
+ * Work number {@code n}, counted from 1, uses slot {@code n % 64}. The kernel stores the time and then stores the
+ * number with release. A host that reads the number with acquire sees the time of this work. If later work has taken
+ * the slot meanwhile, the host may see the time of the later work. It therefore reads the number again after the time.
+ * Facts: NCCL 2.28 {@code device.h}, {@code device/common.h}.
  */
 public final class WorkCounters extends PolledStruct {
     public static final long BYTES = ncclDevProfiler.sizeof();
-    /** Work that is remembered. */
+    /** Number of work items that are remembered. */
     public static final int SLOTS = device_h.MAX_PROFILER_EVENTS_PER_CHANNEL();
 
     private static final long SLOT_BYTES = ncclDevProfilerSlot.sizeof();
@@ -42,20 +43,21 @@ public final class WorkCounters extends PolledStruct {
         return new WorkCounters(segment);
     }
 
-    /** Notes a work; called by the kernel. */
+    /** Records a work item. Called by the kernel. */
     public void note(long number, long timestamp) {
         long slot = slot(number);
-        // Each release keeps the stores before it: a reader that finds the same number before and behind the time has
-        // the time of that number.
+        // Each release stays after the stores before it. A reader that finds the same number before and after its read
+        // of the time therefore has the time of that number.
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, 0L);
         Words.LONG.setRelease(Words.MEMORY, base + slot + TIMESTAMP, timestamp);
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, number);
     }
 
     /**
-     * {@return when a work was noted; -1 if it was not yet, or if later work has its slot}
+     * {@return the recorded time of a work item; -1 if it is not recorded yet, or if a later work item has taken its
+     * slot}
      *
-     * @param number of the work, 1 or more
+     * @param number number of the work item, 1 or more
      */
     public long timestamp(long number) {
         long slot = slot(number);
@@ -66,7 +68,7 @@ public final class WorkCounters extends PolledStruct {
         return (long) Words.LONG.getAcquire(Words.MEMORY, base + slot + COUNTER) == number ? timestamp : -1;
     }
 
-    /** {@return the number of the last work that was noted; 0 if there was none} */
+    /** {@return the number of the last recorded work item; 0 before the first} */
     public long latest() {
         long latest = 0;
         for (long slot = 0; slot < SLOTS; slot++) {

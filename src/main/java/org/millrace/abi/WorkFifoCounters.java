@@ -3,7 +3,7 @@ package org.millrace.abi;
 import java.lang.foreign.MemorySegment;
 
 /**
- * How far a work FIFO is filled and emptied.
+ * The fill level of a work FIFO.
  *
  * <pre>
  *    0          4                 128        132               256
@@ -14,19 +14,19 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <p>
- * Both count bytes, never fall, and wrap at 2<sup>32</sup>: only their difference means something, which is at most the
- * FIFO's size. The host writes both. A release of {@code produced} follows the copy of the items and pairs with the
- * acquire of the device that reads them; a release of {@code consumed} follows the completion of the kernels that read
- * them and pairs with the acquire of the host that overwrites them.
+ * Both counters count bytes, never decrease, and wrap at 2<sup>32</sup>. Only their difference is meaningful. It is at
+ * most the FIFO's size. The host writes both. A release of {@code produced} follows the copy of the items and pairs
+ * with the acquire of the device that reads them. A release of {@code consumed} follows the completion of the kernels
+ * that read the items. It pairs with the acquire of the host that overwrites them.
  *
  * <p>
- * NCCL keeps them in {@code ncclComm}, where only its host side sees them; here they lie apart, so that a kernel can
- * check that its work is still there.
+ * NCCL keeps both counters in {@code ncclComm}, where only its host side sees them. Here they lie in separate memory,
+ * so that a kernel can check that its work is still present.
  */
 public final class WorkFifoCounters extends PolledStruct {
-    /** Bytes of both, each in a pair of cache lines of its own. */
+    /** Bytes of both counters, each in its own pair of cache lines. */
     public static final long BYTES = 256;
-    /** Their alignment. */
+    /** Alignment of the counters. */
     public static final long ALIGNMENT = 128;
 
     private static final long PRODUCED = 0;
@@ -41,22 +41,22 @@ public final class WorkFifoCounters extends PolledStruct {
         return new WorkFifoCounters(segment);
     }
 
-    /** {@return bytes that were ever put in; what they hold is there} */
+    /** {@return the total number of bytes ever put into the FIFO; their content is visible after this acquire} */
     public int producedAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + PRODUCED);
     }
 
-    /** Hands over what was copied. */
+    /** Publishes the items that were copied. */
     public void producedRelease(int bytes) {
         Words.INT.setRelease(Words.MEMORY, base + PRODUCED, bytes);
     }
 
-    /** {@return bytes that no kernel reads any more} */
+    /** {@return the total number of bytes that all kernels have finished reading} */
     public int consumedAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + CONSUMED);
     }
 
-    /** Gives back what kernels have read. */
+    /** Releases the bytes that kernels have read. */
     public void consumedRelease(int bytes) {
         Words.INT.setRelease(Words.MEMORY, base + CONSUMED, bytes);
     }

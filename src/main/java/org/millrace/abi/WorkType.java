@@ -5,8 +5,8 @@ import org.millrace.ffi.device.ncclDevWorkColl;
 import org.millrace.ffi.device.ncclDevWorkP2p;
 
 /**
- * {@code ncclDevWorkType}: what a batch's work items are. NCCL's third type, collectives with registered buffers, is
- * not used here. Facts: NCCL 2.28 {@code device.h}.
+ * {@code ncclDevWorkType}: the type of a batch's work items. Millrace does not use NCCL's third type, collectives with
+ * registered buffers. Facts: NCCL 2.28 {@code device.h}.
  */
 public enum WorkType {
     /** A send and a receive: {@link PointToPointWork}. */
@@ -25,9 +25,9 @@ public enum WorkType {
     }
 
     /**
-     * {@return the type with a number of NCCL's}
+     * {@return the type with a given NCCL number}
      *
-     * @throws IllegalArgumentException if there is none
+     * @throws IllegalArgumentException if NCCL has no such number, or Millrace does not use the type
      */
     public static WorkType of(int code) {
         for (WorkType type : ALL) {
@@ -39,12 +39,12 @@ public enum WorkType {
                 "work type " + code + " is none of NCCL's: the batch was overwritten, or is of another release");
     }
 
-    /** {@return NCCL's number} */
+    /** {@return NCCL's number of this type} */
     public int code() {
         return code;
     }
 
-    /** {@return bytes of an item, a multiple of 16} */
+    /** {@return the number of bytes of an item, a multiple of 16} */
     public int itemBytes() {
         return itemBytes;
     }
