@@ -7,24 +7,27 @@ import org.millrace.trace.AgentTrace;
 import org.millrace.trace.ConnectionTrace;
 
 /**
- * What all proxies of connections have in common: a name, a listener that learns that they stopped, their trace, and
- * that they stand still once their communicator was aborted: its kernels leave, and what is in slots and in the user's
- * memory then is nobody's data. A proxy reads none of it, writes none, takes nothing from its network and moves no
- * counter, until it is removed. What a pass does that is under way when the flag goes up lies in the connection's own
- * memory, which is there until the proxy is removed, and in operands: these are the user's again when that pass is over
- * too, which is when the kernel has left.
+ * Common part of all proxies of connections: a name, a trace, a listener that is notified when the proxy stops, and the
+ * reaction to an abort.
+ *
+ * <p>
+ * After an abort of its communicator a proxy does nothing until it is removed. The kernels exit then, and the data in
+ * slots and in the user's memory has no owner. The proxy reads and writes none of it, takes nothing from its network
+ * and moves no counter. A pass that is running when the flag is raised accesses only the connection's own memory and
+ * operands. The connection's memory exists until the proxy is removed. Operands belong to the user again when the
+ * kernel has exited and that pass has also ended.
  */
 public abstract class AbstractProxy implements ProxyConnection {
 
     /** The connection. */
     protected final ConnectionName name;
     private final ProxyConnection.StopListener listener;
-    /** Null if nothing aborts the device. */
+    /** Abort flag of the communicator's kernels; null if nothing aborts the device. */
     private @Nullable AbortFlag abort;
-    /** Null if nothing is traced. */
+    /** Trace of the connection; null if nothing is traced. */
     protected @Nullable ConnectionTrace trace;
 
-    /** A proxy of a connection. */
+    /** Creates the proxy of a connection. */
     protected AbstractProxy(ConnectionName name, ProxyConnection.StopListener listener) {
         this.name = name;
         this.listener = listener;
@@ -36,32 +39,37 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Has the proxy stand still once a flag is up. Called before the proxy is added to an agent.
+     * Makes the proxy do nothing once a flag is raised. Called before the proxy is added to an agent.
      *
-     * @param flag that of the communicator's kernels
+     * @param flag abort flag of the communicator's kernels
      */
     public final void abortedBy(AbortFlag flag) {
         abort = flag;
     }
 
-    /** One read of a word that is written once comes before everything: the kernel that sees it leaves, too. */
+    /**
+     * Reads the abort flag before everything else. The flag is a word that is written once, and a kernel that sees it
+     * exits, too.
+     */
     @Override
     public final int progress() {
         return isAborted() ? 0 : pass();
     }
 
-    /** Whether what is under way is nobody's data any more. */
+    /** Returns whether the communicator was aborted, so that the data in flight has no owner. */
     protected final boolean isAborted() {
         return abort != null && abort.raisedAcquire();
     }
 
-    /** Moves what can be moved without waiting; returns how much, as {@link #progress}. */
+    /**
+     * Moves all data that can be moved without blocking. Returns the amount of work done, as {@link #progress} does.
+     */
     protected abstract int pass();
 
     /**
-     * Has what the connection does traced. Called before the proxy is added to an agent.
+     * Sets the trace of the connection. Called before the proxy is added to an agent.
      *
-     * @param written the connection's own, which is closed when the proxy stops; null for nothing
+     * @param written trace of this connection, which is closed when the proxy stops; null for no trace
      */
     public final void tracedBy(@Nullable ConnectionTrace written) {
         trace = written;
@@ -74,7 +82,10 @@ public abstract class AbstractProxy implements ProxyConnection {
         }
     }
 
-    /** A peer that leaves when nothing is owed to it is no failure, nor is a device that was told to give up. */
+    /**
+     * Returns whether a failure is expected. A peer that closes while no data is owed to it is not a failure, and
+     * neither is an aborted device.
+     */
     private boolean isMeant(Throwable failure) {
         return failure instanceof DeviceAbortedException || failure instanceof PeerClosedException && !owesData();
     }
@@ -92,14 +103,14 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * The device runs on without credits, as NCCL's kernels do once their communicator is aborted: what it posts means
-     * nothing any more.
+     * The device continues without credits, as NCCL's kernels do once their communicator is aborted. The steps that it
+     * posts have no meaning then.
      */
     public static final class DeviceAbortedException extends ProxyException {
 
         private static final long serialVersionUID = 1L;
 
-        /** What gave the device away. */
+        /** Creates the exception with a message that states how the abort was detected. */
         public DeviceAbortedException(String message) {
             super(message);
         }

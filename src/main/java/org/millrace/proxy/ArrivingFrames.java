@@ -8,17 +8,17 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The frames that are being received, oldest first, and what is left to do with each before the device is told of it.
+ * The frames that are being received, oldest first, and the work that remains for each before the device is notified.
  *
  * <p>
- * A kernel polls the flags in its lines, so the data must be stored before the flag, and no network stores like that:
- * lines are received into a staging region next to the buffers, and copied when they are all there. LL lines go
- * straight into their slot from a network that stores whole words: each of a line's two flags is in one word with its
- * data.
+ * A kernel polls the flags in its lines, so the data must be stored before the flag. No network guarantees this order.
+ * Lines are therefore received into a staging region next to the buffers, and are copied when all of them have arrived.
+ * If the network stores whole words, LL lines are received directly into their slot, because each flag is in one word
+ * with its data.
  *
  * <p>
- * What a network card wrote may be on its way to a GPU when the card says that it is done: it is flushed. Lines need no
- * flush: this processor copies them.
+ * Data that a network card wrote may still be on its way to a GPU when the card reports completion, so it is flushed.
+ * Lines need no flush, because this processor copies them.
  */
 final class ArrivingFrames {
 
@@ -33,7 +33,9 @@ final class ArrivingFrames {
     private long arrived;
 
     /**
-     * @param staging    as long as the LL and the LL128 buffer together, laid out as they are
+     * Creates the list of a connection's frames, which is empty.
+     *
+     * @param staging    region with the length and the layout of the LL and LL128 buffers together
      * @param wholeWords whether the network stores whole words
      */
     ArrivingFrames(SlotBuffers buffers, MemoryRegion staging, boolean wholeWords) {
@@ -42,7 +44,7 @@ final class ArrivingFrames {
         this.wholeWords = wholeWords;
     }
 
-    /** Where a frame of a protocol is received: at the offset that its slot has in the layout. */
+    /** Returns the region that receives a frame of a protocol, at the offset of the frame's slot in the layout. */
     MemoryRegion region(Protocol protocol) {
         return isStaged(protocol) ? staging : buffers.region(protocol);
     }
@@ -51,15 +53,15 @@ final class ArrivingFrames {
         return protocol == Protocol.LL128 || protocol == Protocol.LL && !wholeWords;
     }
 
-    /** The next frame is received into its slot. */
+    /** Records that the next frame is being received into its slot. */
     void taken(Protocol protocol, long step, long size) {
         taken(protocol, null, buffers.slotOffset(protocol, step), size);
     }
 
     /**
-     * The next frame is being received.
+     * Records that the next frame is being received.
      *
-     * @param flushed where it goes, if it has to be flushed there
+     * @param flushed the destination if it must be flushed, otherwise null
      */
     void taken(Protocol protocol, @Nullable MemoryRegion flushed, long offset, long size) {
         int index = ConnectionLayout.slot(taken++);
@@ -69,7 +71,7 @@ final class ArrivingFrames {
         sizes[index] = size;
     }
 
-    /** The oldest frame is there. */
+    /** Completes the oldest frame, which has arrived. */
     void arrived() {
         int index = ConnectionLayout.slot(arrived++);
         Protocol protocol = protocols[index];

@@ -6,8 +6,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.FrameReceiver.Pages;
 
 /**
- * A connection's pages of the bounce buffer: as many as its eight slots of protocol Simple need. A slot's pages are its
- * own, so that a page is free when the slot is.
+ * A connection's pages of the bounce buffer: its eight slots of protocol Simple determine the number. Each slot has its
+ * own pages, so a page is free when its slot is free.
  */
 public final class BouncePages {
 
@@ -18,11 +18,11 @@ public final class BouncePages {
     private final long slotBytes;
 
     /**
-     * Pages of one connection.
+     * Creates the pages of one connection.
      *
-     * @param bounce  the process' bounce buffer; what the kernel's source offsets count from
-     * @param offsets of the pages in it, unsigned: {@link #needed} of them; one behind the other if the network does
-     *                not scatter
+     * @param bounce  the process's bounce buffer; the kernel's source offsets count from its beginning
+     * @param offsets unsigned offsets of the pages in the buffer, {@link #needed} of them; the pages must be
+     *                consecutive if the network does not scatter
      */
     public BouncePages(MemoryRegion bounce, int[] offsets, long slotBytes) {
         if (offsets.length != needed(slotBytes)) {
@@ -34,22 +34,22 @@ public final class BouncePages {
         this.slotBytes = slotBytes;
     }
 
-    /** How many pages a connection needs. */
+    /** Returns the number of pages that a connection needs. */
     public static int needed(long slotBytes) {
         return Math.toIntExact((slotBytes + PAGE_BYTES - 1) / PAGE_BYTES * ConnectionLayout.SLOTS);
     }
 
-    /** The first page of a slot; those of the slots behind it follow. */
+    /** Returns the first page of a slot. The pages of the following slots follow it. */
     public int first(int slot) {
         return slot * pagesPerSlot;
     }
 
-    /** How long a payload may be that begins in a slot. */
+    /** Returns the maximum length of a payload that begins in a slot. */
     public long room(int slot, long slots) {
         return Math.min(slots, ConnectionLayout.SLOTS - slot) * slotBytes;
     }
 
-    /** Receives the payload of the header last polled. */
+    /** Receives the payload of the header that was polled last. */
     public void receive(FrameReceiver receiver, int first) {
         if (receiver.scatters()) {
             receiver.acceptScattered(pages, first);
@@ -59,9 +59,9 @@ public final class BouncePages {
     }
 
     /**
-     * Tells the kernel where a slice's payload lies.
+     * Publishes to the kernel the pages that contain a slice's payload.
      *
-     * @param bytes its length, more than 0
+     * @param bytes length of the payload, more than 0
      */
     public void publish(SliceLists lists, long ordinal, int first, long bytes) {
         lists.begin(ordinal, bytes);

@@ -1,17 +1,16 @@
 package org.millrace.proxy;
 
 /**
- * Which connection a message is about.
+ * The name of a connection in messages.
  *
- * @param self this end, for instance {@code "rank 1"}
+ * @param self name of this end, for instance {@code "rank 1"}
  */
 public record ConnectionName(String self, String peer, String text) {
 
     private static final String RANK = "rank ";
 
     /**
-     * {@return the name of a connection of a ring, where ranks are known: for instance {@code "rank 1 <- rank 0,
-     * channel 0"}}
+     * {@return the name of a connection of a ring with known ranks, for instance {@code "rank 1 <- rank 0, channel 0"}}
      *
      * @param sends whether this end sends
      */
@@ -21,17 +20,17 @@ public record ConnectionName(String self, String peer, String text) {
         return new ConnectionName(self, other, self + (sends ? " -> " : " <- ") + other + ", channel " + channel);
     }
 
-    /** {@return a name for a connection of which only the network's end is known} */
+    /** {@return a name for a connection if only the network's end is known} */
     public static ConnectionName of(String text) {
         return new ConnectionName("this end", "the peer", text);
     }
 
-    /** {@return the rank at the other end; less than 0 where ranks are not known} */
+    /** {@return the rank of the peer; less than 0 if ranks are not known} */
     public int peerRank() {
         return rank(peer);
     }
 
-    /** {@return the rank at this end; less than 0 where ranks are not known} */
+    /** {@return the rank of this end; less than 0 if ranks are not known} */
     public int selfRank() {
         return rank(self);
     }

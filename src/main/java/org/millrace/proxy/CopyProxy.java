@@ -11,8 +11,8 @@ import org.millrace.abi.SendMem;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Carries steps from one connection's memory to another's, where no network lies between: the proxy of ranks that share
- * memory which their devices do not reach, or are not to reach ({@code NCCL_P2P_USE_CUDA_MEMCPY},
+ * Copies steps from one connection's memory to another's where no network lies between them. It is the proxy of ranks
+ * that share memory which their devices do not reach, or must not use directly ({@code NCCL_P2P_USE_CUDA_MEMCPY},
  * {@code NCCL_SHM_USE_CUDA_MEMCPY}).
  *
  * <pre>
@@ -26,12 +26,12 @@ import org.millrace.net.MemoryRegion;
  *   head (acquire)   ←      from.size = -1, from.head (release)                      3
  *
  *   1 pairs: the consumer has read the slot before it is written again
- *   2 pairs: it sees data and size
+ *   2 pairs: the consumer sees data and size
  *   3 pairs: the producer sees size = -1 and may write the slot
  * </pre>
  *
- * As many copies as there are slots are under way. Either side may be a device or another such proxy, which is why
- * sizes are handed on.
+ * Up to {@link ConnectionLayout#SLOTS} copies are in flight. Either side may be a device or another such proxy, so
+ * sizes are passed on.
  */
 public final class CopyProxy extends AbstractProxy {
 
@@ -45,10 +45,11 @@ public final class CopyProxy extends AbstractProxy {
     private final StepWindow window = new StepWindow();
 
     /**
-     * A proxy that is told its operations.
+     * Creates a proxy for announced operations.
      *
-     * @param from where the producer writes; its counters begin where those of {@code to} do
-     * @param to   where the consumer reads; of the same layout
+     * @param from connection that the producer writes; its counters begin at the same step as the counters of
+     *             {@code to}
+     * @param to   connection that the consumer reads; it has the same layout
      */
     public CopyProxy(ConnectionName name, ConnectionInfo from, ConnectionInfo to, OperationQueue queue,
             ProxyConnection.StopListener listener) {
@@ -67,7 +68,7 @@ public final class CopyProxy extends AbstractProxy {
         this.source = new OperationSendSource(name, from, new Memory(from.buffers()), queue, null);
     }
 
-    /** Memory that no network needs to know. */
+    /** Memory that no network has to know. */
     private record Memory(MemorySegment segment) implements MemoryRegion {
         @Override
         public void close() {
@@ -80,7 +81,7 @@ public final class CopyProxy extends AbstractProxy {
         return post() + copies.progress() + release();
     }
 
-    /** Begins to copy what the producer posted, as far as the consumer has emptied its slots. */
+    /** Begins to copy the steps that the producer posted, as far as the consumer has emptied its slots. */
     private int post() {
         int posted = 0;
         while (!window.isFull() && source.next()) {
@@ -102,7 +103,7 @@ public final class CopyProxy extends AbstractProxy {
         return posted;
     }
 
-    /** Hands over to the consumer what is copied, and back to the producer where it was. */
+    /** Passes completed copies to the consumer, and returns their source slots to the producer. */
     private int release() {
         int released = 0;
         while (!window.isEmpty() && copies.completed() - window.removed() > 0) {
@@ -137,32 +138,33 @@ public final class CopyProxy extends AbstractProxy {
     }
 
     /**
-     * Copies from the slots of one connection to those of another, which are begun, go on by themselves or in passes,
-     * and complete in the order in which they were begun: what a copy engine does with the commands of one stream. As
-     * many as there are slots are under way at the most.
+     * Copies from the slots of one connection to the slots of another. Copies advance asynchronously or in passes. They
+     * complete in the order of their start, as the commands of one stream do in a copy engine. At most
+     * {@link ConnectionLayout#SLOTS} copies are in flight.
      */
     interface SlotCopies {
 
         /**
          * Begins a copy.
          *
-         * @param offset of the slot, on both sides
+         * @param offset offset of the slot, on both sides
          * @param bytes  whole lines if the protocol has lines; may be 0
          */
         void begin(Protocol protocol, long offset, long bytes);
 
-        /** Goes on with what is under way, without waiting; returns how much was done. */
+        /** Advances the copies in flight without blocking. Returns the amount of work done. */
         int progress();
 
-        /** {@return how many copies are complete, of all that were ever begun} */
+        /** {@return the number of completed copies since the beginning} */
         long completed();
 
         /**
-         * By the thread of the proxy: a bounded piece in each pass, so that a large slot holds up no other connection.
+         * Copies on the proxy's thread, a bounded piece in each pass, so that a large slot does not delay other
+         * connections.
          */
         final class InPieces implements SlotCopies {
 
-            /** Tens of microseconds. */
+            /** Maximum number of bytes per pass, which take tens of microseconds. */
             static final long BYTES_A_PASS = 256 << 10;
 
             private final MemorySegment from;
@@ -172,7 +174,7 @@ public final class CopyProxy extends AbstractProxy {
             private final long[] sizes = new long[ConnectionLayout.SLOTS];
             private long begun;
             private long completed;
-            /** Of the oldest copy under way. */
+            /** Number of bytes already copied of the oldest copy in flight. */
             private long copied;
 
             InPieces(MemorySegment from, MemorySegment to) {
@@ -194,7 +196,8 @@ public final class CopyProxy extends AbstractProxy {
                 int pieces = 0;
                 while (completed != begun && left > 0) {
                     int index = ConnectionLayout.slot(completed);
-                    // Lines have an order of their own: they are copied whole, and are no more than a few pieces long.
+                    // Lines must be copied in their own order. They are copied whole, and are at most a few pieces
+                    // long.
                     long piece =
                             protocols[index] == Protocol.SIMPLE ? Math.min(sizes[index] - copied, left) : sizes[index];
                     copy(protocols[index], offsets[index] + copied, piece);

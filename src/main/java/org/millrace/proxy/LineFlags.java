@@ -7,13 +7,14 @@ import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 
 /**
- * Tells from the flags in a slot's lines whether a step's data is all there: to a proxy what a device posted, and to a
- * device what its proxy stored.
+ * Determines from the flags in a slot's lines whether a step's data is complete. A proxy checks the data that a device
+ * posted, and a device checks the data that its proxy stored.
  */
 public final class LineFlags {
 
     /**
-     * Lines are looked at in pieces, so that a slot that fills slowly is not read from its beginning again and again.
+     * Bytes of a piece. Lines are checked in pieces, so that a slot that fills slowly is not read from its beginning
+     * repeatedly.
      */
     private static final int PIECE_BYTES = 8192;
 
@@ -23,18 +24,18 @@ public final class LineFlags {
     private long llStep;
     private long llBytesSeen;
 
-    /** Looks at one connection's lines. */
+    /** Creates a checker of one connection's lines. */
     public LineFlags(ConnectionLayout layout, MemorySegment memory) {
         this.layout = layout;
         this.memory = memory;
     }
 
     /**
-     * Whether all LL lines of a step are there. Lines once seen are not looked at again: a flag stays until the slot is
-     * given back.
+     * Returns whether all LL lines of a step are present. Lines that were seen once are not checked again, because a
+     * flag stays until the slot is freed.
      *
-     * @param size bytes of its lines
-     * @return false also if no step has so many
+     * @param size number of bytes of the step's lines
+     * @return false also if no step can have this size
      */
     public boolean llReady(long step, long size) {
         if (size % LLLine.BYTES != 0 || size > layout.slotBytes(Protocol.LL) || size < 0) {
@@ -58,10 +59,10 @@ public final class LineFlags {
     }
 
     /**
-     * Whether all LL128 lines of a step carry its flag; nothing else can have written it.
+     * Returns whether all LL128 lines of a step carry its flag. Only this step can have written that flag.
      *
-     * @param size bytes of its lines
-     * @return false also if no step has so many
+     * @param size number of bytes of the step's lines
+     * @return false also if no step can have this size
      */
     public boolean ll128Ready(long step, long size) {
         if (size % LL128Line.BYTES != 0 || size > layout.slotBytes(Protocol.LL128) || size < 0) {

@@ -8,8 +8,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.ProxyException.DisagreementException;
 
 /**
- * Steps to receive as the peer's frames say them, for a device whose operations nobody announces. Simple data goes
- * straight into its slot, lines by way of a {@link ArrivingFrames}.
+ * Steps to receive as the peer's frames announce them, for a device without announced operations. Simple data is
+ * received directly into its slot, and lines through {@link ArrivingFrames}.
  */
 final class MemoryReceiveSource implements ReceiveStepSource {
 
@@ -24,7 +24,9 @@ final class MemoryReceiveSource implements ReceiveStepSource {
     private Protocol protocol;
 
     /**
-     * @param staging    as long as the LL and the LL128 buffer together, laid out as they are
+     * Creates the source of a connection's steps.
+     *
+     * @param staging    region with the length and the layout of the LL and LL128 buffers together
      * @param wholeWords whether the network stores whole words
      */
     MemoryReceiveSource(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, boolean wholeWords,
@@ -44,7 +46,8 @@ final class MemoryReceiveSource implements ReceiveStepSource {
         long protocolId = StepHeader.protocol(header);
         boolean known = protocolId >= 0 && protocolId <= Protocol.SIMPLE.id()
                 && !(buffers.simpleOnDevice() && protocolId == Protocol.LL128.id());
-        // A frame may begin behind a gap: an operation's first step is rounded up, on this side by the device itself.
+        // A frame may begin after a gap, because an operation's first step is rounded up. On this side the device
+        // itself rounds it.
         boolean inSequence = step - expected >= 0 && step - expected < ConnectionLayout.SLOTS
                 && end - step >= (size > 0 ? 1 : 0) && end - expected > 0 && end - step <= ConnectionLayout.SLOTS;
         if (!known || !inSequence || size > room((int) protocolId)) {
@@ -78,7 +81,7 @@ final class MemoryReceiveSource implements ReceiveStepSource {
         arriving.arrived();
     }
 
-    /** A peer that has more to send says so by its frames alone. */
+    /** Only frames announce that the peer has more to send. */
     @Override
     public boolean drained() {
         return arriving.isEmpty();

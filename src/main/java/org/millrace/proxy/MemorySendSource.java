@@ -8,28 +8,27 @@ import org.millrace.net.FrameHeader;
 import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
 
 /**
- * Steps to send, found in the shared memory alone: nobody announces operations where the proxy of an unmodified libnccl
- * was taken over.
+ * Steps to send that are found in the shared memory alone. In a takeover of the proxy of an unmodified libnccl, no
+ * operations are announced.
  *
  * <p>
- * A step s whose {@code connFifo} size is not empty is
+ * A step s with a {@code connFifo} size that is not empty is
  * <ul>
- * <li>without data, if the size is 0. It may be any protocol's: LL posts such a step with neither lines nor tail, so it
- * is taken at once, and tail, which a Simple step will still move, is forwarded when it comes.
- * <li>LL, if all its lines carry the flag of s. Only LL steps write the LL buffer, and no other step of theirs has that
- * flag.
- * <li>not ready, if tail has not passed it: Simple and LL128 move tail after their data.
- * <li>LL128, if its lines carry the flag of s, by the same reason as LL.
+ * <li>without data, if the size is 0. It may belong to any protocol. LL posts such a step with neither lines nor tail,
+ * so the step is taken at once. A Simple step still moves tail, which is then forwarded when it moves.
+ * <li>LL, if all its lines carry the flag of s. Only LL steps write the LL buffer, and no other LL step has that flag.
+ * <li>not ready, if tail has not passed it, because Simple and LL128 move tail after their data.
+ * <li>LL128, if its lines carry the flag of s, for the same reason as LL.
  * <li>Simple otherwise.
  * </ul>
- * A step that tail has passed and whose size is empty belongs to the slice before it (Simple slices of two steps say
- * one size), or was skipped when an operation rounded its first step up: it is covered by the frame before it, or
- * forwarded by one without data.
+ * A step that tail has passed may have an empty size. It then belongs to the slice before it, because Simple slices of
+ * two steps have one size. Or it was skipped when an operation rounded its first step up. Such a step is covered by the
+ * frame before it, or forwarded by a frame without data.
  *
  * <p>
- * A kernel whose communicator is aborted stops waiting for credits and runs through the rest of its operation: it moves
- * tail past {@code head + 8}, which no other kernel does, and writes over slots that are on their way. Nothing that it
- * posts from then on is sent.
+ * A kernel with an aborted communicator stops waiting for credits and runs through the rest of its operation. It moves
+ * tail past {@code head + 8}, which no other kernel does, and overwrites slots that are in flight. Steps that it posts
+ * from then on are not sent.
  */
 final class MemorySendSource extends SendStepSource {
 
@@ -41,7 +40,7 @@ final class MemorySendSource extends SendStepSource {
     private final LineFlags flags;
     /** First step that no frame has covered. */
     private long covered;
-    /** Whether the device said a size for the step; false if the frame is only to move tail. */
+    /** Whether the device posted a size for the step; false if the frame only moves tail. */
     private boolean posted;
     private Protocol protocol;
 
@@ -64,13 +63,13 @@ final class MemorySendSource extends SendStepSource {
                     name + ": the device ran on without credits, to step " + tail + ": its communicator was aborted");
         }
         step = skipEmpty(covered, tail);
-        // With all slots on their way the next step's slot still holds the size of the oldest, which is none of the
-        // next step's business.
+        // If all slots are in flight, the slot of the next step still contains the size of the oldest step, which must
+        // be ignored here.
         boolean free = step - head < ConnectionLayout.SLOTS;
         size = free ? recvMem.sizeAcquire(ConnectionLayout.slot(step)) : RecvMem.EMPTY;
         posted = size != RecvMem.EMPTY && classify(tail);
         if (!posted) {
-            // Nothing to send yet; steps that tail has passed since are forwarded all the same.
+            // There is nothing to send yet. Steps that tail has passed since are forwarded nevertheless.
             size = 0;
             protocol = Protocol.SIMPLE;
             end = step;
@@ -88,7 +87,7 @@ final class MemorySendSource extends SendStepSource {
         offset = buffers.slotOffset(protocol, step);
     }
 
-    /** The first step from here on that tail has not passed or that has a size. */
+    /** Returns the first step from here on that tail has not passed or that has a size. */
     private long skipEmpty(long from, long tail) {
         long at = from;
         while (tail - at > 0 && at - covered < ConnectionLayout.SLOTS
@@ -98,7 +97,7 @@ final class MemorySendSource extends SendStepSource {
         return at;
     }
 
-    /** Finds the protocol of a step with a size; false if its data is not all there. */
+    /** Determines the protocol of a step with a size. Returns false if its data is not complete. */
     private boolean classify(long tail) {
         if (size == 0) {
             protocol = Protocol.SIMPLE;
@@ -142,7 +141,7 @@ final class MemorySendSource extends SendStepSource {
         sendMem.headRelease(endStep);
     }
 
-    /** Whether the device has posted nothing that was not taken. */
+    /** Returns whether the device has posted no further step. */
     @Override
     boolean drained() {
         return !next();

@@ -6,19 +6,21 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 
 /**
- * The operations that an engine announced for one connection, in the order in which the device will run them. Filled by
- * the engine, emptied by the proxy's thread.
+ * The operations that an engine announced for one connection, in the device's order of execution. The engine fills the
+ * queue, and the proxy's thread empties it.
  */
 public final class OperationQueue {
 
     private final Queue<ProxyOp> operations = new ConcurrentLinkedQueue<>();
-    /** The last operation in which the connection has no part. */
+    /** The last operation that does not involve the connection. */
     private volatile @Nullable ProxyOp without;
-    /** First step behind all that were announced. A device that is told of an operation after this sees it. */
+    /**
+     * First step after all announced steps. A device that is told of an operation after this write sees the new value.
+     */
     private long announced;
 
-    // The proxy's thread's.
-    /** Taken out and not at its end. */
+    // The following fields belong to the proxy's thread.
+    /** The operation that was removed from the queue and is not complete; otherwise null. */
     private @Nullable ProxyOp op;
     private long step;
     private long last;
@@ -34,8 +36,8 @@ public final class OperationQueue {
     }
 
     /**
-     * {@code head} of a receiving device is behind no step that was not announced to it. The device's release of it,
-     * with which the caller's acquire pairs, comes after the announcement.
+     * Checks that {@code head} of a receiving device has not passed the announced steps. The device's release of
+     * {@code head} comes after the announcement, and the caller's acquire pairs with it.
      */
     void requireAnnounced(ConnectionName name, long head) {
         if (!Steps.reached(announced + ConnectionLayout.SLOTS, head)) {
@@ -45,23 +47,23 @@ public final class OperationQueue {
     }
 
     /**
-     * The last operation in which the connection has no part; null before there is one. A thread that reads it and
-     * finds no {@link #op()} <i>after</i> that knows that no operation up to it is still to come.
+     * Returns the last operation that does not involve the connection; null before the first one. A thread that reads
+     * it, and finds no {@link #op()} <i>after</i> that, knows that no operation up to it is still missing.
      */
     @Nullable
     ProxyOp without() {
         return without;
     }
 
-    /** The first operation begins at a step. */
+    /** Sets the step at which the first operation begins. */
     void beginAt(long firstStep) {
         step = firstStep;
         announced = firstStep;
     }
 
     /**
-     * The operation the next step belongs to; null if none is announced. The first step of each is rounded up to a
-     * chunk, as the device rounds it.
+     * Returns the operation that the next step belongs to; null if none is announced. The first step of each operation
+     * is rounded up to a chunk, as the device rounds it.
      */
     @Nullable
     ProxyOp op() {
@@ -79,7 +81,7 @@ public final class OperationQueue {
         return step;
     }
 
-    /** First step after the operation. */
+    /** Returns the first step after the operation. */
     long last() {
         return last;
     }
@@ -92,8 +94,8 @@ public final class OperationQueue {
     }
 
     /**
-     * Whether steps are left of an operation before another. Where operations are announced for several queues, one
-     * after the other, none can still come.
+     * Returns whether steps remain of an operation before another. If operations are announced for several queues one
+     * after another, no such operation can be announced later.
      */
     boolean isBehind(long opCount) {
         ProxyOp oldest = op == null ? operations.peek() : op;

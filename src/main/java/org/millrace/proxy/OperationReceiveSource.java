@@ -10,9 +10,9 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Steps to receive by operation. A peer that runs another operation is found out at its first frame. The payload goes
- * into the connection's own slot (mode NORMAL), into one of the channel's pool (OFFSET), or straight into the user's
- * memory (PTR); lines go by way of a {@link ArrivingFrames}.
+ * Steps to receive by operation. A peer that runs another operation is detected at its first frame. The payload is
+ * received into the connection's own slot (mode NORMAL), into a slot of the channel's pool (OFFSET), or directly into
+ * the user's memory (PTR). Lines are received through {@link ArrivingFrames}.
  */
 final class OperationReceiveSource implements ReceiveStepSource {
 
@@ -21,16 +21,16 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private final OperationQueue steps;
     private final RecvMem recvMem;
     private final ArrivingFrames arriving;
-    /** Null if the connection has slots of its own. */
+    /** Slots of the pool; null if the connection has its own slots. */
     private final @Nullable Slots shared;
     private final long simpleSlotBytes;
-    /** Null if the device gathers nothing. */
+    /** Slices that the device gathers; null if the device gathers nothing. */
     private final SliceLists.@Nullable GatheredSlices gathered;
-    /** Which frames under way the device gathers. */
+    /** For each frame in flight, whether the device gathers it. */
     private final boolean[] gathers = new boolean[ConnectionLayout.SLOTS];
     private long taken;
     private long arrived;
-    /** Slices of protocol Simple that the device has counted by the next step. */
+    /** Number of slices of protocol Simple that the device has counted before the next step. */
     private long slices;
     private @Nullable ProxyOp op;
     private MemoryRegion region;
@@ -60,7 +60,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
             return false; // the peer is ahead: it waits until this rank's program reaches the operation
         }
         if (op == null) {
-            op = without; // this rank was there, and called something else
+            op = without; // this rank was there, and called another operation
         }
         if (!StepHeader.isOf(header, op) || op.steps() == 0) {
             throw new ProxyException.DisagreementException(name, op.collective(),
@@ -90,18 +90,18 @@ final class OperationReceiveSource implements ReceiveStepSource {
         return op.user() == null ? op.sliceSteps() * simpleSlotBytes : op.user().segment().byteSize();
     }
 
-    /** Finds where the payload goes; false if that cannot be told yet. */
+    /** Determines the place of the payload. Returns false if it is not known yet. */
     private boolean place() {
         if (op.user() != null) {
             int slot = ConnectionLayout.slot(steps.step());
             region = op.user();
             offset = 0;
             if (size == 0) {
-                return true; // the device offers no place for nothing
+                return true; // the device offers no memory for an empty payload
             }
-            long offered = recvMem.sizeAcquire(slot); // pairs with the device's release: it sees ptr
+            long offered = recvMem.sizeAcquire(slot); // pairs with the device's release, so ptr is visible
             if (offered == RecvMem.EMPTY) {
-                return false; // the kernel has not begun: the user's memory is still the user's
+                return false; // the kernel has not begun: the memory still belongs to the user
             }
             if (size > offered) {
                 throw new ProxyException(name + ", step " + steps.step() + ": " + name.peer() + " sends " + size
@@ -128,7 +128,10 @@ final class OperationReceiveSource implements ReceiveStepSource {
         }
     }
 
-    /** What arrives in the user's memory is where it belongs; a device does not count it. */
+    /**
+     * Returns whether the device counts the slice. A payload that arrives in the user's memory is already at its
+     * destination, and a device does not count it.
+     */
     private boolean isCounted() {
         return gathered != null && op.protocol() == Protocol.SIMPLE && op.user() == null;
     }
@@ -141,7 +144,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
     public void taken() {
         long step = steps.step();
         if (op.user() != null && size > 0) {
-            // The device's offer is used up; tail publishes it, and only behind tail it makes another.
+            // The device's offer is used up. The release of tail publishes this store, and the device makes the next
+            // offer only after it has read tail.
             recvMem.sizePlain(ConnectionLayout.slot(step), RecvMem.EMPTY);
         } else if (shared != null && op.protocol() == Protocol.SIMPLE && size > 0) {
             shared.taken(step);
@@ -151,7 +155,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
         arriving.taken(op.protocol(), op.protocol() == Protocol.SIMPLE && size > 0 && !inPages ? region : null, offset,
                 size);
         if (isCounted()) {
-            slices += (end - step) / op.sliceSteps(); // empty ones behind the data come with it
+            slices += (end - step) / op.sliceSteps(); // includes the empty slices that follow the data in the frame
         }
         steps.advance(end);
     }
@@ -178,8 +182,9 @@ final class OperationReceiveSource implements ReceiveStepSource {
     }
 
     /**
-     * The slots of a pool that one connection's frames arrive in (mode OFFSET): taken when a frame comes, said to the
-     * device before tail, given back when the device has moved its head past the step.
+     * The pool's slots that receive one connection's frames (mode OFFSET). A slot is taken when a frame arrives. Its
+     * offset is stored for the device before tail. The slot is returned when the device has moved its head past the
+     * step.
      */
     private static final class Slots {
 
@@ -189,7 +194,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
         private final long[] steps = new long[ConnectionLayout.SLOTS];
         private long taken;
         private long given;
-        /** Of a frame that was looked at and perhaps not taken yet. */
+        /** Offset of the slot reserved for a frame that was polled and perhaps not taken yet. */
         private int reserved = SlotPool.NONE;
 
         Slots(RecvMem recvMem, SlotPool.Share share) {
@@ -201,7 +206,9 @@ final class OperationReceiveSource implements ReceiveStepSource {
             return share.pool().memory();
         }
 
-        /** A slot for the next frame, the same until it is taken; {@link SlotPool#NONE} if there is none. */
+        /**
+         * Returns a slot for the next frame, the same slot until it is taken; {@link SlotPool#NONE} if no slot is free.
+         */
         int reserve() {
             if (reserved == SlotPool.NONE && taken - given < ConnectionLayout.SLOTS) {
                 reserved = share.take();
@@ -210,8 +217,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
         }
 
         /**
-         * The frame of a step is being received into the reserved slot. Its {@code connFifo} entry is free: the device
-         * has moved head past the step before.
+         * Records that the frame of a step is being received into the reserved slot. The step's {@code connFifo} entry
+         * is free, because the device has moved head past the step that used it before.
          */
         void taken(long step) {
             int index = ConnectionLayout.slot(taken++);

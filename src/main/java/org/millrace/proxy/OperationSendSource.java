@@ -12,8 +12,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Steps to send by operation. The operation says the protocol and whose memory the data is in: the connection's own
- * slots (mode NORMAL), slots of the channel's pool (OFFSET), or the user's (PTR).
+ * Steps to send by operation. The operation determines the protocol and the location of the data. The location is the
+ * connection's own slots (mode NORMAL), slots of the channel's pool (OFFSET), or the user's memory (PTR).
  */
 final class OperationSendSource extends SendStepSource {
 
@@ -24,7 +24,7 @@ final class OperationSendSource extends SendStepSource {
     private final RecvMem recvMem;
     private final MemoryRegion memory;
     private final LineFlags flags;
-    /** Null if the connection has slots of its own. */
+    /** Credits for slots of the pool; null if the connection has its own slots. */
     private final @Nullable Credits credits;
     private final long simpleSlotBytes;
     private @Nullable ProxyOp op;
@@ -66,8 +66,8 @@ final class OperationSendSource extends SendStepSource {
     }
 
     /**
-     * LL has no tail. The device says the size as soon as it may use the slot: until then the slot's size is that of a
-     * step before, which may still be on its way.
+     * Checks the next step of protocol LL, which has no tail. The device stores the size as soon as it may use the
+     * slot. Before that, the slot's size belongs to an earlier step, which may still be in flight.
      */
     private boolean nextLL() {
         if (!Steps.reached(sendMem.headPlain() + ConnectionLayout.SLOTS, end)) {
@@ -81,7 +81,10 @@ final class OperationSendSource extends SendStepSource {
         return flags.llReady(step, size);
     }
 
-    /** On some GPUs tail may overtake the lines: their flags are looked at, too. */
+    /**
+     * Checks the next step of protocol LL128. On some GPUs tail may overtake the lines, so the flags of the lines are
+     * checked, too.
+     */
     private boolean nextLL128() {
         if (!Steps.reached(tail(), end)) {
             return false;
@@ -92,7 +95,10 @@ final class OperationSendSource extends SendStepSource {
         return flags.ll128Ready(step, size);
     }
 
-    /** The acquire pairs with the device's release: size and data are there. Without credit it posts no step. */
+    /**
+     * Returns tail. The acquire pairs with the device's release, so size and data are visible. A device posts no step
+     * without credit.
+     */
     private long tail() {
         long tail = recvMem.tailAcquire();
         if (!Steps.reached(sendMem.headPlain() + ConnectionLayout.SLOTS, tail)) {
@@ -110,8 +116,8 @@ final class OperationSendSource extends SendStepSource {
         size = recvMem.sizePlain(ConnectionLayout.slot(step));
         long room = op.user() == null ? op.sliceSteps() * simpleSlotBytes : op.user().segment().byteSize();
         requireSize(size <= room, room);
-        // Empty slices ride along with the one before: they carry nothing but their steps. A chunk is the limit,
-        // so that the peer's slots are not held up for long.
+        // The frame also covers the empty slices after this one, which carry nothing but their steps. A frame covers at
+        // most a chunk, so that the peer's slots are not occupied for long.
         while (end != steps.last() && end - step < op.chunkSteps() && Steps.reached(tail, end + op.sliceSteps())
                 && recvMem.sizePlain(ConnectionLayout.slot(end)) == 0) {
             end += op.sliceSteps();
@@ -127,7 +133,7 @@ final class OperationSendSource extends SendStepSource {
         }
     }
 
-    /** Finds the step's data. */
+    /** Determines the location of the step's data. */
     private void place() {
         if (op.user() != null) {
             region = op.user();
@@ -171,9 +177,9 @@ final class OperationSendSource extends SendStepSource {
     }
 
     /**
-     * Lets a device use the slots of a connection that has none of its own (mode OFFSET). The device waits as ever
-     * until {@code head + 8 ≥ step + steps}; here {@code head} is moved ahead, step by step, each time a slot of the
-     * pool is there for the step and its place is said:
+     * Grants slots to a device on a connection with shared slots (mode OFFSET). The device waits as usual until
+     * {@code head + 8 ≥ step + steps}. Here the proxy advances {@code head} step by step, each time that a slot of the
+     * pool is available for the step and its offset is stored.
      *
      * <pre>
      *   this proxy                                     device
@@ -181,7 +187,7 @@ final class OperationSendSource extends SendStepSource {
      *   head = step + 1 - 8 (release)            →     head (acquire)    pairs: the device sees the offset
      * </pre>
      *
-     * Steps of LL and LL128, and those whose data is in the user's memory, are granted without a slot.
+     * Steps of LL and LL128, and steps with data in the user's memory, are granted without a slot.
      */
     private static final class Credits {
 
@@ -202,7 +208,9 @@ final class OperationSendSource extends SendStepSource {
             this.released = firstStep;
         }
 
-        /** Grants what can be granted of an operation that goes on at a step and ends before another. */
+        /**
+         * Grants as many steps as possible of an operation that continues at {@code step} and ends before {@code last}.
+         */
         void grant(ProxyOp op, long step, long last) {
             if (!Steps.reached(granted, step)) {
                 skipTo(step);
@@ -224,7 +232,7 @@ final class OperationSendSource extends SendStepSource {
             }
         }
 
-        /** An operation's first step was rounded up: the steps before it are nobody's. */
+        /** Skips the steps before an operation's first step, which was rounded up. They belong to no operation. */
         private void skipTo(long step) {
             if (released == granted) {
                 released = step;
@@ -238,7 +246,7 @@ final class OperationSendSource extends SendStepSource {
             return offsets[ConnectionLayout.slot(step)];
         }
 
-        /** A frame was sent. */
+        /** Releases the slots of all steps before {@code end}, because their frame was sent. */
         void release(long end) {
             while (released != end) {
                 int offset = offsets[ConnectionLayout.slot(released++)];

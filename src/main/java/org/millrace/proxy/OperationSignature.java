@@ -5,8 +5,7 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
 /**
- * What an operation is, in one word, so that a receiver can hold the peer's operation against its own with one
- * comparison.
+ * The identity of an operation in one word. A receiver compares the peer's operation with its own in one comparison.
  *
  * <pre>
  *   0        8        16       24       32                              63
@@ -27,9 +26,10 @@ public final class OperationSignature {
     /**
      * {@return a packed signature}
      *
-     * @param operation by its {@linkplain Operation#code() code}: one that consists of sends and receives is these
-     * @param op        how elements are combined. The factor of a pre-multiplied sum is each rank's own and is left
-     *                  out.
+     * @param operation determines the {@linkplain Operation#code() code}; an operation that consists of sends and
+     *                  receives uses their code
+     * @param op        the reduction of elements; the factor of a pre-multiplied sum differs between ranks and is
+     *                  omitted
      * @param root      the root rank, or 0
      */
     public static long pack(Operation operation, DataType type, ReduceOp op, int root) {
@@ -39,26 +39,26 @@ public final class OperationSignature {
     }
 
     /**
-     * {@return the operation of a signature that this process has packed; {@link Operation#SEND_RECEIVE} for what
-     * consists of sends and receives}
+     * {@return the operation of a signature that this process has packed; {@link Operation#SEND_RECEIVE} for an
+     * operation that consists of sends and receives}
      */
     public static Operation operation(long signature) {
         return Operation.ofCode((int) signature & 0xff);
     }
 
     /**
-     * {@return words for a message, for instance {@code "operation 7: all_reduce of 1024 float, sum"}}
+     * {@return a description for a message, for instance {@code "operation 7: all_reduce of 1024 float, sum"}}
      *
-     * @param signature a packed signature, perhaps of a peer that cannot be trusted
+     * @param signature a packed signature, perhaps from an untrusted peer
      */
     public static String describe(long signature, long opCount, long count) {
         return "operation " + opCount + ": " + describe(signature, count);
     }
 
     /**
-     * {@return words for a message, for instance {@code "all_reduce of 1024 float, sum"}}
+     * {@return a description for a message, for instance {@code "all_reduce of 1024 float, sum"}}
      *
-     * @param signature a packed signature, perhaps of a peer that cannot be trusted
+     * @param signature a packed signature, perhaps from an untrusted peer
      */
     public static String describe(long signature, long count) {
         int code = (int) signature & 0xff;

@@ -12,30 +12,30 @@ import org.millrace.trace.AgentTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Serves connections, one pass after another, the busy ones in each. Connections are added and removed from any thread
- * through a queue; a removal is acknowledged, so that the one who asked knows that nothing touches the connection's
- * memory any more.
+ * Serves connections one after another, the busy ones in each pass. Connections are added and removed from any thread
+ * through a queue. A removal is acknowledged, so that the caller knows that no thread accesses the connection's memory
+ * afterwards.
  */
 public final class ProxyAgent implements Agent {
 
     private final String name;
     private final LongSupplier nanoClock;
     private final Runnable atEnd;
-    /** Null if nothing is traced. */
+    /** Trace of the agent; null if nothing is traced. */
     private final @Nullable AgentTrace trace;
     private final RequestQueue requests = new RequestQueue();
     private final PollSchedule<ProxyConnection> schedule =
             new PollSchedule<>(new ProxyConnection[0], this::progress, PollSchedule.BUSY_POLLS);
 
-    /** An agent with nothing to serve yet. */
+    /** Creates an agent without connections. */
     public ProxyAgent(String name) {
         this(name, () -> {});
     }
 
     /**
-     * An agent with nothing to serve yet.
+     * Creates an agent without connections.
      *
-     * @param atEnd what its thread does last
+     * @param atEnd last action of the agent's thread
      */
     public ProxyAgent(String name, Runnable atEnd) {
         this(name, atEnd, System::nanoTime);
@@ -70,7 +70,7 @@ public final class ProxyAgent implements Agent {
         schedule.afterSleep();
     }
 
-    /** One poll; a connection that fails is served no more. */
+    /** Polls a connection once. A connection that fails is not served again. */
     private int progress(ProxyConnection connection) {
         try {
             return connection.progress();
@@ -90,7 +90,7 @@ public final class ProxyAgent implements Agent {
     /**
      * Serves further connections from the next pass on.
      *
-     * @param added their memory and their network ends belong to this agent's thread from now on
+     * @param added connections; their memory and their network ends belong to this agent's thread from now on
      */
     public void add(Collection<? extends ProxyConnection> added) {
         List<ProxyConnection> copy = List.copyOf(added);
@@ -113,10 +113,10 @@ public final class ProxyAgent implements Agent {
     }
 
     /**
-     * Stops serving connections, after they are drained or nothing moves on them any more.
+     * Stops serving connections after they are drained, or after they have made no progress for some time.
      *
-     * @param removed  connections that were added; those that failed since may be among them
-     * @param patience how long to wait for what is under way while nothing moves; zero to stop at once
+     * @param removed  connections that were added; connections that have failed since may be among them
+     * @param patience time to wait for data in flight while nothing moves; zero to stop at once
      */
     public Acknowledgement remove(Collection<? extends ProxyConnection> removed, Duration patience) {
         return requests.ask(new Removal(List.copyOf(removed), patience.toNanos()));
@@ -128,20 +128,20 @@ public final class ProxyAgent implements Agent {
         }
     }
 
-    /** Says that the agent's thread has let go of connections. */
+    /** Confirms that the agent's thread has released connections. */
     public interface Acknowledgement {
 
         /**
-         * Waits for the agent's thread, also if the waiting thread is interrupted: the interrupt is kept for later.
+         * Waits for the agent's thread, even if the waiting thread is interrupted. The interrupt is preserved.
          *
-         * @param time how long at the most
-         * @return false if the time was over first: the connections' memory must not be freed
+         * @param time maximum time to wait
+         * @return false after a timeout; the connections' memory must not be freed then
          */
         boolean await(Duration time);
 
         /**
-         * {@return whether nothing was under way any more when the agent let go; false if it was given up; of a
-         * connection that failed, its {@link ProxyConnection.StopListener} knows}
+         * {@return whether nothing was in flight when the agent released the connections; false if the agent gave up} A
+         * {@link ProxyConnection.StopListener} reports failed connections.
          */
         boolean drained();
     }
@@ -178,7 +178,10 @@ public final class ProxyAgent implements Agent {
             return isFulfilled();
         }
 
-        /** A connection that cannot tell has failed, and nothing is left of it to wait for. */
+        /**
+         * Returns whether a connection is drained. A connection that cannot answer has failed, so nothing remains to
+         * wait for.
+         */
         private boolean isDrained(ProxyConnection connection) {
             try {
                 return connection.drained();

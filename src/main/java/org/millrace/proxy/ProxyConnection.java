@@ -7,56 +7,60 @@ import org.millrace.trace.AgentTrace;
 public interface ProxyConnection {
 
     /**
-     * Moves what can be moved without waiting.
+     * Moves all data that can be moved without blocking.
      *
-     * @return how much was done; 0 if nothing
-     * @throws org.millrace.MillraceException if the connection cannot go on
+     * @return the amount of work done; 0 if nothing was moved
+     * @throws org.millrace.MillraceException if the connection cannot continue
      */
     int progress();
 
     /**
-     * {@return whether nothing is under way: every step that was announced has been sent, or received, and the
-     * connection may be closed without losing anything}
+     * {@return whether nothing is in flight: every announced step has been sent or received, and the connection may be
+     * closed without loss}
      */
     boolean drained();
 
     /**
-     * {@return whether a peer that leaves now leaves data behind: data that was posted for it and is not known to have
-     * arrived, or data of its own that the device has not got}
+     * {@return whether data is lost if the peer leaves now} This is data that was posted for the peer and is not known
+     * to have arrived, or data from the peer that the device has not received.
      */
     default boolean owesData() {
         return !drained();
     }
 
     /**
-     * An agent begins to serve the connection. Called on its thread, if it writes down what it does.
+     * Notifies the connection that an agent begins to serve it. Called on the agent's thread, if the agent writes a
+     * trace.
      *
-     * @param agent what it writes down, with the clock that dates everything
+     * @param agent the agent's trace, with the clock of all its timestamps
      */
     default void servedBy(AgentTrace agent) {
-        // most have nothing to date
+        // most connections have no timestamps
     }
 
     /**
-     * The proxy will not be asked for progress again. Called once by the agent, on its thread.
+     * Notifies the connection that its progress will not be called again. Called once by the agent, on the agent's
+     * thread.
      *
-     * @param failure why; null if it was asked to stop
+     * @param failure the reason; null if the connection was removed on request
      */
     void stopped(@Nullable Throwable failure);
 
-    /** {@return which connection this is, for messages} */
+    /** {@return the name of this connection, for messages} */
     ConnectionName name();
 
-    /** {@return what was last seen of the connection's memory, for instance {@code "head 16, tail 18, size -1"}} */
+    /**
+     * {@return the last observed state of the connection's memory, for instance {@code "head 16, tail 18, size -1"}}
+     */
     String lastSeen();
 
-    /** Learns that a proxy has stopped. */
+    /** Listener that is notified when a proxy has stopped. */
     @FunctionalInterface
     public interface StopListener {
         /**
          * Called once, on the agent's thread, after the proxy's last access to its memory.
          *
-         * @param failure why; null if it was asked to stop
+         * @param failure the reason; null if the connection was removed on request
          */
         void stopped(ProxyConnection connection, @Nullable Throwable failure);
     }

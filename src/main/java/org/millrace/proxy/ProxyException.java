@@ -3,19 +3,19 @@ package org.millrace.proxy;
 import org.millrace.MillraceException;
 
 /**
- * A connection's proxy cannot go on. The message names the connection, the step, and what was last seen of the shared
- * memory.
+ * Failure of a connection's proxy that cannot continue. The message names the connection, the step, and the last
+ * observed state of the shared memory.
  */
 public class ProxyException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
-    /** A failure with no cause of its own. */
+    /** Creates a failure without another exception as its cause. */
     public ProxyException(String message) {
         super(message);
     }
 
-    /** The two ends of a connection run different operations. */
+    /** Failure because the two ends of a connection run different operations. */
     public static final class DisagreementException extends ProxyException {
 
         private static final long serialVersionUID = 1L;
@@ -24,19 +24,19 @@ public class ProxyException extends MillraceException {
         private final long collective;
 
         /**
-         * A disagreement.
+         * Creates a disagreement of an operation that is not a numbered collective.
          *
-         * @param message what each end runs
+         * @param message description of the operations at both ends
          */
         public DisagreementException(ConnectionName connection, String message) {
             this(connection, -1, message);
         }
 
         /**
-         * A disagreement.
+         * Creates a disagreement.
          *
-         * @param collective the number of this end's collective; -1 if it is none, or not known
-         * @param message    what each end runs
+         * @param collective the number of this end's collective; -1 if it is no collective, or not known
+         * @param message    description of the operations at both ends
          */
         public DisagreementException(ConnectionName connection, long collective, String message) {
             super(message);
@@ -44,12 +44,12 @@ public class ProxyException extends MillraceException {
             this.collective = collective;
         }
 
-        /** {@return between whom, as this end sees it} */
+        /** {@return the connection between the two ranks, as named by this end} */
         public ConnectionName connection() {
             return connection;
         }
 
-        /** {@return the number of this end's collective; -1 if it is none, or not known} */
+        /** {@return the number of this end's collective; -1 if it is no collective, or not known} */
         public long collective() {
             return collective;
         }

@@ -12,8 +12,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving side: a frame goes into its slot as soon as the device has emptied it, and the device is told when the
- * frame is there.
+ * The receiving side. A frame is received into its slot as soon as the device has emptied the slot. The device is
+ * notified when the frame is complete.
  *
  * <pre>
  *   this proxy                               device
@@ -23,7 +23,8 @@ import org.millrace.net.MemoryRegion;
  *   tail  (release)                →        tail  (acquire)   pairs: the device sees the slot's data
  * </pre>
  *
- * {@code connFifo} is not touched: on this side its flags are the kernel's (NVIDIA/nccl pull 2390).
+ * This class does not write {@code connFifo}, because its flags belong to the kernel on this side (NVIDIA/nccl pull
+ * 2390). A source of announced operations writes an entry only for modes OFFSET and PTR.
  */
 public final class ReceiveProxy extends AbstractProxy {
 
@@ -32,9 +33,9 @@ public final class ReceiveProxy extends AbstractProxy {
     private final FrameReceiver receiver;
     private final ReceiveStepSource source;
     private final StepWindow window = new StepWindow();
-    /** As it was at the beginning of this pass. */
+    /** The device's head, as read in this pass. */
     private long head;
-    /** Where the last frame ends that was given a slot. */
+    /** End of the last frame that was given a slot. */
     private long covered;
 
     ReceiveProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameReceiver receiver,
@@ -48,9 +49,9 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy that is told its operations, of a connection with slots of its own, to be added to an agent}
+     * {@return a proxy of a connection with its own slots, for announced operations, to be added to an agent}
      *
-     * @param staging as long as the buffers of LL and LL128 together: where their lines arrive
+     * @param staging region as long as the LL and LL128 buffers together; lines arrive there
      */
     public static ReceiveProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
             MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, ProxyConnection.StopListener listener) {
@@ -58,12 +59,12 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy that is told its operations, of a connection that takes its slots of protocol Simple from a
-     * pool, to be added to the agent of all connections of the pool}
+     * {@return a proxy of a connection that takes its slots of protocol Simple from a pool, for announced operations}
+     * The proxy must be added to the agent of all connections of the pool.
      *
-     * @param gathered where slices arrive that the device gathers; null if none do
-     * @param share    what it takes them with; null if it has its own
-     * @param staging  as long as the buffers of LL and LL128 together: where their lines arrive
+     * @param gathered destination of slices that the device gathers; null if it gathers none
+     * @param share    the connection's share of the pool; null if the connection has its own slots
+     * @param staging  region as long as the LL and LL128 buffers together; lines arrive there
      */
     public static ReceiveProxy sharing(SliceLists.@Nullable GatheredSlices gathered, SlotPool.@Nullable Share share,
             ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
@@ -74,10 +75,10 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy that goes by the peer's frames, for a device whose operations nobody announces, to be added to
-     * an agent}
+     * {@return a proxy that follows the peer's frames, for a device without announced operations, to be added to an
+     * agent}
      *
-     * @param staging as long as the LL and the LL128 buffer together
+     * @param staging region as long as the LL and LL128 buffers together
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
             FrameReceiver receiver, ProxyConnection.StopListener listener) {
@@ -85,10 +86,12 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy as that of the other method, for a device that wants some frames elsewhere than in their slots}
+     * {@return a proxy as in the other method, for a device that requires some frames in another place than their
+     * slots}
      *
-     * @param staging as long as the LL and the LL128 buffer together
-     * @param refined what stands before the source of steps in slots, and leaves to it what it does not do itself
+     * @param staging region as long as the LL and LL128 buffers together
+     * @param refined function that wraps the source of steps in slots; the wrapper delegates the frames that it does
+     *                not handle
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
             FrameReceiver receiver, ProxyConnection.StopListener listener, UnaryOperator<ReceiveStepSource> refined) {
@@ -113,12 +116,12 @@ public final class ReceiveProxy extends AbstractProxy {
         try {
             work += accept();
         } finally {
-            work += deliver(); // a peer's shutdown message may be thrown in the very pass that accepted its last frames
+            work += deliver(); // a peer's shutdown message may be thrown in the same pass that accepted its last frames
         }
         return work;
     }
 
-    /** Gives arriving frames their slots. */
+    /** Assigns slots to arriving frames. */
     private int accept() {
         int accepted = 0;
         while (!window.isFull()) {
@@ -144,7 +147,7 @@ public final class ReceiveProxy extends AbstractProxy {
         return accepted;
     }
 
-    /** Tells the device of frames that have arrived whole. */
+    /** Notifies the device of frames that have arrived completely. */
     private int deliver() {
         int delivered = 0;
         while (!window.isEmpty() && receiver.framesCompleted() - window.removed() > 0) {

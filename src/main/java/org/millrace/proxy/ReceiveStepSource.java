@@ -3,36 +3,36 @@ package org.millrace.proxy;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 
-/** Tells a {@link ReceiveProxy} whether and where a frame may be received. Used by the proxy's thread alone. */
+/** Determines for a {@link ReceiveProxy} whether and where a frame may be received. Used only by the proxy's thread. */
 public interface ReceiveStepSource {
 
     /**
-     * Holds a frame's header against what is expected.
+     * Compares a frame's header with the expected step.
      *
-     * @return true if it is the next step; false if it cannot be told yet
-     * @throws ProxyException if the peer sends something else
+     * @return true if it is the next step; false if this is not known yet
+     * @throws ProxyException if the peer sends another frame
      */
     boolean admits(FrameHeader header);
 
-    /** Gives the payload of the admitted frame its place. */
+    /** Assigns a place to the payload of the admitted frame. */
     void receive(FrameReceiver receiver);
 
-    /** The admitted frame is being received: expect the next one. */
+    /** Records that the admitted frame is being received, and advances to the next expected step. */
     void taken();
 
     /**
-     * The oldest frame that was taken has arrived whole: its data is put where the device looks for it. The device is
-     * told next.
+     * Completes the oldest frame that was taken, which has arrived. Its data is moved to the place where the device
+     * reads it. The device is notified next.
      */
     void arrived();
 
     /**
-     * Gives back what emptied slots took, if they are not the connection's own.
+     * Returns the resources of emptied slots, if they do not belong to the connection.
      *
-     * @param head how far the device has emptied its slots; told in every pass
+     * @param head the number of steps that the device has emptied; passed in every pass
      */
     default void consumed(long head) {}
 
-    /** {@return whether everything that was announced has been taken; true also where nothing is announced} */
+    /** {@return whether everything that was announced has been taken; also true if nothing is announced} */
     boolean drained();
 }

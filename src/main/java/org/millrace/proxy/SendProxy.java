@@ -10,8 +10,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The sending side: what the device posted goes to the network, and the slot goes back to the device when the network
- * has read it.
+ * The sending side. The steps that the device posted are sent to the network. A slot returns to the device when the
+ * network has read it.
  *
  * <pre>
  *   device                          this proxy
@@ -41,17 +41,17 @@ public final class SendProxy extends AbstractProxy {
         this.source = source;
     }
 
-    /** {@return a proxy that is told its operations, of a connection with slots of its own, to be added to an agent} */
+    /** {@return a proxy of a connection with its own slots, for announced operations, to be added to an agent} */
     public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
             OperationQueue queue, FrameSender sender, ProxyConnection.StopListener listener) {
         return sharing(null, name, info, memory, queue, sender, listener);
     }
 
     /**
-     * {@return a proxy that is told its operations, of a connection that takes its slots of protocol Simple from a
-     * pool, to be added to the agent of all connections of the pool}
+     * {@return a proxy of a connection that takes its slots of protocol Simple from a pool, for announced operations}
+     * The proxy must be added to the agent of all connections of the pool.
      *
-     * @param share what it takes them with; null if it has its own
+     * @param share the connection's share of the pool; null if the connection has its own slots
      */
     public static SendProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
             MemoryRegion memory, OperationQueue queue, FrameSender sender, ProxyConnection.StopListener listener) {
@@ -60,7 +60,7 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy that finds the steps in the shared memory, for a device whose operations nobody announces, to be
+     * {@return a proxy that finds the steps in the shared memory, for a device without announced operations, to be
      * added to an agent}
      */
     public static SendProxy byMemory(ConnectionName name, SlotBuffers buffers, long firstStep, FrameSender sender,
@@ -75,13 +75,13 @@ public final class SendProxy extends AbstractProxy {
         try {
             work += sender.progress();
         } finally {
-            work += release(); // a peer's shutdown message may be thrown in the very pass that completed the last
-                               // frames
+            // a peer's shutdown message may be thrown in the same pass that completed the last frames
+            work += release();
         }
         return work;
     }
 
-    /** Offers what the device posted to the network. */
+    /** Offers the steps that the device posted to the network. */
     private int post() {
         int posted = 0;
         while (!window.isFull() && source.next()) {
@@ -104,7 +104,7 @@ public final class SendProxy extends AbstractProxy {
         return posted;
     }
 
-    /** Gives slots back whose frames are complete. */
+    /** Returns the slots of completed frames to the device. */
     private int release() {
         int released = 0;
         while (!window.isEmpty() && sender.framesCompleted() - window.removed() > 0) {
@@ -125,17 +125,17 @@ public final class SendProxy extends AbstractProxy {
 
     @Override
     public boolean drained() {
-        // the source is asked in any case: it may find out that there is nothing to wait for
+        // The source is asked in any case, because it may detect that there is nothing to wait for.
         boolean nothingFollows = source.drained();
         if (nothingFollows && !window.isEmpty() && !isAborted()) {
-            sender.settle(); // the memory is to be freed, and the peer may come for its data later
+            sender.settle(); // the memory is about to be freed, and the peer may read its data later
         }
         return nothingFollows && window.isEmpty();
     }
 
     /**
-     * A peer waits for data, and for tail; for an LL step without data it does not, and so it may be gone before that
-     * step is even posted.
+     * A peer waits for data and for tail. It does not wait for an LL step without data, so it may have closed before
+     * that step is even posted.
      */
     @Override
     public boolean owesData() {
@@ -152,7 +152,7 @@ public final class SendProxy extends AbstractProxy {
         if (failure == null && !isAborted()) {
             sender.close();
         } else {
-            // the peer is to see that this end did not mean to go, and operands may be gone by now
+            // The peer must see that this end did not close in order, and operands may already be freed.
             sender.abort();
         }
         super.stopped(failure);

@@ -4,43 +4,44 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-/** Tells a {@link SendProxy} what the device posted next. Used by the proxy's thread alone. */
+/** Finds for a {@link SendProxy} the next step that the device posted. Used only by the proxy's thread. */
 abstract sealed class SendStepSource permits OperationSendSource, MemorySendSource {
 
     /** First step of the frame; its slot holds the payload. */
     long step;
     /** First step after the frame. */
     long end;
-    /** Payload's length in bytes. */
+    /** Length of the payload in bytes. */
     long size;
-    /** Where the payload lies. */
+    /** Region that contains the payload. */
     @Nullable
     MemoryRegion region;
-    /** Of the payload in {@link #region}, in bytes. */
+    /** Offset of the payload in {@link #region}, in bytes. */
     long offset;
 
     /**
-     * Looks for the next posted step. Looking again without {@link #taken()} gives the same answer, or a longer one.
+     * Searches for the next posted step. A further call without {@link #taken()} returns the same step, or a longer
+     * frame.
      *
-     * @return true if there is one: the fields above and {@link #protocol} describe it
+     * @return true if a step was found; the fields above and {@link #protocol} describe it
      */
     abstract boolean next();
 
-    /** NCCL's id of the protocol the payload is laid out in. */
+    /** Returns NCCL's id of the protocol that defines the payload's layout. */
     abstract int protocol();
 
-    /** Adds to a frame's header what the peer needs beyond step, end and protocol. */
+    /** Adds to a frame's header the words that the peer needs besides step, end and protocol. */
     abstract void describe(FrameHeader header);
 
-    /** The step went to the network: go on after {@link #end}. */
+    /** Records that the network has accepted the step. The source continues after {@link #end}. */
     abstract void taken();
 
     /**
-     * The network has read a frame that was taken, and {@code connFifo} is empty there: the device gets the slots back
-     * up to a step.
+     * Returns the slots up to a step to the device. The network has read the frame that was taken, and its
+     * {@code connFifo} entries are empty.
      */
     abstract void released(long endStep);
 
-    /** Whether everything that was announced has been taken. */
+    /** Returns whether everything that was announced has been taken. */
     abstract boolean drained();
 }

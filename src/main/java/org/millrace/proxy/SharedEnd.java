@@ -3,8 +3,9 @@ package org.millrace.proxy;
 import org.millrace.abi.ConnectionLayout;
 
 /**
- * What both ends of a network's connection have in common that several connections share: whose the frames under way
- * are, as completions come in the order of the frames, and that the last member to go closes the connection.
+ * Common part of both ends of a network connection that several connections share. It records the owners of the frames
+ * in flight, because completions arrive in the order of the frames. The last member that is closed closes the
+ * connection.
  */
 abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
 
@@ -17,19 +18,19 @@ abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
 
     SharedEnd(int members) {
         this.members = members;
-        // a member has no more frames under way than steps, and a power of two wraps without a gap
+        // a member has no more frames in flight than steps, and an index modulo a power of two wraps without a gap
         this.owners = new int[Integer.highestOneBit(Math.max(1, members * ConnectionLayout.SLOTS - 1)) << 1];
         this.completed = new long[members];
         this.open = members;
     }
 
-    /** The network's connection. */
+    /** Returns the network's connection. */
     abstract AutoCloseable shared();
 
-    /** Ends the network's connection. */
+    /** Closes the network's connection. */
     abstract void closeShared();
 
-    /** One of the connections that share it, as far as both ends are alike. */
+    /** One of the connections that share the network's connection: the part that is common to both ends. */
     abstract class SharingMember implements AutoCloseable {
 
         final int member;
@@ -39,12 +40,16 @@ abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
             this.member = member;
         }
 
-        /** The network has taken a frame of this member. */
+        /** Records that the network has accepted a frame of this member. */
         final void add() {
             owners[(int) (added++ & owners.length - 1)] = member;
         }
 
-        /** How many of this member's frames are complete, where the network has completed so many since it was made. */
+        /**
+         * Returns the number of completed frames of this member.
+         *
+         * @param frames number of frames that the network has completed since its connection was made
+         */
         final long completed(long frames) {
             while (removed != frames) {
                 completed[owners[(int) (removed++ & owners.length - 1)]]++;

@@ -7,15 +7,15 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end of a {@link SharedSender}: one connection of the network serves the receives of several
- * connections, each of which sees its own frames only (a grouped receive). All members are served by one agent.
+ * The receiving end of a {@link SharedSender}. One network connection serves the receives of several connections (a
+ * grouped receive). Each of them sees only its own frames. One agent serves all members.
  */
 public final class SharedReceiver extends SharedEnd {
 
     private final FrameReceiver receiver;
 
     /**
-     * A group on a connection of its own.
+     * Creates a group on its own network connection.
      *
      * @param receiver the network's connection; closed with the last member
      */
@@ -24,7 +24,7 @@ public final class SharedReceiver extends SharedEnd {
         this.receiver = receiver;
     }
 
-    /** {@return one member's way from the peer, to be given to one {@link ReceiveProxy}} */
+    /** {@return the receiver of one member, for one {@link ReceiveProxy}} */
     public FrameReceiver member(int member) {
         return new MemberReceiver(member);
     }

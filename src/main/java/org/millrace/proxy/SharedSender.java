@@ -6,31 +6,32 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Lets the connections of several channels to one peer share one connection of the network
- * ({@code NCCL_NET_SHARED_COMMS}): fewer of the network's connections to poll and to hold open. Frames say whose they
- * are; the {@link SharedReceiver} at the other end deals them out. All members are served by one agent.
+ * Lets the connections of several channels to one peer share one network connection ({@code NCCL_NET_SHARED_COMMS}).
+ * Fewer network connections must then be polled and kept open. Each frame names its member, and the peer's
+ * {@link SharedReceiver} distributes the frames. One agent serves all members.
  *
  * <p>
- * Frames arrive in one order for all members: a member that waits for its device keeps those behind it waiting. So only
- * connections that run each operation together may share, as the channels of a ring do, and no frame of an operation
- * goes before the last one of the operation before it.
+ * Frames arrive in one order for all members. A member that waits for its device therefore delays the frames behind its
+ * own. So only connections that run each operation together may share, as the channels of a ring do. A frame of an
+ * operation is sent only after the last frame of the operation before it.
  *
  * <p>
- * Nor may there be too many. A rank of a ring that waits with all slots of a channel full, and as many steps again
- * unsent behind those of other channels, holds four chunks of that channel; if all n ranks wait so for each other, that
- * makes more than 4n chunks. A channel has a chunk for each rank on its way at the most, n: so {@value #MEMBERS}
- * channels, with 4n, cannot reach that.
+ * The number of members is limited, too. Consider a rank of a ring that waits with all slots of a channel full. The
+ * same number of further steps of this channel is unsent behind the steps of other channels. The rank then holds four
+ * chunks of that channel. If all n ranks wait for each other in this way, there are more than 4n chunks. A channel has
+ * at most n chunks in flight, one for each rank. Therefore {@value #MEMBERS} channels, with 4n chunks, cannot reach
+ * that state.
  */
 public final class SharedSender extends SharedEnd {
 
-    /** The most channels of a ring that may share. */
+    /** Maximum number of channels of a ring that may share. */
     public static final int MEMBERS = 4;
 
     private final FrameSender sender;
     private final @Nullable OperationQueue[] queues;
 
     /**
-     * A group on a connection of its own.
+     * Creates a group on its own network connection.
      *
      * @param sender the network's connection; closed with the last member
      */
@@ -41,16 +42,16 @@ public final class SharedSender extends SharedEnd {
     }
 
     /**
-     * {@return one member's way to the peer, to be given to one {@link SendProxy}}
+     * {@return the sender of one member, for one {@link SendProxy}}
      *
-     * @param member number of the member, the same at the other end
+     * @param member number of the member, the same at the peer
      */
     public FrameSender member(int member, OperationQueue queue) {
         queues[member] = queue;
         return new MemberSender(member);
     }
 
-    /** Whether a member is still to send something for an operation before this one. */
+    /** Returns whether a member still has frames to send for an operation before this one. */
     private boolean isEarly(long opCount) {
         for (OperationQueue queue : queues) {
             if (queue != null && queue.isBehind(opCount)) {
@@ -104,7 +105,10 @@ public final class SharedSender extends SharedEnd {
             sender.settle();
         }
 
-        /** What one member gives up is lost for all: the peer cannot take one from the order of the others. */
+        /**
+         * Aborts the connection of all members. A frame that one member gives up is lost for all, because the peer
+         * cannot remove one frame from the common order.
+         */
         @Override
         public void abort() {
             sender.abort();

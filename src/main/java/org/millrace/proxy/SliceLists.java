@@ -7,31 +7,31 @@ import org.millrace.abi.UnpackMeta;
 import org.millrace.net.FrameReceiver;
 
 /**
- * The lists of one connection, of which the kernel uses one for each Simple slice, round and round. A list is stored
- * piece by piece, then its count (release), then the caller moves tail, or lets NCCL's proxy do it.
+ * The lists of one connection. The kernel uses one list for each Simple slice, in a cycle. A list is stored piece by
+ * piece, then its count (release). After that the caller moves tail, or lets NCCL's proxy move it.
  *
  * <p>
- * At most eight steps are in flight, so that when a slice may be announced the one eight before it is consumed: lists
- * further ahead are not the kernel's yet, and their counts are kept at 0. A kernel that is aborted goes through the
- * rest of its slices without waiting, with 0 as its number of pages for each warp: were it to find an old count it
- * would look for the list's end for ever.
+ * At most eight steps are in flight. When a slice may be announced, the slice eight before it is therefore consumed.
+ * Lists further ahead do not belong to the kernel yet, and their counts are kept at 0. An aborted kernel processes the
+ * rest of its slices without waiting, with 0 as its number of pages for each warp. If it found an old count, it would
+ * search for the list's end forever.
  */
 public final class SliceLists {
 
     private final UnpackMeta meta;
     private final UnpackHandle handle;
     private final PieceCheck check;
-    /** The first slice whose list was not cleared yet. */
+    /** The first slice with a list that was not cleared yet. */
     private long uncleared;
     private long ordinal;
     private int slice;
 
     /**
-     * Lists that are all empty.
+     * Creates lists that are all empty.
      *
      * @param meta         zeroed memory of {@link UnpackMeta#BYTES} bytes
-     * @param handle       the kernel's, of {@link UnpackHandle#BYTES} bytes, filled in
-     * @param firstOrdinal of the first slice: the handle's head and 1
+     * @param handle       initialized handle of the kernel, of {@link UnpackHandle#BYTES} bytes
+     * @param firstOrdinal number of the first slice: the handle's head plus 1
      */
     public SliceLists(MemorySegment meta, MemorySegment handle, long bounceBytes, long firstOrdinal) {
         this.meta = UnpackMeta.of(meta);
@@ -43,7 +43,7 @@ public final class SliceLists {
     /**
      * Begins a list.
      *
-     * @throws ProxyException if the kernel has used this slice's list already, or the slice is too long
+     * @throws ProxyException if the kernel has already used this slice's list, or the slice is too long
      */
     public void begin(long number, long bytes) {
         long used = handle.headAcquire();
@@ -60,14 +60,15 @@ public final class SliceLists {
     /**
      * Adds a piece.
      *
-     * @throws ProxyException if it must not be shown to a kernel: see {@link PieceCheck}
+     * @throws ProxyException if a kernel must not receive the piece, see {@link PieceCheck}
      */
     public void piece(int source, int length, long target) {
         meta.piece(slice, check.next(source, length, target), source, length, target);
     }
 
     /**
-     * Shows the list to the kernel once tail covers its slice. The release of its count orders it behind its pieces.
+     * Publishes the list. The kernel uses it once tail covers its slice. The release of the count orders the count
+     * after the pieces.
      *
      * @throws ProxyException if pieces are missing
      */
@@ -86,13 +87,13 @@ public final class SliceLists {
     }
 
     /**
-     * Holds the pieces of one slice against what a kernel may be told: it follows every list blindly. Pieces come in
-     * the order of their targets, each begins where the one before ended, and together they are the slice; so none
-     * overlaps another, and none is missing.
+     * Checks that a kernel may receive the pieces of one slice, because a kernel follows every list without checks.
+     * Pieces must be in the order of their targets, and each must begin where the previous one ended. Together they
+     * must be the slice. Therefore no piece overlaps another, and none is missing.
      */
     public static final class PieceCheck {
 
-        /** The longest slice that the lists are made for. */
+        /** Maximum size of a slice for these lists, in bytes. */
         public static final long MAX_SLICE_BYTES = 4L << 20;
 
         private final long bounceBytes;
@@ -100,7 +101,7 @@ public final class SliceLists {
         private long covered;
         private int pieces;
 
-        /** A check for one bounce buffer. */
+        /** Creates a check for one bounce buffer. */
         public PieceCheck(long bounceBytes) {
             this.bounceBytes = bounceBytes;
         }
@@ -108,7 +109,7 @@ public final class SliceLists {
         /**
          * Begins a slice.
          *
-         * @throws ProxyException if no slice can have it
+         * @throws ProxyException if no slice can have this size
          */
         public void begin(long bytes) {
             if (bytes < 0 || bytes > MAX_SLICE_BYTES) {
@@ -121,9 +122,9 @@ public final class SliceLists {
         }
 
         /**
-         * Takes the next piece in.
+         * Adds the next piece.
          *
-         * @throws ProxyException if it must not be shown to a kernel
+         * @throws ProxyException if a kernel must not receive the piece
          */
         public int next(int source, int length, long target) {
             long from = Integer.toUnsignedLong(source);
@@ -158,7 +159,7 @@ public final class SliceLists {
         /**
          * Ends the slice.
          *
-         * @throws ProxyException if they are not all of it
+         * @throws ProxyException if the pieces do not cover the whole slice
          */
         public int end() {
             if (covered != sliceBytes) {
@@ -170,8 +171,8 @@ public final class SliceLists {
     }
 
     /**
-     * Slices of protocol Simple that arrive in pages instead of their slots, and the lists by which a device gathers
-     * them.
+     * Slices of protocol Simple that arrive in pages instead of their slots, and the lists that a device needs to
+     * gather them.
      */
     public static final class GatheredSlices {
 
@@ -184,22 +185,22 @@ public final class SliceLists {
         private long received;
         private long published;
 
-        /** @param threshold bytes below which a slice arrives in its slot */
+        /** @param threshold number of bytes; a smaller slice arrives in its slot */
         public GatheredSlices(BouncePages pages, SliceLists lists, long threshold) {
             this.pages = pages;
             this.lists = lists;
             this.threshold = threshold;
         }
 
-        /** Whether the device gathers a slice, which it decides for itself alike. */
+        /** Returns whether the device gathers a slice. The device makes the same decision independently. */
         boolean takes(long bytes) {
             return bytes > 0 && bytes >= threshold;
         }
 
         /**
-         * Gives the payload of the header last polled its pages.
+         * Assigns pages to the payload of the header that was polled last.
          *
-         * @param number of the slice, as the device counts them
+         * @param number number of the slice, as the device counts slices
          */
         void receive(FrameReceiver receiver, long number, long step, long bytes) {
             int index = ConnectionLayout.slot(received++);
@@ -209,7 +210,7 @@ public final class SliceLists {
             pages.receive(receiver, firstPages[index]);
         }
 
-        /** The oldest slice that was received has arrived whole: shows the device where. */
+        /** Publishes the list of the oldest slice that was received, which has arrived completely. */
         void arrived() {
             int index = ConnectionLayout.slot(published++);
             pages.publish(lists, numbers[index], firstPages[index], sizes[index]);

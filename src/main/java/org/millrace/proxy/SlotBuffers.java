@@ -8,14 +8,15 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Where the slots and the counters of a connection are: all in one piece of the host's memory, or the slots of protocol
- * Simple in a device's. LL's, which processors read, and the counters are always in the host's; those of LL128, whose
- * lines a device polls in the order in which they are stored, are then not used.
+ * The locations of the slots and the counters of a connection. All of them lie in one piece of host memory, or the
+ * slots of protocol Simple lie in a device's memory. The slots of LL, which processors read, and the counters are
+ * always in host memory. If Simple is on a device, LL128 is not used, because a device polls its lines in the order of
+ * their stores.
  *
- * @param layout sizes; and how all that is in one piece lies there
- * @param ll     the slots of LL, at the offset that they have in the layout
- * @param ll128  the slots of LL128, likewise
- * @param simple the slots of Simple: likewise, or in a device's memory from its beginning
+ * @param layout sizes of the buffers, and the offsets of all buffers that lie in one piece
+ * @param ll     the slots of LL, at their offset in the layout
+ * @param ll128  the slots of LL128, at their offset in the layout
+ * @param simple the slots of Simple, at their offset in the layout, or at the beginning of a device's memory
  */
 public record SlotBuffers(ConnectionLayout layout, SendMem sendMem, RecvMem recvMem, MemoryRegion ll,
         MemoryRegion ll128, MemoryRegion simple) {
@@ -26,7 +27,7 @@ public record SlotBuffers(ConnectionLayout layout, SendMem sendMem, RecvMem recv
                 memory, memory);
     }
 
-    /** {@return whether the slots of Simple are in a device's memory; those of LL128 are nowhere then} */
+    /** {@return whether the slots of Simple are in a device's memory; slots of LL128 do not exist then} */
     public boolean simpleOnDevice() {
         return simple instanceof DeviceRegion;
     }
@@ -39,7 +40,7 @@ public record SlotBuffers(ConnectionLayout layout, SendMem sendMem, RecvMem recv
         };
     }
 
-    /** Of a step's slot in its {@link #region}. */
+    /** Returns the offset of a step's slot in its {@link #region}. */
     long slotOffset(Protocol protocol, long step) {
         return protocol == Protocol.SIMPLE && simpleOnDevice()
                 ? ConnectionLayout.slot(step) * layout.slotBytes(protocol)

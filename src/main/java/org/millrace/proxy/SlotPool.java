@@ -6,22 +6,23 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The slots that all connections of one channel and direction share, so that a rank with many peers does not need eight
- * slots for each ({@code NCCL_NET_SHARED_BUFFERS}). Which slot a step gets is said in {@code connFifo} (mode OFFSET).
+ * The slots that all connections of one channel and direction share ({@code NCCL_NET_SHARED_BUFFERS}). A rank with many
+ * peers then does not need eight slots for each peer. The {@code connFifo} entry of a step contains the offset of its
+ * slot (mode OFFSET).
  *
  * <p>
- * Every connection that may come can always have one slot. It gets more, up to a depth of {@link #SHARED_STEPS} divided
- * by the connections that hold slots just now (NCCL: {@code min(NCCL_STEPS, NCCL_SHARED_STEPS / nsubs)}), as long as
- * one is left for each connection that has none. So no connection can keep another from going on, whatever the order in
- * which the device runs their operations. (NCCL has 16 slots for at most 8 connections at a time; here all connections
- * may be under way, in any order.)
+ * Every expected connection can always have one slot. It gets more slots up to a depth of {@link #SHARED_STEPS} divided
+ * by the number of connections that currently hold slots (NCCL: {@code min(NCCL_STEPS, NCCL_SHARED_STEPS / nsubs)}).
+ * One slot must remain for each connection that has none. No connection can therefore block another, regardless of the
+ * device's order of operations. NCCL has 16 slots for at most 8 connections at a time. Here all connections may be
+ * active at once, in any order.
  *
  * <p>
- * Used by one proxy thread alone: all connections of a pool are served by one agent.
+ * Used by only one proxy thread: one agent serves all connections of a pool.
  */
 public final class SlotPool {
 
-    /** Slots of a channel, as in NCCL ({@code NCCL_SHARED_STEPS}). */
+    /** Number of slots of a channel, as in NCCL ({@code NCCL_SHARED_STEPS}). */
     public static final int SHARED_STEPS = 16;
 
     static final int NONE = -1;
@@ -32,15 +33,15 @@ public final class SlotPool {
     private final int[] free;
     private final @Nullable Share[] owner;
     private int freeCount;
-    /** Connections that hold no slot, those that are not there yet among them. */
+    /** Number of connections that hold no slot, including connections that are not attached yet. */
     private int withoutSlot;
     private int attached;
 
     /**
-     * A pool with all slots free.
+     * Creates a pool with all slots free.
      *
      * @param memory {@code slots(connections) * slotBytes} bytes
-     * @throws IllegalArgumentException if the memory is of another size
+     * @throws IllegalArgumentException if the memory has another size
      */
     public SlotPool(MemoryRegion memory, int slotBytes, int connections) {
         int slots = slots(connections);
@@ -61,19 +62,19 @@ public final class SlotPool {
     }
 
     /**
-     * {@return how many slots a pool has: {@link #SHARED_STEPS} for those under way, two of which may have
-     * {@link ConnectionLayout#SLOTS} each, and one for each other}
+     * {@return the number of slots of a pool} There are {@link #SHARED_STEPS} slots for two active connections, which
+     * may have {@link ConnectionLayout#SLOTS} each, and one slot for each other connection.
      *
-     * @param connections how many share it at the most
+     * @param connections maximum number of connections that share the pool
      */
     public static int slots(int connections) {
         return Math.max(SHARED_STEPS, connections - 2 + SHARED_STEPS);
     }
 
     /**
-     * A connection joins.
+     * Attaches a connection.
      *
-     * @throws IllegalStateException if there are as many connections as the pool was made for
+     * @throws IllegalStateException if the pool already has the number of connections that it was made for
      */
     public Share attach() {
         if (attached == connections) {
@@ -84,12 +85,12 @@ public final class SlotPool {
         return new Share();
     }
 
-    /** {@return the most slots of a connection while so many hold some} */
+    /** {@return the maximum number of slots of a connection while {@code holders} connections hold slots} */
     private static int depth(int holders) {
         return Math.clamp(SHARED_STEPS / holders, 1, ConnectionLayout.SLOTS);
     }
 
-    /** {@return where a device finds the slots, for {@link org.millrace.abi.ConnectionInfo#withShared}} */
+    /** {@return the location of the slots for a device, see {@link org.millrace.abi.ConnectionInfo#withShared}} */
     public SharedSlots slots() {
         return new SharedSlots(memory.segment(), slotBytes);
     }
@@ -98,7 +99,7 @@ public final class SlotPool {
         return memory;
     }
 
-    /** {@return how many slots nobody holds: all of them when nothing is under way} */
+    /** {@return the number of free slots: all slots if nothing is in flight} */
     public int freeSlots() {
         return freeCount;
     }
@@ -114,7 +115,7 @@ public final class SlotPool {
             return SlotPool.this;
         }
 
-        /** A slot's offset in the pool, or {@link #NONE} if the connection has to wait. */
+        /** Returns the offset of a slot in the pool, or {@link #NONE} if the connection must wait. */
         int take() {
             if (held > 0 && (held >= depth(connections - withoutSlot) || freeCount <= withoutSlot)) {
                 return NONE;
@@ -127,7 +128,7 @@ public final class SlotPool {
             return slot * slotBytes;
         }
 
-        /** Gives a slot back that nobody will touch any more. */
+        /** Returns a slot to the pool. No thread or device may access it afterwards. */
         void give(int offset) {
             int slot = offset / slotBytes;
             if (owner[slot] != this) {

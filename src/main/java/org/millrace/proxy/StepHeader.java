@@ -3,17 +3,17 @@ package org.millrace.proxy;
 import org.millrace.net.FrameHeader;
 
 /**
- * What the words of a frame's header mean between two proxies.
+ * The meaning of the words of a frame's header between two proxies.
  *
  * <pre>
  *  word 0   step        first step of the frame; its slot holds the payload
  *  word 1   end         first step after the frame
  *  word 2   protocol    low half: NCCL's protocol id, 0 LL, 1 LL128, 2 Simple;
- *                       high half: which of the connections that share a network's connection
- *  word 3   opCount     the operation; where nobody told us: 1 if the device posted the first step with a size,
- *                       0 if the frame only moves tail
- *  word 4   signature   what the operation is
- *  word 5   count       its elements
+ *                       high half: number of the member that shares a network connection
+ *  word 3   opCount     the operation's number; if no operations are announced: 1 if the device posted the first
+ *                       step with a size, 0 if the frame only moves tail
+ *  word 4   signature   the operation's signature
+ *  word 5   count       number of its elements
  * </pre>
  */
 final class StepHeader {
@@ -38,8 +38,8 @@ final class StepHeader {
     }
 
     /**
-     * {@return where no operation is announced: whether the device said a size for the frame's first step; false if the
-     * frame only moves tail}
+     * {@return whether the device posted a size for the frame's first step; false if the frame only moves tail} Only
+     * for connections without announced operations.
      */
     static boolean posted(FrameHeader header) {
         return header.word(OP_COUNT) != 0;
@@ -66,7 +66,7 @@ final class StepHeader {
         return (int) header.word(PROTOCOL);
     }
 
-    /** Says whose frame it is among the connections that share one connection of the network. */
+    /** Sets the number of the frame's member among the connections that share one network connection. */
     static void member(FrameHeader header, int member) {
         header.word(PROTOCOL, Integer.toUnsignedLong((int) header.word(PROTOCOL)) | (long) member << Integer.SIZE);
     }

@@ -3,8 +3,8 @@ package org.millrace.proxy;
 import org.millrace.abi.ConnectionLayout;
 
 /**
- * The frames under way on one connection, oldest first: a ring of their first and last steps. A frame covers one step
- * at the least, so there are never more than slots.
+ * The frames in flight on one connection, oldest first: a ring of their first and last steps. A frame covers at least
+ * one step, so there are never more frames than slots.
  */
 final class StepWindow {
 
@@ -33,7 +33,8 @@ final class StepWindow {
     }
 
     /**
-     * How many frames have left the window since it was made: the count that a network's completions are held against.
+     * Returns the number of frames that have left the window since it was made. It is compared with the network's
+     * number of completions.
      */
     long removed() {
         return removed;

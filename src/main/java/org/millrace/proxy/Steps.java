@@ -6,7 +6,7 @@ public final class Steps {
     private Steps() {}
 
     /**
-     * {@return whether a counter is at a step or past it; right across any wrap as long as the two are less than
+     * {@return whether a counter is at a step or past it; correct across any wrap as long as the two are less than
      * 2<sup>63</sup> apart}
      */
     public static boolean reached(long counter, long step) {
@@ -14,8 +14,8 @@ public final class Steps {
     }
 
     /**
-     * {@return a step rounded up to a multiple: operations of several steps a chunk begin there, so that a chunk never
-     * wraps in the middle of a slice}
+     * {@return a step rounded up to a multiple} Operations with several steps per chunk begin there, so that a chunk
+     * never wraps in the middle of a slice.
      *
      * @param multiple a power of two
      */

@@ -6,8 +6,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 
 /**
- * Steps to receive as the peer's frames say them; Simple data goes to pages, and the device is given a list of them.
- * Lines go where they always go.
+ * Steps to receive as the peer's frames announce them. Simple data is received into pages, and the device gets a list
+ * of them. Lines are received as in every other source.
  */
 public final class UnpackReceiveSource implements ReceiveStepSource {
 
@@ -16,7 +16,7 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
     private final BouncePages pages;
     private final SliceLists lists;
     private final SliceOrder order;
-    /** Of the frames under way: a slice's bytes, or 0 for what has no list. */
+    /** For each frame in flight, the bytes of its slice, or 0 if it has no list. */
     private final long[] sizes = new long[ConnectionLayout.SLOTS];
     private final long[] ordinals = new long[ConnectionLayout.SLOTS];
     private final int[] firstPages = new int[ConnectionLayout.SLOTS];
@@ -28,9 +28,9 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
     private boolean simple;
 
     /**
-     * Steps of one connection.
+     * Creates the source of one connection's steps.
      *
-     * @param unpack the pages, and where the device looks for their lists
+     * @param unpack the pages, and the lists that the device reads
      */
     public UnpackReceiveSource(ConnectionName name, UnpackMemory unpack, ReceiveStepSource slots) {
         this.name = name;
@@ -95,20 +95,20 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
     }
 
     /**
-     * Numbers the Simple slices of a connection as its kernel does, from the steps that were posted: it counts empty
-     * slices, too, and does not count LL and LL128 steps, and an empty step does not say what it is.
+     * Numbers the Simple slices of a connection as its kernel does, from the steps that were posted. The kernel counts
+     * empty slices, too, and does not count LL and LL128 steps. An empty step does not indicate its protocol.
      *
      * <p>
-     * Of NCCL's kernels only a ring's all-reduce, all-gather and reduce-scatter post empty Simple slices; their slices
-     * have two steps, and their chunks two slices, the first at a multiple of 4. LL and LL128 operations of a ring have
-     * two steps or more, without gaps. Send and receive of nothing are LL, as they are for everything up to
-     * NCCL_P2P_LL_THRESHOLD. Then an empty step s was a Simple slice
+     * Among NCCL's kernels only the all-reduce, all-gather and reduce-scatter of a ring post empty Simple slices. Their
+     * slices have two steps, and their chunks have two slices, the first at a multiple of 4. LL and LL128 operations of
+     * a ring have two steps or more, without gaps. A send or receive of zero bytes uses LL, as does every transfer up
+     * to NCCL_P2P_LL_THRESHOLD. Therefore an empty step s was a Simple slice in two cases:
      * <ul>
-     * <li>if s is the first of a chunk, and the next step posted is s + 2; it is s + 1 within another operation, and s
-     * + 4 or s + 1 if s was another's last.
-     * <li>if s is the second of a chunk, and the one posted before was s - 2.
+     * <li>s is the first step of a chunk, and the next posted step is s + 2. Otherwise the next posted step is s + 1
+     * within another operation, or s + 4 or s + 1 if s was the last step of another operation.
+     * <li>s is the second slice of a chunk, and the step posted before was s - 2.
      * </ul>
-     * Both are known when the next step arrives, which is early enough: an empty slice has no list.
+     * Both conditions are known when the next step arrives. This is early enough, because an empty slice has no list.
      */
     public static final class SliceOrder {
 
@@ -118,17 +118,17 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
         private long next;
         private long last;
         private boolean anyBefore;
-        /** The step before the empty one, and whether there is one. */
+        /** The step before the empty step. The next field is false if the empty step was the first. */
         private long beforeEmpty;
         private boolean anyBeforeEmpty;
         private boolean lastWasEmpty;
 
-        /** The order of a connection on which nothing was posted yet. */
+        /** Creates the order of a connection without posted steps. */
         public SliceOrder(long firstOrdinal) {
             next = firstOrdinal;
         }
 
-        /** An empty step was posted. */
+        /** Records that an empty step was posted. */
         public void empty(long step) {
             resolve(step);
             beforeEmpty = last;
@@ -137,13 +137,13 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
             lastWasEmpty = true;
         }
 
-        /** An LL or LL128 step with lines was posted. */
+        /** Records that an LL or LL128 step with lines was posted. */
         public void lines(long step) {
             resolve(step);
             follow(step);
         }
 
-        /** A Simple slice with data was posted. */
+        /** Records that a Simple slice with data was posted, and returns its number. */
         public long slice(long step) {
             resolve(step);
             follow(step);
@@ -169,7 +169,7 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
         }
     }
 
-    /** What a connection has for a kernel that unpacks. */
+    /** The pages and lists of a connection with a kernel that unpacks. */
     public record UnpackMemory(BouncePages pages, SliceLists lists, long firstOrdinal) {
     }
 }
