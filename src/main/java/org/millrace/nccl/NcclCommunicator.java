@@ -26,37 +26,37 @@ import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.foreign.CFunction;
 
 /**
- * One rank's end of an NCCL communicator, from {@link NcclLibrary#join} or made from another one.
+ * One rank's end of an NCCL communicator, created by {@link NcclLibrary#join} or from another communicator.
  *
  * <p>
- * An operation enqueues to a stream of the communicator's device and returns; with a communicator that does not block
- * it may go on after that, so that {@link #awaitReady} comes before the next call. Counts are elements. Operands are
- * device memory, or pinned host memory as the device sees it. Nothing is allocated on the way, unless it is a
- * {@link ReduceOp.PreMulSum}, which is made for the call and taken back after it. All of them throw
- * {@link NcclException} if NCCL refuses, {@link IllegalArgumentException} if an operand is too small, closed or in the
- * Java heap, and {@link IllegalStateException} if the communicator or the stream is closed.
+ * An operation enqueues to a stream of the communicator's device and returns. With a non-blocking communicator the call
+ * may continue after it has returned, so {@link #awaitReady} must precede the next call. Counts are numbers of
+ * elements. Operands are device memory, or pinned host memory as the device sees it. Operations allocate nothing,
+ * except for a {@link ReduceOp.PreMulSum}, which is created for the call and destroyed after it. All of them throw
+ * {@link NcclException} if NCCL refuses. They throw {@link IllegalArgumentException} if an operand is too small, closed
+ * or in the Java heap. They throw {@link IllegalStateException} if the communicator or the stream is closed.
  *
  * <p>
- * One thread at a time may use it; {@link #abort()} and {@link #close()} are safe from any thread at any moment, more
- * than once. A call on a closed communicator is an {@link IllegalStateException}.
+ * One thread at a time may use it. {@link #abort()} and {@link #close()} are safe from any thread, at any time, more
+ * than once. A call on a closed communicator throws {@link IllegalStateException}.
  */
 public final class NcclCommunicator implements AutoCloseable {
 
-    /** How long {@link #abort()} lets calls of other threads leave by themselves before it goes ahead. */
+    /** Maximum time of {@link #abort()} to wait until calls of other threads have left, in nanoseconds. */
     private static final long ABORT_GRACE_NANOS = 200_000_000;
-    /** What a rank of a communicator that grows gives for its number. */
+    /** Rank argument of an existing rank of a communicator that grows. */
     private static final int EXISTING_RANK = -1;
     private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
 
-    /** {@code flags} of NCCL's functions: there are none yet. */
+    /** Value of {@code flags} in NCCL's functions, which defines no flags yet. */
     private static final int NO_FLAGS = 0;
 
     final NcclLibrary library;
     final CudaDevice device;
     final NativeHandle handle;
-    /** Also set by the first call that goes on by itself. */
+    /** Also set by the first call that is still in progress when it returns. */
     volatile boolean nonBlocking;
-    /** Less than 0 until NCCL was asked, as {@link #size}. */
+    /** Negative until NCCL was queried, like {@link #size}. */
     private volatile int rank;
     private volatile int size;
     private final AtomicBoolean aborting;
@@ -94,11 +94,11 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Signals of one peer that are waited for.
+     * Signals of one peer to wait for.
      *
-     * @param count   how many, 1 or more
-     * @param signal  their number, as the peer gives it
-     * @param context their context, as the peer gives it
+     * @param count   number of signals, 1 or more
+     * @param signal  their id, as the peer passes it
+     * @param context their context, as the peer passes it
      */
     public record Awaited(int count, int peer, int signal, int context) {
     }
@@ -109,7 +109,7 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * {@return what became of the operations so far: success, in progress, or the error with which one of them failed;
+     * {@return the state of the operations so far: success, in progress, or the error of the operation that failed;
      * null for an error that these bindings do not know}
      */
     public @Nullable NcclResult asyncError() {
@@ -122,11 +122,11 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Waits until a communicator that does not block is done with its last call.
+     * Waits until a non-blocking communicator has completed its last call.
      *
-     * @param deadline how long at the most
+     * @param deadline maximum time to wait
      * @throws NcclException     if that call failed
-     * @throws MillraceException if it was not done in time
+     * @throws MillraceException if it was not complete in time
      */
     public void awaitReady(Duration deadline) {
         NcclCommunicator asked = handle.isMade() || parent == null ? this : parent;
@@ -149,13 +149,13 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Splits the communicator: ranks of one colour get a new one together. All ranks call it.
+     * Splits the communicator: the ranks of one color form a new communicator. All ranks call it.
      *
-     * @param color  0 or more; negative for a rank that gets none ({@code NCCL_SPLIT_NOCOLOR})
-     * @param key    orders the ranks of a colour; ties keep their order
+     * @param color  0 or more; negative for a rank without a new communicator ({@code NCCL_SPLIT_NOCOLOR})
+     * @param key    determines the order of the ranks of a color; ranks with equal keys keep their order
      * @param config options; null for this communicator's
-     * @return the new one; empty for a negative colour. In a group, or if this one does not block, it can be used once
-     *         the group has ended and {@link #awaitReady} has returned
+     * @return the new communicator; empty for a negative color. In a group, or if this one is non-blocking, it can be
+     *         used once the group has ended and {@link #awaitReady} has returned
      */
     public Optional<NcclCommunicator> split(int color, int key, @Nullable NcclConfig config) {
         library.require(NcclFunction.COMM_SPLIT);
@@ -166,11 +166,12 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Makes a new communicator without some ranks. All ranks but those call it.
+     * Creates a new communicator without some ranks. All ranks except the excluded ones call it.
      *
-     * @param abort  whether operations under way are given up first, as after an error; else they must have completed
+     * @param abort  whether operations in progress are aborted first, as after an error; otherwise they must have
+     *               completed
      * @param config options; null for this communicator's
-     * @return the new one; usable as after {@link #split}
+     * @return the new communicator; usable as after {@link #split}
      */
     public NcclCommunicator shrink(int[] excluded, boolean abort, @Nullable NcclConfig config) {
         library.require(NcclFunction.COMM_SHRINK);
@@ -187,7 +188,7 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     private NcclCommunicator child(@Nullable NcclConfig config, NcclFunction function, MakesChild call) {
-        // NCCL may write the new communicator long after the call has returned, so its place is never freed.
+        // NCCL may write the new communicator long after the call has returned, so its slot is never freed.
         MemorySegment slot = Arena.global().allocate(ValueLayout.ADDRESS);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment options = config == null ? MemorySegment.NULL : config.write(arena, library);
@@ -198,8 +199,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Draws an id for ranks that are to join this communicator: one rank does, gives it to {@link #grow} and hands it
-     * to the new ranks, which give it to {@link NcclLibrary#joinGrowing}. NCCL 2.29.
+     * Creates an id for ranks that join this communicator. One rank creates it, passes it to {@link #grow} and sends it
+     * to the new ranks, which pass it to {@link NcclLibrary#joinGrowing}. NCCL 2.29.
      */
     public UniqueId newUniqueId() {
         library.require(NcclFunction.COMM_GET_UNIQUE_ID);
@@ -211,13 +212,13 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Makes a new communicator of this one's ranks, which keep their numbers, and new ones. All ranks call it, while
-     * the new ones call {@link NcclLibrary#joinGrowing}. NCCL 2.29.
+     * Creates a new communicator from this one's ranks, which keep their numbers, and new ranks. All ranks call it,
+     * while the new ranks call {@link NcclLibrary#joinGrowing}. NCCL 2.29.
      *
-     * @param newSize number of ranks that it will have; more than {@link #size()}
-     * @param id      for the rank that drew it; null for all others
+     * @param newSize number of ranks of the new communicator; more than {@link #size()}
+     * @param id      the id on the rank that created it; null on all others
      * @param config  options; null for this communicator's
-     * @return the new one; usable as after {@link #split}
+     * @return the new communicator; usable as after {@link #split}
      */
     public NcclCommunicator grow(int newSize, @Nullable UniqueId id, @Nullable NcclConfig config) {
         library.require(NcclFunction.COMM_GROW);
@@ -232,17 +233,17 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** {@return what NCCL itself takes of the GPU's memory for this communicator; NCCL 2.29.7} */
+    /** {@return NCCL's own use of the GPU's memory for this communicator; NCCL 2.29.7} */
     public NcclMemory memory() {
         return new NcclMemory(this);
     }
 
-    /** {@return what NCCL tells of this communicator; NCCL 2.29.7} */
+    /** {@return NCCL's properties of this communicator; NCCL 2.29.7} */
     public NcclProperties properties() {
         return NcclProperties.of(this);
     }
 
-    /** Stops the operations under way, so that the communicator can be split, shrunk or closed. NCCL 2.28.7. */
+    /** Stops the operations in progress, so that the communicator can be split, shrunk or closed. NCCL 2.28.7. */
     public void revoke() {
         library.require(NcclFunction.COMM_REVOKE);
         enter(NcclFunction.COMM_REVOKE,
@@ -250,8 +251,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Flushes the operations under way; afterwards the communicator can only be closed. {@link #close()} does it where
-     * it is needed.
+     * Flushes the operations in progress. Afterwards the communicator can only be closed. {@link #close()} calls it if
+     * necessary.
      */
     public void finish() {
         library.require(NcclFunction.COMM_FINALIZE);
@@ -279,26 +280,27 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Registers device memory with all ranks together, each its own.
+     * Registers device memory together with all ranks. Each rank registers its own memory.
      *
      * @param symmetric whether all ranks' windows are the same, so that kernels can reach them directly; {@code memory}
-     *                  begins at a multiple of 4096 then
+     *                  must then begin at a multiple of 4096
      */
     public NcclWindow registerWindow(MemorySegment memory, boolean symmetric) {
         return NcclWindow.of(this, memory, symmetric ? Set.of(NcclWindow.Flag.SYMMETRIC) : Set.of());
     }
 
     /**
-     * Registers device memory with all ranks together, each its own.
+     * Registers device memory together with all ranks. Each rank registers its own memory.
      *
-     * @param flags how; the same on all ranks
+     * @param flags options of the registration; the same on all ranks
      */
     public NcclWindow registerWindow(MemorySegment memory, Set<NcclWindow.Flag> flags) {
         return NcclWindow.of(this, memory, flags);
     }
 
     /**
-     * Makes what kernels need to use NCCL's device functions. All ranks call it with the same requirements.
+     * Creates the object that kernels need to use NCCL's device functions. All ranks call it with the same
+     * requirements.
      *
      * @return the device communicator, laid out for kernels compiled with the headers of the loaded NCCL
      */
@@ -307,11 +309,12 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Makes what kernels need to use NCCL's device functions. All ranks call it with the same requirements.
+     * Creates the object that kernels need to use NCCL's device functions. All ranks call it with the same
+     * requirements.
      *
-     * @param compiledWith {@code NCCL_VERSION_CODE} of the kernels' headers: the loaded NCCL's, or an older release's
-     *                     that it serves (2.30 serves 2.29)
-     * @throws MillraceException if the layout of these headers is not known, or not the loaded NCCL's to write
+     * @param compiledWith {@code NCCL_VERSION_CODE} of the kernels' headers: the loaded NCCL's, or an older release
+     *                     that it supports (2.30 supports 2.29)
+     * @throws MillraceException if the layout of these headers is unknown, or if the loaded NCCL does not write it
      */
     public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements,
             int compiledWith) {
@@ -321,18 +324,18 @@ public final class NcclCommunicator implements AutoCloseable {
     /**
      * {@return a new reduction that multiplies this rank's elements by a scalar and sums them}
      *
-     * @param scalar the factor, rounded to the type; to nearest, ties to even, for floats, towards zero for integers
+     * @param scalar the factor, rounded to the type: to nearest, ties to even, for floats; towards zero for integers
      */
     public NcclReduction scaledSum(double scalar, DataType type) {
         return NcclReduction.of(this, scalar, type);
     }
 
     /**
-     * Makes a reduction that multiplies this rank's elements by a scalar and sums them.
+     * Creates a reduction that multiplies this rank's elements by a scalar and sums them.
      *
      * @param scalar   the factor, one element of the type
-     * @param onDevice true: the scalar is device memory, read while an operation runs, and must stay until then. False:
-     *                 it is host memory, read now
+     * @param onDevice true: the scalar is device memory that is read while an operation runs and must stay valid until
+     *                 then; false: it is host memory that is read now
      */
     public NcclReduction scaledSum(MemorySegment scalar, DataType type, boolean onDevice) {
         return NcclReduction.of(this, scalar, type, onDevice);
@@ -340,7 +343,7 @@ public final class NcclCommunicator implements AutoCloseable {
 
     // Operations
 
-    /** The reduction that has to be made for a call, if there is one. */
+    /** Returns the reduction that must be created for a call; null if none is necessary. */
     private @Nullable NcclReduction scaled(ReduceOp op, DataType type) {
         return op instanceof ReduceOp.PreMulSum(double scalar) ? scaledSum(scalar, type) : null;
     }
@@ -350,7 +353,7 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Reduces all ranks' elements and leaves the result with every rank.
+     * Reduces all ranks' elements and stores the result on every rank.
      *
      * @param send    {@code count} elements
      * @param receive {@code count} elements; the same memory for an operation in place
@@ -362,7 +365,7 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** The same, by a reduction of this communicator. */
+    /** Does the same with a reduction of this communicator. */
     public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, NcclReduction reduction,
             CudaStream stream) {
         allReduce(send, receive, count, type, reduction.code(this, type), stream);
@@ -377,7 +380,7 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Reduces all ranks' elements and leaves the result with one of them.
+     * Reduces all ranks' elements and stores the result on one rank.
      *
      * @param send    {@code count} elements
      * @param receive {@code count} elements at the root, or the same memory as {@code send}; may be null elsewhere
@@ -389,7 +392,7 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** The same, by a reduction of this communicator. */
+    /** Does the same with a reduction of this communicator. */
     public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
             NcclReduction reduction, int root, CudaStream stream) {
         reduce(send, receive, count, type, reduction.code(this, type), root, stream);
@@ -404,11 +407,11 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Reduces all ranks' elements and leaves each rank its share of the result.
+     * Reduces all ranks' elements and stores on each rank its share of the result.
      *
      * @param send    {@code size() * count} elements
-     * @param receive {@code count} elements; for an operation in place, {@code send}'s part number {@code rank()}
-     * @param count   number of elements that each rank gets
+     * @param receive {@code count} elements; for an operation in place, part number {@code rank()} of {@code send}
+     * @param count   number of elements of each rank's share
      */
     public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             CudaStream stream) {
@@ -417,7 +420,7 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** The same, by a reduction of this communicator. */
+    /** Does the same with a reduction of this communicator. */
     public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type,
             NcclReduction reduction, CudaStream stream) {
         reduceScatter(send, receive, count, type, reduction.code(this, type), stream);
@@ -431,7 +434,7 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Gives every rank one rank's elements.
+     * Sends one rank's elements to every rank.
      *
      * @param send    {@code count} elements at the root; may be null elsewhere
      * @param receive {@code count} elements; may be the same memory
@@ -445,9 +448,9 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Gives every rank all ranks' elements.
+     * Sends all ranks' elements to every rank.
      *
-     * @param send    {@code count} elements; for an operation in place, {@code receive}'s part number {@code rank()}
+     * @param send    {@code count} elements; for an operation in place, part number {@code rank()} of {@code receive}
      * @param receive {@code size() * count} elements, ordered by rank
      */
     public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, CudaStream stream) {
@@ -472,7 +475,7 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Gives one rank all ranks' elements. NCCL 2.28.
+     * Sends all ranks' elements to one rank. NCCL 2.28.
      *
      * @param send    {@code count} elements
      * @param receive {@code size() * count} elements at the root, ordered by rank; may be null elsewhere
@@ -486,7 +489,7 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Gives each rank its part of one rank's elements. NCCL 2.28.
+     * Sends each rank its part of one rank's elements. NCCL 2.28.
      *
      * @param send    {@code size() * count} elements at the root, ordered by rank; may be null elsewhere
      * @param receive {@code count} elements
@@ -500,8 +503,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Sends elements to one rank, which receives as many. Several sends and receives that depend on each other belong
-     * into one group.
+     * Sends elements to one rank, which receives the same number. Several sends and receives that depend on each other
+     * belong into one group.
      */
     public void send(MemorySegment buffer, long count, DataType type, int peer, CudaStream stream) {
         library.require(NcclFunction.SEND);
@@ -509,7 +512,7 @@ public final class NcclCommunicator implements AutoCloseable {
         enqueue(NcclFunction.SEND, stream, 4, from, count, type.code(), peer, 0, 0);
     }
 
-    /** Receives elements from one rank, which sends as many. */
+    /** Receives elements from one rank, which sends the same number. */
     public void receive(MemorySegment buffer, long count, DataType type, int peer, CudaStream stream) {
         library.require(NcclFunction.RECV);
         long to = DeviceSegments.address("buffer", buffer, bytes(count, 1, type));
@@ -517,10 +520,10 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Enqueues a function that ends with the communicator and the stream. As plain numbers: a segment for each operand
-     * would have to be made for every call, 40 bytes of it.
+     * Enqueues a function with the communicator and the stream as last arguments. Arguments are plain numbers, because
+     * every call would otherwise allocate a segment of 40 bytes for each operand.
      *
-     * @param arguments how many come before those two: 4, 5 or 6
+     * @param arguments number of arguments before the last two: 4, 5 or 6
      */
     private void enqueue(NcclFunction function, CudaStream stream, int arguments, long first, long second, long third,
             long fourth, long fifth, long sixth) {
@@ -546,10 +549,10 @@ public final class NcclCommunicator implements AutoCloseable {
      *
      * @param buffer  {@code count} elements
      * @param window  the window, as this rank registered its part
-     * @param offset  where in the peer's part they go, in bytes
+     * @param offset  target offset in the peer's part, in bytes
      * @param context the context, 0 or more, below {@link NcclConfig.Option#RMA_CONTEXTS}
-     * @throws IllegalArgumentException if the buffer is too small, closed or in the Java heap, or the window is another
-     *                                  communicator's
+     * @throws IllegalArgumentException if the buffer is too small, closed or in the Java heap, or the window belongs to
+     *                                  another communicator
      */
     public void putSignal(MemorySegment buffer, long count, DataType type, int peer, NcclWindow window, long offset,
             int signal, int context, CudaStream stream) {
@@ -574,7 +577,7 @@ public final class NcclCommunicator implements AutoCloseable {
                 (communicator, queue) -> nccl_h.ncclSignal(peer, signal, context, NO_FLAGS, communicator, queue));
     }
 
-    /** Lets what is enqueued from now on wait for signals. */
+    /** Makes the later work of the stream wait for signals. */
     public void waitSignals(List<Awaited> signals, CudaStream stream) {
         library.require(NcclFunction.WAIT_SIGNAL);
         try (Arena arena = Arena.ofConfined()) {
@@ -601,14 +604,14 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    // How calls are made, and the end
+    // Calls and teardown
 
-    /** {@return the GPU that this rank was made with} */
+    /** {@return the GPU of this rank} */
     public CudaDevice device() {
         return device;
     }
 
-    /** {@return this end's number: 0 to {@code size() - 1}} */
+    /** {@return this rank's number: 0 to {@code size() - 1}} */
     public int rank() {
         if (rank < 0) {
             rank = query(NcclFunction.COMM_USER_RANK,
@@ -648,7 +651,7 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Gives back something of this communicator's; what is left when the communicator goes, goes with it. */
+    /** Releases an object of this communicator. Objects that are not released before end with the communicator. */
     void release(NcclFunction function, ToIntFunction<MemorySegment> call) {
         MemorySegment communicator;
         try {
@@ -663,7 +666,7 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Throws if a call failed; notes it if the call goes on by itself. */
+    /** Throws if a call failed. Records that the communicator is non-blocking if the call is still in progress. */
     private void settle(NcclFunction function, MemorySegment communicator, int code) {
         if (code != nccl_h.ncclSuccess()) {
             if (code != nccl_h.ncclInProgress()) {
@@ -673,12 +676,12 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Only what is known without asking NCCL again. */
+    /** Describes this rank with the information that is known without another query of NCCL. */
     private String where() {
         return (rank < 0 ? "" : "rank " + rank + (size < 0 ? "" : " of " + size) + ", ") + device;
     }
 
-    /** Begins a call on this communicator and a stream; {@link #exit} ends it. */
+    /** Begins a call on this communicator and a stream. {@link #exit} ends it. */
     private MemorySegment enter(CudaStream stream) {
         MemorySegment communicator = handle.enter();
         try {
@@ -695,7 +698,7 @@ public final class NcclCommunicator implements AutoCloseable {
         handle.exit();
     }
 
-    /** An operand that only the root has. */
+    /** Returns the address of an operand that only the root must have; 0 if it is absent. */
     private long optional(String role, @Nullable MemorySegment segment, long bytes, int root) {
         boolean absent = segment == null || segment.address() == 0;
         return absent && rank() != root ? 0
@@ -713,8 +716,9 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Gives up every operation and the communicator. A call of another thread that is stuck in NCCL is given 0.2 s to
-     * leave, then freed by force. All ranks should abort; operations of those that do not may never end.
+     * Abandons every operation and the communicator. A call of another thread that is stuck in NCCL has 0.2 s to leave.
+     * After that, the communicator is freed in any case. All ranks should abort, because operations of ranks that do
+     * not may never end.
      */
     public void abort() {
         aborting.set(true);
@@ -722,8 +726,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Waits for the operations under way and leaves the communicator. One that does not block is waited for 60 s and
-     * then aborted. If another thread is in a call, the communicator goes when that call returns.
+     * Waits for the operations in progress and leaves the communicator. A non-blocking communicator is aborted after a
+     * wait of 60 s. If another thread is in a call, the communicator is destroyed when that call returns.
      */
     @Override
     public void close() {
@@ -735,7 +739,7 @@ public final class NcclCommunicator implements AutoCloseable {
                     awaitReady(CLOSE_DEADLINE);
                 }
             } catch (MillraceException failedOrLate) {
-                // A communicator in error, or still at work, cannot be destroyed: only abort frees it.
+                // A communicator that failed or is still working cannot be destroyed. Only abort frees it.
                 abort();
             } catch (IllegalStateException closedMeanwhile) {
                 return;

@@ -11,56 +11,56 @@ import org.millrace.ffi.nccl.ncclConfig_t;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * Options of one communicator. What is not set is NCCL's choice, or the environment's. Immutable; each {@code with}
- * method makes a changed copy.
+ * Options of one communicator. NCCL or the environment chooses the options that are not set. Immutable; each
+ * {@code with} method returns a changed copy.
  */
 public final class NcclConfig {
 
-    /** Nothing set. */
+    /** No option is set. */
     public static final NcclConfig DEFAULT = new NcclConfig(Map.of(), null, null);
 
     private static final int NET_NAME_SINCE = 21700;
     private static final int COMMUNICATOR_NAME_SINCE = 22703;
 
-    /** The options that are numbers. One that the loaded NCCL does not know is refused when it is used. */
+    /** The numeric options. An option that the loaded NCCL does not know is refused when it is used. */
     public enum Option {
         /**
-         * 1: calls return when they are done; 0: they return at once, and {@link NcclCommunicator#awaitReady} waits.
-         * 2.14.
+         * 1: calls return when they are complete; 0: they return at once, and {@link NcclCommunicator#awaitReady}
+         * waits. 2.14.
          */
         BLOCKING(21400),
-        /** Blocks per cluster, 0 to 8; 2.17. */
+        /** Number of blocks per cluster, 0 to 8; 2.17. */
         CGA_CLUSTER_SIZE(21700),
-        /** Fewest thread blocks a collective uses; 2.17. */
+        /** Minimum number of thread blocks of a collective; 2.17. */
         MIN_CTAS(21700),
-        /** Most thread blocks a collective uses; 2.17. */
+        /** Maximum number of thread blocks of a collective; 2.17. */
         MAX_CTAS(21700),
         /** 1: communicators split from this one share its resources; 2.18. */
         SPLIT_SHARE(21801),
         /** Class that a network may treat differently; 2.26. */
         TRAFFIC_CLASS(22602),
-        /** 1: reduce in the network where it can; 2.27. */
+        /** 1: reduce in the network if possible; 2.27. */
         COLLNET_ENABLE(22703),
         /**
-         * How many thread blocks NCCL may take, {@code NCCL_CTA_POLICY_*}: 0 default, 1 efficiency, 2 as few as none;
-         * 2.27.
+         * Policy for the number of NCCL's thread blocks, {@code NCCL_CTA_POLICY_*}: 0 default, 1 efficiency, 2 as close
+         * to none as possible; 2.27.
          */
         CTA_POLICY(22703),
         /** 1: communicators shrunk from this one share its resources; 2.27. */
         SHRINK_SHARE(22703),
-        /** Thread blocks for reductions in the NVLink switch; 2.27. */
+        /** Number of thread blocks for reductions in the NVLink switch; 2.27. */
         NVLS_CTAS(22703),
-        /** Channels of one network connection to one peer; 2.28. */
+        /** Number of channels of one network connection to one peer; 2.28. */
         CHANNELS_PER_NET_PEER(22803),
         /** 1: schedule for NVLink first; 2.28. */
         NVLINK_CENTRIC_SCHEDULING(22803),
         /** 0: no CUDA graphs; 1: one graph; 2: several, or graphs and operations outside of them; 2.29. */
         GRAPH_USAGE_MODE(22902),
-        /** Contexts for {@linkplain NcclCommunicator#putSignal puts and signals}; 2.29. */
+        /** Number of contexts for {@linkplain NcclCommunicator#putSignal puts and signals}; 2.29. */
         RMA_CONTEXTS(22902),
-        /** With how many peers a rank sends and receives at the most; 2.30. */
+        /** Maximum number of peers for a rank's sends and receives; 2.30. */
         MAX_P2P_PEERS(23003),
-        /** 1: NCCL orders captured operations of different streams; 0: it leaves that to the program; 2.30.7. */
+        /** 1: NCCL orders captured operations of different streams; 0: the program orders them; 2.30.7. */
         GRAPH_STREAM_ORDERING(23007);
 
         private final int since;
@@ -89,7 +89,7 @@ public final class NcclConfig {
     }
 
     /**
-     * {@return a copy that says whether calls wait until they are done}
+     * {@return a copy that sets whether calls wait for their completion}
      *
      * @param blocking false for calls that return at once; {@link NcclCommunicator#awaitReady} waits for them, with a
      *                 deadline
@@ -101,7 +101,7 @@ public final class NcclConfig {
     /**
      * {@return a copy that chooses the network}
      *
-     * @param name of the plugin's network, or {@code "Socket"} or {@code "IB"}; null for NCCL's choice
+     * @param name name of the plugin's network, or {@code "Socket"} or {@code "IB"}; null for NCCL's choice
      */
     public NcclConfig withNetName(@Nullable String name) {
         return new NcclConfig(options, name, communicatorName);
@@ -128,7 +128,7 @@ public final class NcclConfig {
     /**
      * Writes the structure, which NCCL reads during the call.
      *
-     * @throws MillraceException if something is set that the loaded NCCL would pass over
+     * @throws MillraceException if an option is set that the loaded NCCL would ignore
      */
     MemorySegment write(SegmentAllocator allocator, NcclLibrary library) {
         options.keySet().forEach(option -> library.requireVersion("the option " + option, option.since));
@@ -143,8 +143,8 @@ public final class NcclConfig {
         ncclConfig_t.magic(struct, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
         ncclConfig_t.version(struct, nccl_h.NCCL_VERSION_CODE());
         ncclConfig_t.netName(struct, string(netName, allocator));
-        // NCCL copies the network's name, but keeps the pointer to the communicator's, and hands it on to children
-        // (2.28 init.cc): it must stay for good.
+        // NCCL copies the network's name. It keeps the pointer to the communicator's name, and passes it to children
+        // (2.28 init.cc), so that name must stay valid forever.
         ncclConfig_t.commName(struct, string(communicatorName, Arena.global()));
         for (Option option : Option.values()) {
             set(struct, option, options.getOrDefault(option, nccl_h.NCCL_CONFIG_UNDEF_INT()));

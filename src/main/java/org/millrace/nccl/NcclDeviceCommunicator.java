@@ -12,8 +12,9 @@ import org.millrace.ffi.nccl.ncclDevCommRequirements_v30;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * What a kernel is given, by value, to use NCCL's device functions: the {@code ncclDevComm} of one rank, from
- * {@link NcclCommunicator#newDeviceCommunicator}. A kernel that takes one is launched with its {@link #bytes()}:
+ * The parameter of a kernel that uses NCCL's device functions: the {@code ncclDevComm} of one rank, from
+ * {@link NcclCommunicator#newDeviceCommunicator}. The kernel takes it by value and is launched with its
+ * {@link #bytes()}:
  *
  * <pre>{@code
  * KernelParameters parameters = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG);
@@ -21,19 +22,19 @@ import org.millrace.ffi.nccl.nccl_h;
  * }</pre>
  *
  * <p>
- * In a group, or with a communicator that does not block, it is filled when the group has ended and
+ * In a group, or with a non-blocking communicator, it is filled when the group has ended and
  * {@link NcclCommunicator#awaitReady} has returned.
  */
 public final class NcclDeviceCommunicator implements AutoCloseable {
 
     /**
-     * What kernels will use of a communicator through NCCL's device functions.
+     * Resources of a communicator that kernels will use through NCCL's device functions.
      *
-     * @param barriers barriers of all ranks, each for one thread block
-     * @param signals  GIN signals of a context, with ids from 0
-     * @param counters GIN counters of a context, with ids from 0
-     * @param contexts GIN contexts; NCCL may make more or fewer, and 2.28 decides alone:
-     *                 {@link NcclDeviceCommunicator#contexts()} says how many there are
+     * @param barriers number of barriers of all ranks, each for one thread block
+     * @param signals  number of GIN signals of a context, with ids from 0
+     * @param counters number of GIN counters of a context, with ids from 0
+     * @param contexts number of GIN contexts; NCCL may create more or fewer, and 2.28 ignores it:
+     *                 {@link NcclDeviceCommunicator#contexts()} returns the actual number
      */
     public record Requirements(int barriers, int signals, int counters, int contexts) {
 
@@ -45,7 +46,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
             }
         }
 
-        /** Whether GIN must be there, even between ranks that share memory. */
+        /** Returns whether GIN is required, even between ranks that share memory. */
         boolean gin() {
             return signals > 0 || counters > 0 || contexts > 0;
         }
@@ -65,7 +66,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
     static NcclDeviceCommunicator of(NcclCommunicator communicator, Requirements requirements, int compiledWith) {
         communicator.library.require(NcclFunction.DEV_COMM_CREATE);
         DeviceLayout layout = DeviceLayout.of(compiledWith, communicator.library.version(), requirements.gin());
-        // Like a window, it may be written after the call has returned.
+        // NCCL may write it after the call has returned, like a window.
         MemorySegment struct = Arena.global().allocate(layout.type());
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment written = layout.write(requirements, compiledWith, arena);
@@ -76,9 +77,9 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
     }
 
     /**
-     * The struct that kernels take by value.
+     * Returns the struct that kernels take by value.
      *
-     * @return its bytes, as many as in the headers of the release for which it was made; read-only
+     * @return its bytes, with the size in the headers of its release; read-only
      */
     public MemorySegment bytes() {
         if (closed.get()) {
@@ -88,7 +89,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         return struct.asReadOnly();
     }
 
-    /** {@return the type of a kernel's parameter that takes it: a layout of its size and alignment} */
+    /** {@return the type of a kernel's parameter that takes it: a layout with its size and alignment} */
     public MemoryLayout type() {
         return layout.type();
     }
@@ -103,16 +104,16 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         return bytes().get(ValueLayout.JAVA_INT, layout.rankOffset + Integer.BYTES);
     }
 
-    /** {@return how many GIN contexts kernels can use; 0 if there is no GIN} */
+    /** {@return the number of GIN contexts that kernels can use; 0 without GIN} */
     public int contexts() {
         return layout.contexts(bytes());
     }
 
     /**
-     * Checks that kernels lay it out as this does.
+     * Checks that kernels use the same layout.
      *
-     * @param kernelBytes {@code sizeof(ncclDevComm)} where the kernels were compiled
-     * @throws MillraceException if they do not: a launch would hand them garbage
+     * @param kernelBytes {@code sizeof(ncclDevComm)} in the kernels' compilation
+     * @throws MillraceException if the sizes differ, because the kernels would read wrong values
      */
     public void requireBytes(long kernelBytes) {
         if (kernelBytes != layout.bytes) {
@@ -123,8 +124,8 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
     }
 
     /**
-     * Gives its signals, counters and barriers back; kernels that use it must have ended. Nothing to do if the
-     * communicator is closed already. Closing twice is allowed.
+     * Releases its signals, counters and barriers. Kernels that use it must have ended. Does nothing if the
+     * communicator is already closed. May be called twice.
      */
     @Override
     public void close() {
@@ -134,7 +135,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
     }
 
     /**
-     * How a release's headers lay out {@code ncclDevCommRequirements} and {@code ncclDevComm} (facts:
+     * Layouts of {@code ncclDevCommRequirements} and {@code ncclDevComm} in the headers of NCCL's releases (source:
      * nccl_device/core.h and impl/comm__types.h of NCCL's tags).
      */
     enum DeviceLayout {
@@ -151,7 +152,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         private final int last;
         private final long requirementsBytes;
         final long bytes;
-        /** Of {@code rank}, which {@code nRanks} follows. */
+        /** Offset of {@code rank}, which {@code nRanks} follows. */
         final long rankOffset;
         private final long contextsOffset;
         private final boolean contextsInOneByte;
@@ -168,7 +169,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         }
 
         /**
-         * The layout of kernels.
+         * Returns the layout that kernels use.
          *
          * @param compiledWith {@code NCCL_VERSION_CODE} of their headers
          * @param gin          whether the kernels use GIN
@@ -183,10 +184,9 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
                         + " is not known here: compile the kernels with the headers of 2.28.7 to 2.28.9, 2.29.2, 2.29.3,"
                         + " 2.29.7 or 2.30.3 and later 2.30");
             }
-            // 2.28 writes its own layout only; from 2.29 on a release serves headers that are not newer than itself and
-            // know the requirements' version.
-            // 2.30.3 changed the descriptors that kernels post for GIN's proxy, and serves those of its own and later
-            // headers only.
+            // 2.28 writes only its own layout. From 2.29 on, a release supports headers that are not newer than itself
+            // and contain the requirements' version. 2.30.3 changed the descriptors that kernels post for GIN's proxy,
+            // and supports only descriptors of its own and later headers.
             boolean run = compiledWith <= loaded && (layout != V28 || loaded <= V28.last);
             if (!run || gin && compiledWith < V30.first && loaded >= V30.first) {
                 throw new MillraceException(
@@ -214,12 +214,12 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
             ncclDevCommRequirements_v30.magic(struct, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
             ncclDevCommRequirements_v30.version(struct, compiledWith);
             ncclDevCommRequirements_v30.barrierCount(struct, requirements.barriers());
-            // deprecated where there is a connection type instead
+            // deprecated in releases with a connection type
             ncclDevCommRequirements_v30.ginForceEnable(struct, this == V29_2 && requirements.gin());
             ncclDevCommRequirements_v30.ginContextCount(struct, requirements.contexts());
             ncclDevCommRequirements_v30.ginSignalCount(struct, requirements.signals());
             ncclDevCommRequirements_v30.ginCounterCount(struct, requirements.counters());
-            // 2.30 counts a barrier as a use of GIN: its barrier reaches ranks of other hosts by signals
+            // 2.30 counts a barrier as a use of GIN, because its barrier reaches ranks of other hosts by signals.
             boolean gin = requirements.gin() || requirements.barriers() > 0;
             ncclDevCommRequirements_v30.ginConnectionType(struct,
                     gin ? nccl_h.NCCL_GIN_CONNECTION_FULL() : nccl_h.NCCL_GIN_CONNECTION_NONE());
@@ -229,7 +229,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
             return struct;
         }
 
-        /** So many bytes, with the alignment of the pointers among them. */
+        /** Returns a layout with its size in bytes and the alignment of its pointers. */
         MemoryLayout type() {
             return MemoryLayout.sequenceLayout(bytes / Long.BYTES, ValueLayout.JAVA_LONG);
         }

@@ -3,23 +3,21 @@ package org.millrace.nccl;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
-/**
- * A call of NCCL failed. The message has the call, the code's name and number, what NCCL says of it, and what to do.
- */
+/** A failed call of NCCL. The message contains the call, the code's name and number, NCCL's own text, and a remedy. */
 public final class NcclException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
-    /** The function that failed. */
+    /** Function that failed. */
     private final String call;
-    /** What it returned. */
+    /** Result of the function. */
     private final int code;
 
     /**
-     * A failed call.
+     * Creates the exception for a failed call.
      *
-     * @param where     on whose behalf: rank and device, or empty
-     * @param lastError what {@code ncclGetLastError} tells of the last failure; null or empty if nothing
+     * @param where     rank and device of the caller, or empty
+     * @param lastError text of {@code ncclGetLastError} about the last failure; null or empty if NCCL has none
      */
     NcclException(String call, String where, int code, String text, @Nullable String lastError) {
         super(call + " failed" + (where.isEmpty() ? "" : " on " + where) + ": " + name(code) + " (" + code + "), "
@@ -58,7 +56,7 @@ public final class NcclException extends MillraceException {
         return NcclResult.ofCode(code);
     }
 
-    /** Its function and code are nowhere else. */
+    /** Returns this exception, because no other object has its function and code. */
     @Override
     protected Throwable origin() {
         return this;

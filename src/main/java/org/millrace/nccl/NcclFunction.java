@@ -6,7 +6,7 @@ import org.millrace.Operation;
 import org.millrace.library.NativeLibrary;
 
 /**
- * NCCL's public functions that Millrace calls, and the first public release with each (facts: src/nccl.h.in of NCCL's
+ * NCCL's public functions that Millrace calls, and the first public release with each (source: src/nccl.h.in of NCCL's
  * tags).
  */
 enum NcclFunction implements NativeLibrary.NativeFunction {

@@ -6,12 +6,12 @@ import org.millrace.ffi.nccl.ncclSimInfo_t;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * Calls that are issued as one: several ranks' calls of one thread, or sends and receives that must meet. Belongs to
- * the thread that opened it. Groups nest; the outermost one's end issues everything.
+ * Calls that are issued as one: one thread's calls for several ranks, or sends and receives that must meet. A group
+ * belongs to the thread that opened it. Groups nest, and the end of the outermost one issues everything.
  *
  * <p>
- * NCCL has no way to drop a group. If the code between opening and closing throws, what it had enqueued by then is
- * issued all the same: abort the communicators if the other ranks will not do the same.
+ * NCCL cannot discard a group. If the code between opening and closing throws, the calls enqueued by then are issued
+ * anyway. If the other ranks will not make the same calls, abort the communicators.
  */
 public final class NcclGroup implements AutoCloseable {
 
@@ -32,7 +32,7 @@ public final class NcclGroup implements AutoCloseable {
     /**
      * Ends the group without issuing it.
      *
-     * @return NCCL's estimate of how long it would take, in microseconds; −1 if it has none
+     * @return NCCL's estimate of its duration, in microseconds; −1 if NCCL has none
      * @throws NcclException if a call in the group failed
      */
     public float simulate() {
@@ -50,7 +50,7 @@ public final class NcclGroup implements AutoCloseable {
     }
 
     /**
-     * Issues what the group holds. Closing twice is allowed.
+     * Issues the group's calls. May be called twice.
      *
      * @throws NcclException         if a call in the group failed
      * @throws IllegalStateException on another thread

@@ -21,13 +21,13 @@ import org.millrace.config.Settings;
 import org.millrace.library.LibraryDirectories;
 import org.millrace.library.NativeLibrary;
 
-/** The loaded NCCL: the way to unique ids, communicators and groups. One per program. */
+/** The loaded NCCL, which creates unique ids, communicators and groups. One per program. */
 public final class NcclLibrary {
 
     private static final Logger LOG = LogManager.getLogger(NcclLibrary.class);
 
     private final NativeLibrary library;
-    /** By ordinal; found when they are first called. */
+    /** Functions by ordinal; null before their first call. */
     private final @Nullable CFunction[] plain = new CFunction[NcclFunction.ALL.size()];
 
     private NcclLibrary(NativeLibrary library) {
@@ -35,25 +35,26 @@ public final class NcclLibrary {
     }
 
     /**
-     * Loads NCCL from where the settings say or from the usual places.
+     * Loads NCCL from the location in the settings or from the usual places.
      *
-     * @return the library; a driver or a GPU need not be there
-     * @throws MillraceException if there is no usable libnccl
+     * @return the library; a driver or a GPU need not be present
+     * @throws MillraceException if no usable libnccl was found
      */
     public static NcclLibrary load() {
         return load(null);
     }
 
     /**
-     * Loads NCCL, or RCCL, AMD's library of the same functions, where there is no NCCL. Communicators need CUDA's
-     * runtime beside it, so that of RCCL only what needs no GPU can be used.
+     * Loads NCCL or, if NCCL is absent, RCCL, AMD's library with the same functions. Communicators also need CUDA's
+     * runtime, so only the functions of RCCL that need no GPU can be used.
      *
-     * @param path the value of {@code MILLRACE_NCCL_LIBRARY}: a file, its folder, or a name for the dynamic loader.
-     *             Null or empty: what is loaded already, or else what the system property {@code millrace.nccl.library}
-     *             says, or the environment variable, or what the usual names and places hold
-     * @return the library; a driver or a GPU need not be there
-     * @throws MillraceException if there is no usable libnccl; the message says where it was looked for and how to
-     *                           point at it
+     * @param path the value of {@code MILLRACE_NCCL_LIBRARY}: a file, its folder, or a name for the dynamic loader. If
+     *             it is null or empty, an already loaded library is used. Otherwise the system property
+     *             {@code millrace.nccl.library} or the environment variable names the library. Otherwise the usual
+     *             names and places are searched.
+     * @return the library; a driver or a GPU need not be present
+     * @throws MillraceException if no usable libnccl was found; the message states the places that were searched and
+     *                           the setting that names another
      */
     public static NcclLibrary load(@Nullable String path) {
         NativeLibrary.Search search = new NativeLibrary.Search("NCCL", Settings.NCCL_LIBRARY,
@@ -67,7 +68,7 @@ public final class NcclLibrary {
      * Looks for NCCL, for {@code millrace doctor}.
      *
      * @param path the value of {@code MILLRACE_NCCL_LIBRARY}, or null; see {@link #load(String)}
-     * @return what was found; never throws for what was not
+     * @return the result; the method does not throw for a missing or broken library
      */
     public static NativeLibrary.Report probe(@Nullable String path) {
         try {
@@ -94,20 +95,20 @@ public final class NcclLibrary {
         return intOf(NcclFunction.GET_VERSION, nccl_h::ncclGetVersion);
     }
 
-    /** {@return the version of the loaded NCCL, for people: for instance {@code "2.28.9"}} */
+    /** {@return the version of the loaded NCCL as text: for instance {@code "2.28.9"}} */
     public String versionText() {
         return versionText(version());
     }
 
-    /** {@return a version code for people} */
+    /** {@return a version code as text} */
     public static String versionText(int version) {
-        // Before 2.9 the major version stood in the thousands.
+        // Before 2.9 the major version was multiplied by 1000.
         int major = version < 10_000 ? 1_000 : 10_000;
         return version / major + "." + version % major / 100 + "." + version % 100;
     }
 
     /**
-     * Draws an id for a new communicator, and begins to listen for its ranks.
+     * Creates an id for a new communicator, and begins to listen for its ranks.
      *
      * @throws NcclException if no network interface can be used
      */
@@ -120,7 +121,7 @@ public final class NcclLibrary {
     }
 
     /**
-     * Joins a communicator. Outside a group it returns when all ranks have joined.
+     * Joins a communicator. Outside a group the method returns when all ranks have joined.
      *
      * @param rank this rank, 0 to {@code size - 1}
      */
@@ -130,7 +131,7 @@ public final class NcclLibrary {
     }
 
     /**
-     * Joins a communicator with options of its own.
+     * Joins a communicator with the given options.
      *
      * @param rank   this rank, 0 to {@code size - 1}
      * @param config options; if it is not blocking, {@linkplain NcclCommunicator#awaitReady wait} for the communicator
@@ -142,7 +143,7 @@ public final class NcclLibrary {
     }
 
     /**
-     * Joins a communicator of very many ranks through several ids, whose ranks gather around each.
+     * Joins a communicator of very many ranks through several ids. A part of the ranks gathers at each id.
      *
      * @param ids  the communicator's ids, the same and in the same order for all ranks; at most one per rank
      * @param rank this rank, 0 to {@code size - 1}
@@ -164,12 +165,12 @@ public final class NcclLibrary {
     }
 
     /**
-     * Joins a communicator that grows by this rank, and by others perhaps, while its ranks call
+     * Joins a communicator that grows by this rank, and possibly by others, while its ranks call
      * {@link NcclCommunicator#grow}. NCCL 2.29.
      *
-     * @param id   what one of its ranks drew with {@link NcclCommunicator#newUniqueId}
+     * @param id   id that one of its ranks created with {@link NcclCommunicator#newUniqueId}
      * @param size number of ranks that it will have
-     * @param rank this rank: the ranks that it had keep their numbers, so at least as many as these were
+     * @param rank this rank; at least the previous number of ranks, because those keep their numbers
      */
     public NcclCommunicator joinGrowing(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
         return join(NcclFunction.COMM_GROW, device, size, rank, config, (out, arena) -> nccl_h
@@ -190,13 +191,13 @@ public final class NcclLibrary {
         }
     }
 
-    /** {@return NCCL's own settings, as it has read them; NCCL 2.30.4} */
+    /** {@return NCCL's own settings with the values that it has read; NCCL 2.30.4} */
     public NcclParameters parameters() {
         return new NcclParameters(this);
     }
 
     /**
-     * Makes a communicator whose ranks are all in this process.
+     * Creates a communicator with all ranks in this process.
      *
      * @return all ranks' ends, in the order of the devices
      */
@@ -220,7 +221,7 @@ public final class NcclLibrary {
         }
     }
 
-    /** Opens a group: what this thread calls until it is closed is issued as one. */
+    /** Opens a group. This thread's calls are issued as one when the group is closed. */
     public NcclGroup group() {
         return new NcclGroup(this);
     }
@@ -228,7 +229,7 @@ public final class NcclLibrary {
     /**
      * {@return device memory that NCCL can use in place and register}
      *
-     * @param bytes how many; NCCL may round up
+     * @param bytes number of bytes; NCCL may round up
      */
     public DeviceMemory allocate(CudaDevice device, long bytes) {
         require(NcclFunction.MEM_ALLOC);
@@ -242,13 +243,13 @@ public final class NcclLibrary {
         }
     }
 
-    /** A function to be called with plain numbers, addresses among them; throws if the loaded NCCL lacks it. */
+    /** Returns a function for calls with plain numbers, including addresses. Throws if the loaded NCCL lacks it. */
     CFunction plain(NcclFunction function) {
         CFunction known = plain[function.ordinal()];
         if (known == null) {
             require(function);
             known = CFunction.at(library.find(function.symbol()).orElseThrow());
-            plain[function.ordinal()] = known; // of final fields: another thread sees all of it, or none
+            plain[function.ordinal()] = known; // only final fields, so another thread sees the whole object or null
         }
         return known;
     }
@@ -260,7 +261,7 @@ public final class NcclLibrary {
         }
     }
 
-    /** Throws if the loaded NCCL is older than something that no function shows. */
+    /** Throws if the loaded NCCL is too old for a feature that no exported function reveals. */
     void requireVersion(String what, int since) {
         int version = version();
         if (version < since) {
@@ -269,14 +270,14 @@ public final class NcclLibrary {
         }
     }
 
-    /** Throws unless a call succeeded, or was begun and goes on by itself. */
+    /** Throws unless a call succeeded or is still in progress. */
     void check(NcclFunction function, int code) {
         if (code != nccl_h.ncclSuccess() && code != nccl_h.ncclInProgress()) {
             throw failure(function, "", MemorySegment.NULL, code);
         }
     }
 
-    /** For a call that gives something back, where nobody could act on a failure. */
+    /** Logs the failure of a call that releases something. The caller could not act on an exception. */
     void checkRelease(NcclFunction function, int code) {
         if (code != nccl_h.ncclSuccess() && code != nccl_h.ncclInProgress()) {
             LOG.warn("{}", failure(function, "", MemorySegment.NULL, code).getMessage());

@@ -6,20 +6,20 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * What NCCL itself takes of a GPU's memory for a communicator: {@link NcclCommunicator#memory()}. A program that has
- * something else to do for a while lets NCCL give back what it can take again. NCCL 2.29.7.
+ * NCCL's own use of a GPU's memory for a communicator: {@link NcclCommunicator#memory()}. A program that does not need
+ * the communicator for a while lets NCCL free the part that it can allocate again. NCCL 2.29.7.
  */
 public final class NcclMemory {
 
-    /** A kind of memory; the order is that of {@code ncclCommMemStat_t}. */
+    /** A kind of memory, in the order of {@code ncclCommMemStat_t}. */
     public enum Kind {
-        /** What can be given back. */
+        /** Memory that NCCL can free and allocate again. */
         SUSPENDABLE,
-        /** Not memory, but whether it is given back now: 1, or 0. */
+        /** Not memory, but the state: 1 if that memory is freed now, otherwise 0. */
         SUSPENDED,
-        /** What cannot be given back. */
+        /** Memory that NCCL cannot free. */
         PERSISTENT,
-        /** All. */
+        /** All memory. */
         TOTAL
     }
 
@@ -29,7 +29,7 @@ public final class NcclMemory {
         this.communicator = communicator;
     }
 
-    /** {@return how many bytes there are of a kind; a number of its own for {@link Kind#SUSPENDED}} */
+    /** {@return the number of bytes of a kind; the state for {@link Kind#SUSPENDED}} */
     public long bytes(Kind kind) {
         communicator.library.require(NcclFunction.COMM_MEM_STATS);
         try (Arena arena = Arena.ofConfined()) {
@@ -40,14 +40,14 @@ public final class NcclMemory {
         }
     }
 
-    /** {@return whether it is given back now} */
+    /** {@return whether the memory is freed now} */
     public boolean isSuspended() {
         return bytes(Kind.SUSPENDED) != 0;
     }
 
     /**
-     * Gives back what can be taken again. All ranks do so, when their operations are complete; the communicator cannot
-     * be used until {@link #resume}.
+     * Frees the memory that NCCL can allocate again. All ranks call it after their operations are complete. The
+     * communicator cannot be used until {@link #resume}.
      */
     public void suspend() {
         communicator.library.require(NcclFunction.COMM_SUSPEND);
@@ -56,9 +56,9 @@ public final class NcclMemory {
     }
 
     /**
-     * Takes it again. All ranks do so.
+     * Allocates the memory again. All ranks call it.
      *
-     * @throws NcclException if NCCL refuses, as when there is not that much memory left
+     * @throws NcclException if NCCL refuses, for example because too little memory is left
      */
     public void resume() {
         communicator.library.require(NcclFunction.COMM_RESUME);

@@ -11,8 +11,8 @@ import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.library.NativeLibrary;
 
 /**
- * NCCL's own settings, {@code NCCL_*}, as it has read them: {@link NcclLibrary#parameters()}. NCCL 2.30.4; few of its
- * settings are among them yet.
+ * NCCL's own settings, {@code NCCL_*}, with the values that it has read: {@link NcclLibrary#parameters()}. NCCL 2.30.4,
+ * which exposes only a few of its settings this way.
  */
 public final class NcclParameters {
 
@@ -22,8 +22,10 @@ public final class NcclParameters {
         this.library = library;
     }
 
-    /** {@return the names of all that NCCL documents; with {@code NCCL_PARAM_DUMP_ALL=true} of the others too} */
-    @SuppressWarnings("restricted") // NCCL's table, as long as it says
+    /**
+     * {@return the names of all settings that NCCL documents; with {@code NCCL_PARAM_DUMP_ALL=true} also the others}
+     */
+    @SuppressWarnings("restricted") // NCCL's table, with the length that NCCL returns
     public List<String> names() {
         library.require(NcclFunction.PARAM_GET_ALL_PARAMETER_KEYS);
         try (Arena arena = Arena.ofConfined()) {
@@ -41,7 +43,7 @@ public final class NcclParameters {
         }
     }
 
-    /** {@return a setting's value as text; empty if NCCL has no such setting here} */
+    /** {@return a setting's value as text; empty if this NCCL has no such setting} */
     public Optional<String> text(String name) {
         library.require(NcclFunction.PARAM_GET_PARAMETER);
         try (Arena arena = Arena.ofConfined()) {
@@ -56,7 +58,7 @@ public final class NcclParameters {
         }
     }
 
-    /** {@return a setting, to be read as often as it is wanted; empty if NCCL has no such setting here} */
+    /** {@return a setting that can be read repeatedly; empty if this NCCL has no such setting} */
     public Optional<Parameter> bind(String name) {
         library.require(NcclFunction.PARAM_BIND);
         try (Arena arena = Arena.ofConfined()) {
@@ -70,7 +72,7 @@ public final class NcclParameters {
         }
     }
 
-    /** Has NCCL print all of them to standard output. */
+    /** Makes NCCL print all settings to standard output. */
     public void print() {
         library.require(NcclFunction.PARAM_DUMP_ALL);
         nccl_h.ncclParamDumpAll();
@@ -129,14 +131,14 @@ public final class NcclParameters {
             return name;
         }
 
-        /** {@return its value, if it is an integer of whatever size and sign; empty if it is none} */
+        /** {@return its value if it is an integer of any size and sign; otherwise empty} */
         public Optional<BigInteger> integer() {
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
                 for (Integers type : Integers.values()) {
                     library.require(type.function);
                     int code = type.getter.get(handle, out);
-                    if (code != nccl_h.ncclInvalidArgument()) { // which says: of another type
+                    if (code != nccl_h.ncclInvalidArgument()) { // that result means another type
                         library.check(type.function, code);
                         return Optional.of(type.value(out));
                     }
@@ -145,7 +147,7 @@ public final class NcclParameters {
             }
         }
 
-        /** {@return its value, if it is a text; empty if it is none} */
+        /** {@return its value if it is a text; otherwise empty} */
         public Optional<String> text() {
             library.require(NcclFunction.PARAM_GET_STR);
             try (Arena arena = Arena.ofConfined()) {
@@ -159,7 +161,7 @@ public final class NcclParameters {
             }
         }
 
-        /** {@return its value as NCCL keeps it, 4096 bytes at most} */
+        /** {@return its value in NCCL's representation, at most 4096 bytes} */
         public byte[] bytes() {
             library.require(NcclFunction.PARAM_GET);
             try (Arena arena = Arena.ofConfined()) {

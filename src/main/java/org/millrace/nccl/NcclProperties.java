@@ -7,32 +7,32 @@ import org.millrace.ffi.nccl.ncclCommProperties_t;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * What NCCL tells of a communicator: {@link NcclCommunicator#properties()}. NCCL 2.29.7.
+ * NCCL's properties of a communicator: {@link NcclCommunicator#properties()}. NCCL 2.29.7.
  *
- * @param cudaDevice      the number that CUDA gives this rank's GPU in this process
- * @param managedDevice   the number that NVIDIA's management library gives it
+ * @param cudaDevice      number that CUDA gives this rank's GPU in this process
+ * @param managedDevice   number that NVIDIA's management library gives the GPU
  * @param deviceFunctions whether kernels can use NCCL's device functions
- * @param multicast       whether they can use the NVLink switch's multicast
- * @param gin             how puts of kernels are carried out; null for a way that these bindings do not know
- * @param railGin         how they are to ranks of the same rail
- * @param memoryTeams     in how many teams the ranks fall that reach each other's memory
+ * @param multicast       whether kernels can use the NVLink switch's multicast
+ * @param gin             implementation of kernels' puts; null for one that these bindings do not know
+ * @param railGin         implementation of puts to ranks of the same rail
+ * @param memoryTeams     number of teams of ranks that reach each other's memory
  * @param hostPuts        whether {@linkplain NcclCommunicator#putSignal puts and signals} that the host enqueues work
  */
 public record NcclProperties(int rank, int size, int cudaDevice, int managedDevice, boolean deviceFunctions,
         boolean multicast, @Nullable Gin gin, @Nullable Gin railGin, int memoryTeams, boolean hostPuts) {
 
-    /** The struct's fields behind {@code ginType} are of this release. */
+    /** First release with the struct's fields after {@code ginType}. */
     private static final int SINCE = 22907;
 
-    /** How puts of kernels are carried out. */
+    /** Implementations of kernels' puts. */
     public enum Gin {
-        /** Not at all. */
+        /** None. */
         NONE(nccl_h.NCCL_GIN_TYPE_NONE()),
-        /** By a CPU's thread. */
+        /** By a CPU thread. */
         PROXY(nccl_h.NCCL_GIN_TYPE_PROXY()),
-        /** By kernels and cards alone, GPUDirect Async. */
+        /** By kernels and network cards alone, GPUDirect Async. */
         GDAKI(nccl_h.NCCL_GIN_TYPE_GDAKI()),
-        /** As {@code NCCL_GIN_TYPE_GPI} of NCCL 2.30.7 says. */
+        /** {@code NCCL_GIN_TYPE_GPI} of NCCL 2.30.7. */
         GPI(nccl_h.NCCL_GIN_TYPE_GPI());
 
         private final int code;
@@ -59,7 +59,7 @@ public record NcclProperties(int rank, int size, int cudaDevice, int managedDevi
             MemorySegment out = ncclCommProperties_t.allocate(arena);
             ncclCommProperties_t.size(out, ncclCommProperties_t.sizeof());
             ncclCommProperties_t.magic(out, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
-            // A release refuses those of later headers; the struct is the same since.
+            // A release refuses versions of later headers. The struct has not changed since.
             ncclCommProperties_t.version(out, Math.min(library.version(), nccl_h.NCCL_VERSION_CODE()));
             communicator.enter(NcclFunction.COMM_QUERY_PROPERTIES,
                     handle -> nccl_h.ncclCommQueryProperties(handle, out));

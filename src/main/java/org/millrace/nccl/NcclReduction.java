@@ -9,7 +9,10 @@ import org.millrace.cuda.DeviceSegments;
 import org.millrace.element.Elements;
 import org.millrace.ffi.nccl.nccl_h;
 
-/** A reduction of one communicator's own: the sum of elements that are each multiplied by this rank's scalar first. */
+/**
+ * A reduction that belongs to one communicator: the sum of elements that are each first multiplied by this rank's
+ * scalar.
+ */
 public final class NcclReduction implements AutoCloseable {
 
     private final NcclCommunicator communicator;
@@ -37,12 +40,12 @@ public final class NcclReduction implements AutoCloseable {
         }
     }
 
-    /** {@return the element type it was made for, and the only one it works with} */
+    /** {@return its element type, the only one that it works with} */
     public DataType type() {
         return type;
     }
 
-    /** The value that stands for it in a call of its communicator. */
+    /** Returns the value that represents it in a call of its communicator. */
     int code(NcclCommunicator caller, DataType operands) {
         if (caller != communicator) {
             throw new IllegalArgumentException(
@@ -58,7 +61,7 @@ public final class NcclReduction implements AutoCloseable {
         return code;
     }
 
-    /** Gives it back. Operations that were enqueued with it still use it. Closing twice is allowed. */
+    /** Destroys the reduction. Operations that were enqueued with it still use it. May be called twice. */
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
@@ -71,9 +74,9 @@ public final class NcclReduction implements AutoCloseable {
     }
 
     /**
-     * A number in the representation of an element type. Rounds to nearest, ties to even, and too large a number to
-     * infinity, or to the largest in the 8-bit types, as CUDA does; for an integer type cuts off towards zero and stays
-     * within its range.
+     * Writes a number in the representation of an element type. For float types it rounds to nearest, ties to even. As
+     * in CUDA, a number that is too large becomes infinity, or the largest number of an 8-bit type. For integer types
+     * it truncates towards zero and clamps to the type's range.
      */
     static MemorySegment scalar(double value, DataType type, SegmentAllocator allocator) {
         MemorySegment scalar = allocator.allocate(Long.BYTES, Long.BYTES);

@@ -2,11 +2,11 @@ package org.millrace.nccl;
 
 import org.jspecify.annotations.Nullable;
 
-/** What an NCCL function returns; the order is that of {@code ncclResult_t}. */
+/** The results of NCCL's functions, in the order of {@code ncclResult_t}. */
 public enum NcclResult {
-    /** It worked. */
+    /** The call succeeded. */
     SUCCESS("ncclSuccess", ""),
-    /** A call of CUDA's failed. */
+    /** A CUDA call failed. */
     UNHANDLED_CUDA_ERROR("ncclUnhandledCudaError",
             "A CUDA call failed inside NCCL: see that nvidia-smi works and that the driver serves the CUDA that NCCL"
                     + " was built for;" + " NCCL_DEBUG=WARN names the call"),
@@ -23,17 +23,17 @@ public enum NcclResult {
     /** An argument is wrong. */
     INVALID_ARGUMENT("ncclInvalidArgument",
             "An argument is wrong, or the communicator is gone: NCCL_DEBUG=WARN says which"),
-    /** A call came at the wrong time, or ranks disagree. */
+    /** A call was made at the wrong time, or ranks disagree. */
     INVALID_USAGE("ncclInvalidUsage",
             "The calls do not fit together: two ranks on one GPU, a group left open, a communicator that is still"
                     + " being made, or an option that this NCCL does" + " not have; NCCL_DEBUG=WARN says which"),
-    /** Another rank failed or went away. */
+    /** Another rank failed or ended. */
     REMOTE_ERROR("ncclRemoteError",
             "Another rank failed or the network between was cut: look for the first error among the ranks, and abort"
                     + " this communicator"),
-    /** Not done yet: no error. */
+    /** Not complete yet; no error. */
     IN_PROGRESS("ncclInProgress", "Wait for the communicator before the next call on it"),
-    /** Something did not come within the time that NCCL gives it; 2.30. */
+    /** An event did not occur within NCCL's time limit; 2.30. */
     TIMEOUT("ncclTimeout",
             "NCCL waited in vain: look for the rank that did not come or stands still, and abort this communicator");
 
@@ -57,7 +57,7 @@ public enum NcclResult {
         return ordinal();
     }
 
-    /** What to do about it. */
+    /** Returns the remedy. */
     String advice() {
         return advice;
     }

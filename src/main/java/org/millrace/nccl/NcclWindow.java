@@ -8,14 +8,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.ffi.nccl.nccl_h;
 
-/** Device memory that all ranks of a communicator registered together, until this is closed. */
+/** Device memory that all ranks of a communicator registered together, until this object is closed. */
 public final class NcclWindow implements AutoCloseable {
 
-    /** How a window is registered. */
+    /** Options of a window's registration. */
     public enum Flag {
-        /** All ranks' parts are the same, so that kernels can reach them directly; they begin at a multiple of 4096. */
+        /** All ranks' parts are the same, so that kernels can reach them directly. They begin at a multiple of 4096. */
         SYMMETRIC(nccl_h.NCCL_WIN_COLL_SYMMETRIC()),
-        /** What is put there becomes visible in the order of the puts; 2.29.7. */
+        /** Data of puts becomes visible in the order of the puts; 2.29.7. */
         STRICT_ORDERING(nccl_h.NCCL_WIN_STRICT_ORDERING());
 
         private final int bit;
@@ -47,7 +47,7 @@ public final class NcclWindow implements AutoCloseable {
         }
         MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
         int flags = wanted.stream().mapToInt(flag -> flag.bit).reduce(nccl_h.NCCL_WIN_DEFAULT(), (a, b) -> a | b);
-        // Like a child communicator, a window may be written after the call has returned.
+        // NCCL may write a window after the call has returned, like a child communicator.
         MemorySegment slot = Arena.global().allocate(ValueLayout.ADDRESS);
         communicator.enter(NcclFunction.COMM_WINDOW_REGISTER,
                 handle -> nccl_h.ncclCommWindowRegister(handle, address, memory.byteSize(), slot, flags));
@@ -55,14 +55,14 @@ public final class NcclWindow implements AutoCloseable {
     }
 
     /**
-     * {@return the {@code ncclWindow_t} that kernels which use NCCL's device functions are given; 0 where NCCL has no
-     * windows for this machine, or as long as the group or the communicator that registers it goes on}
+     * {@return the {@code ncclWindow_t} for kernels that use NCCL's device functions; 0 if NCCL has no windows on this
+     * machine, or while the group or the communicator that registers it is in progress}
      */
     public long address() {
         return slot.get(ValueLayout.ADDRESS, 0).address();
     }
 
-    /** {@return this rank's memory in it, as its GPU counts addresses; 2.29} */
+    /** {@return the address of this rank's memory in the window, as its GPU sees it; 2.29} */
     public long memoryAddress() {
         communicator.library.require(NcclFunction.WIN_GET_USER_PTR);
         try (Arena arena = Arena.ofConfined()) {
@@ -73,7 +73,7 @@ public final class NcclWindow implements AutoCloseable {
         }
     }
 
-    /** What a call of its communicator is given. */
+    /** Returns the argument for a call of its communicator. */
     long addressFor(NcclCommunicator caller) {
         if (caller != communicator) {
             throw new IllegalArgumentException(
@@ -85,7 +85,7 @@ public final class NcclWindow implements AutoCloseable {
         return address();
     }
 
-    /** Takes the window back; nothing to do if the communicator is closed already. Closing twice is allowed. */
+    /** Deregisters the window. Does nothing if the communicator is already closed. May be called twice. */
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {

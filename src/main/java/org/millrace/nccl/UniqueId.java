@@ -8,12 +8,12 @@ import java.util.HexFormat;
 import org.millrace.ffi.nccl.ncclUniqueId;
 
 /**
- * What one rank draws and all ranks of a communicator must be given: 128 bytes that hold an address and a secret. Treat
- * them as a password.
+ * An id that one rank creates and that all ranks of a communicator need: 128 bytes with an address and a secret. Treat
+ * it as a password.
  */
 public final class UniqueId {
 
-    /** How long it is. */
+    /** Length of an id in bytes. */
     public static final int BYTES = (int) ncclUniqueId.layout().byteSize();
 
     private final byte[] bytes;
@@ -25,7 +25,7 @@ public final class UniqueId {
     /**
      * {@return an id that another rank sent}
      *
-     * @throws IllegalArgumentException if there are more or fewer
+     * @throws IllegalArgumentException if the number of bytes differs
      */
     public static UniqueId of(byte[] bytes) {
         if (bytes.length != BYTES) {
@@ -76,7 +76,7 @@ public final class UniqueId {
         return Arrays.hashCode(bytes);
     }
 
-    /** Only as much as tells two ids apart: a process that has all of it can join. */
+    /** Returns only enough to distinguish two ids, because a process with the whole id can join. */
     @Override
     public String toString() {
         return "NCCL unique id " + Integer.toHexString(hashCode());
