@@ -16,19 +16,19 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.foreign.CFunction;
 
-/** The library in C that comes with Millrace, a resource of the jar or of the directory of classes. */
+/** The C library that is part of Millrace, a resource of the jar or of the class directory. */
 public final class BundledLibrary {
 
     public static final String NAME = "libnccl-net-millrace.so";
 
-    /** What NCCL keeps of a plugin's name. */
+    /** Maximum length of a plugin's name in NCCL. */
     private static final int MAX_PATH_LENGTH = 254;
 
     private static final Logger LOG = LogManager.getLogger(BundledLibrary.class);
 
     private BundledLibrary() {}
 
-    /** Loaded when it is first needed, and never again: it has state. */
+    /** Loaded when it is first needed, and only once, because it has state. */
     private static final class Loaded {
 
         static final SymbolLookup SYMBOLS = load(Loaded::open);
@@ -41,14 +41,15 @@ public final class BundledLibrary {
         }
     }
 
-    /** What is in it, for as long as the process lives. */
+    /** Returns its symbols, valid as long as the process lives. */
     public static SymbolLookup symbols() {
         return Loaded.SYMBOLS;
     }
 
     /**
-     * Keeps what this JVM opens from now on from programs that native libraries start, and from processes that they
-     * fork: {@code descriptors.c}. The JDK itself closes everything in those that it starts.
+     * Keeps descriptors that this JVM opens from now on out of programs that native libraries start, and out of
+     * processes that they fork: {@code descriptors.c}. The JDK itself closes all descriptors in processes that it
+     * starts.
      */
     public static void keepDescriptors() {
         try {
@@ -71,7 +72,7 @@ public final class BundledLibrary {
         return resource;
     }
 
-    /** The library's file, if it lies in the file system as it is; null if it is packed into a jar. */
+    /** Returns the library's file if it lies unpacked in the file system; null if it is packed in a jar. */
     public static @Nullable Path file() {
         URL resource = resource();
         try {
@@ -82,8 +83,8 @@ public final class BundledLibrary {
     }
 
     /**
-     * Loads the library with a function of the caller's, from a file that may be gone afterwards: it is only needed
-     * until it is loaded, as a library that is loaded is found by its path.
+     * Loads the library with a function of the caller, from a file that may be deleted afterwards. The file is needed
+     * only until then, because a loaded library is found by its path.
      */
     public static <T> T load(Function<Path, T> loader) {
         Path file = file();
@@ -106,7 +107,7 @@ public final class BundledLibrary {
         }
     }
 
-    /** Writes the library into a file that does not exist. */
+    /** Writes the library to a file that does not exist yet. */
     public static void extract(Path file) {
         try (InputStream from = resource().openStream()) {
             Files.copy(from, file);
@@ -115,7 +116,7 @@ public final class BundledLibrary {
         }
     }
 
-    /** Checks that NCCL_NET_PLUGIN can name a path: NCCL takes a list with commas, and names of limited length. */
+    /** Checks that NCCL_NET_PLUGIN can name a path. NCCL reads a list with commas, and names of limited length. */
     public static void checkName(Path path) {
         String name = path.toString();
         if (name.length() > MAX_PATH_LENGTH || name.indexOf(',') >= 0) {

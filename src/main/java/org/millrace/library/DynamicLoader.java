@@ -8,16 +8,13 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
 /**
- * The C library's {@code dlopen} and its relatives. {@link java.lang.foreign.SymbolLookup#libraryLookup(String, Arena)}
- * opens libraries too, but does not say why one could not be opened, which file a name led to, or that one must stay
- * open.
+ * The C library's {@code dlopen} and related functions.
+ * {@link java.lang.foreign.SymbolLookup#libraryLookup(String, Arena)} also opens libraries. But it does not report the
+ * reason for a failure or the file that a name resolved to, and it cannot keep a library open.
  */
 public final class DynamicLoader {
 
-    /**
-     * Resolves every symbol at once, so that a missing dependency is an error here and not the end of the process
-     * later.
-     */
+    /** Resolves every symbol at once, so that a missing dependency causes an error here instead of a crash later. */
     private static final int RTLD_NOW = 2;
 
     private static final CFunction DLOPEN = CFunction.named("dlopen");
@@ -31,7 +28,7 @@ public final class DynamicLoader {
 
     private DynamicLoader() {}
 
-    /** A library that was opened, or why it was not: exactly one of the two is null. */
+    /** A library that was opened, or the reason for the failure. Exactly one of the two is null. */
     public record Opened(@Nullable MemorySegment handle, @Nullable String error) {
     }
 
@@ -46,7 +43,7 @@ public final class DynamicLoader {
         }
     }
 
-    /** The address of a symbol; null if the library has none of that name. */
+    /** Returns the address of a symbol; null if the library does not have it. */
     public static @Nullable MemorySegment find(MemorySegment handle, String symbol) {
         try (Arena arena = Arena.ofConfined()) {
             long address = DLSYM.call(handle.address(), arena.allocateFrom(symbol).address());
@@ -54,7 +51,7 @@ public final class DynamicLoader {
         }
     }
 
-    /** The file that an address was loaded from; null if it was not. */
+    /** Returns the file that contains an address; null if no file does. */
     static @Nullable String fileOf(MemorySegment address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment info = arena.allocate(DL_INFO);

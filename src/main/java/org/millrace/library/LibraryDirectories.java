@@ -13,8 +13,8 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 
 /**
- * Where CUDA's libraries, and AMD's, lie when the dynamic loader does not know them: the system's, the toolkit's and
- * those of Python packages.
+ * Directories with CUDA's and AMD's libraries that the dynamic loader does not search: the system's, the toolkit's and
+ * those in Python packages.
  */
 public final class LibraryDirectories {
 
@@ -33,9 +33,10 @@ public final class LibraryDirectories {
     /**
      * Lists the folders that exist.
      *
-     * @param root        the root of the file system, {@code /} unless in a test
-     * @param environment environment variables by name; null for those not set
-     * @param wheels      where Python packages keep the library, below {@code site-packages}: {@code "nvidia/nccl/lib"}
+     * @param root        root of the file system; {@code /} except in tests
+     * @param environment environment variables by name; null for variables that are not set
+     * @param wheels      folders of the library in Python packages, below {@code site-packages}:
+     *                    {@code "nvidia/nccl/lib"}
      * @return existing folders, best first: the environment's Python, the toolkit (newest first), the system, other
      *         Pythons
      */
@@ -82,25 +83,25 @@ public final class LibraryDirectories {
         }
     }
 
-    /** One folder counts once, whatever links lead to it. */
+    /** Adds a folder once, even if several links lead to it. */
     private void add(Path directory) {
         if (Files.isDirectory(directory)) {
             try {
                 found.add(directory.toRealPath());
             } catch (IOException vanished) {
-                // gone between two looks: nothing to find there
+                // The folder was deleted after the check, so it contains no library.
             }
         }
     }
 
-    /** Newest version first: 13.0 before 12.10 before 12.9. */
+    /** Lists subfolders, newest version first: 13.0 before 12.10 before 12.9. */
     private static List<Path> children(Path directory, String glob) {
         List<Path> children = new ArrayList<>();
         if (Files.isDirectory(directory)) {
             try (DirectoryStream<Path> stream = Files.newDirectoryStream(directory, glob)) {
                 stream.forEach(children::add);
             } catch (IOException | DirectoryIteratorException unreadable) {
-                // a folder that may not be read holds nothing for us
+                // An unreadable folder contains no usable library.
             }
         }
         children.sort(Comparator.comparing(LibraryDirectories::version).reversed());

@@ -16,21 +16,21 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
 
 /**
- * A native library, loaded once for good and bound to the generated classes.
+ * A native library, loaded once and permanently, and bound to the generated classes.
  *
  * <p>
  * Those classes hold one {@code static final} method handle per function, the only kind of handle that the compiler
- * inlines (6 ns a call; 30 ns through a handle in a field). They look their function up among the libraries of their
- * class loader when it is called first. So every candidate is opened and checked with {@code dlopen} first, where a bad
- * one can be put away again, and only the chosen file goes to {@link System#load}, which makes it known to the class
- * loader. One library of a kind per class loader follows from that; asking for a second one is an error. The library is
- * never unloaded: it has threads.
+ * inlines (6 ns per call; 30 ns through a handle in a field). They look up a function among the libraries of their
+ * class loader at its first call. Every candidate is therefore first opened and checked with {@code dlopen}, and an
+ * unusable one is closed again. Only the chosen file is passed to {@link System#load}, which makes it known to the
+ * class loader. A class loader can thus have only one library of a kind, and a request for a second one is an error.
+ * The library is never unloaded, because it has threads.
  */
 public final class NativeLibrary {
 
     private static final Map<String, NativeLibrary> LOADED = new HashMap<>();
 
-    /** There is no library of that kind, not even a broken one. The message says where it was looked for. */
+    /** No library of that kind exists, not even a broken one. The message states the places that were searched. */
     static final class NotFoundException extends MillraceException {
 
         private static final long serialVersionUID = 1L;
@@ -44,7 +44,7 @@ public final class NativeLibrary {
     private final Path path;
     private final MemorySegment handle;
     private final List<String> setAside;
-    /** A bit for each function, 64 in a word. */
+    /** Missing functions, one bit for each, 64 bits per word. */
     private final long[] lacking;
 
     NativeLibrary(Search search, Path path, MemorySegment handle, List<String> setAside) {
@@ -62,14 +62,14 @@ public final class NativeLibrary {
     }
 
     /**
-     * Finds, checks and binds a library, or returns the one that is bound.
+     * Finds, checks and binds a library, or returns the library that is already bound.
      *
-     * @param explicit the file, its folder, or a name for the dynamic loader; nothing else is tried then. Null or
-     *                 empty: what is bound already, or else what the system property says, or the environment variable,
-     *                 or what the usual names and places hold
-     * @throws MillraceException if there is none, if it is broken, or if another file of this kind is bound; the
-     *                           message says where it was looked for, what each candidate's problem was, and how to
-     *                           point at another
+     * @param explicit a file, its folder, or a name for the dynamic loader; then nothing else is tried. If it is null
+     *                 or empty, the library that is already bound is used. Otherwise the system property or the
+     *                 environment variable names the library. Otherwise the usual names and places are searched.
+     * @throws MillraceException if none is found, if it is broken, or if another file of this kind is bound; the
+     *                           message states the places that were searched, each candidate's problem, and the setting
+     *                           that names another
      */
     public static NativeLibrary load(Search search, @Nullable String explicit) {
         synchronized (LOADED) {
@@ -90,7 +90,7 @@ public final class NativeLibrary {
     }
 
     /**
-     * {@return a copy of a zero-terminated string that a native library handed out; null for a null pointer}
+     * {@return a copy of a zero-terminated string from a native library; null for a null pointer}
      *
      * @param string a {@code const char *} in UTF-8
      */
@@ -117,7 +117,7 @@ public final class NativeLibrary {
         return path;
     }
 
-    /** Candidates that came first and were not usable: one text each, file and problem. */
+    /** Returns earlier candidates that were not usable: one text for each, with file and problem. */
     public List<String> setAside() {
         return setAside;
     }
@@ -127,18 +127,18 @@ public final class NativeLibrary {
     }
 
     /**
-     * Whether the library has a function. Costs one bit test.
+     * Returns whether the library has a function. Costs one bit test.
      *
-     * @return false if it is too old, or too new, to export it
+     * @return false if the library is too old or too new to export it
      */
     public boolean has(NativeFunction function) {
         return (lacking[function.ordinal() / Long.SIZE] >>> function.ordinal() & 1) == 0;
     }
 
     /**
-     * Says what is needed to call a function.
+     * Returns an exception that states the requirements for calling a function.
      *
-     * @return an exception with the function, the library's version and path, and the release that has it
+     * @return exception with the function, the library's version and path, and the release that has the function
      */
     public MillraceException lacks(NativeFunction function, String version) {
         return new MillraceException(function.symbol() + " is not in the loaded " + search.title() + " " + version
@@ -146,7 +146,7 @@ public final class NativeLibrary {
                 + " and later have it. To load another one, " + search.pointer());
     }
 
-    /** One search: what was tried, and what came of it. */
+    /** One search, with the candidates that were tried and their results. */
     private static final class Attempt {
 
         private final Search search;
@@ -215,11 +215,12 @@ public final class NativeLibrary {
             return library;
         }
 
-        /** Null if the candidate is missing or broken. */
+        /** Opens a candidate. Returns null if it is missing or broken. */
         private @Nullable NativeLibrary open(String candidate, @Nullable NativeLibrary bound) {
             DynamicLoader.Opened opened = DynamicLoader.open(candidate);
             if (opened.error() != null) {
-                // The loader says "name: reason"; a name it does not know at all is missing, everything else is broken.
+                // The loader's text is "name: reason". A name that the loader does not know at all is missing. Every
+                // other failure means that the library is broken.
                 boolean unknown = candidate.indexOf('/') < 0
                         && opened.error().startsWith(candidate + ": cannot open shared object file");
                 (unknown ? missing : broken)
@@ -253,7 +254,10 @@ public final class NativeLibrary {
             return null;
         }
 
-        /** What a library lacks without which it is not the one that was looked for; null if it has all of it. */
+        /**
+         * Describes missing functions that every release of the library has. If any is missing, it is another library
+         * or a damaged one. Returns null if none is missing.
+         */
         private @Nullable String lacksEssentials(MemorySegment handle) {
             List<String> lacking = search.functions()
                     .stream()
@@ -287,7 +291,7 @@ public final class NativeLibrary {
             }
         }
 
-        /** Must be called by a class of the same class loader as the generated ones. */
+        /** Must be called by a class of the generated classes' class loader. */
         @SuppressWarnings("restricted")
         private static void bind(Path file) {
             System.load(file.toString());
@@ -295,13 +299,13 @@ public final class NativeLibrary {
     }
 
     /**
-     * How a native library is found.
+     * Instructions for finding a native library.
      *
-     * @param title       what people call it: {@code "NCCL"}
-     * @param setting     names the file, or a folder that holds it
-     * @param directories where to look for them after the dynamic loader has
-     * @param functions   what the binding calls
-     * @param remedy      how to get the library: a sentence
+     * @param title       usual name of the library: {@code "NCCL"}
+     * @param setting     setting that names the file, or a folder that contains it
+     * @param directories directories to search after the dynamic loader
+     * @param functions   functions that the binding calls
+     * @param remedy      sentence that states how to get the library
      */
     public record Search(String title, Setting<?> setting, List<String> names, List<Path> directories,
             List<? extends NativeFunction> functions, String remedy) {
@@ -318,13 +322,13 @@ public final class NativeLibrary {
     }
 
     /**
-     * What became of looking for a library, for {@code millrace doctor}.
+     * Result of a search for a library, for {@code millrace doctor}.
      *
-     * @param path     the file that was loaded; null if none was
-     * @param version  its version as people write it; null if none was loaded, or it did not say
-     * @param problem  why it cannot be used; null if it can
-     * @param missing  whether the problem is that there is none
-     * @param setAside candidates that came before the loaded one and were not usable: file and problem
+     * @param path     file that was loaded; null if none was
+     * @param version  its version as text; null if none was loaded, or if it returned no version
+     * @param problem  reason why it cannot be used; null if it can
+     * @param missing  whether the problem is that no library was found
+     * @param setAside earlier candidates that were not usable: file and problem
      */
     public record Report(String title, @Nullable Path path, @Nullable String version, @Nullable String problem,
             boolean missing, List<String> setAside) {
@@ -343,26 +347,25 @@ public final class NativeLibrary {
     public interface NativeFunction {
 
         /**
-         * How a library exports a function.
+         * A library's export of a function.
          *
-         * @param symbol the exported name, for instance {@code "ncclCommSplit"}
-         * @param since  the first release of the library that exports it, for instance {@code "2.18"}; null for a
-         *               function that every release worth loading has: a library without it is refused when it is
-         *               loaded
+         * @param symbol exported name, for instance {@code "ncclCommSplit"}
+         * @param since  first release of the library that exports it, for instance {@code "2.18"}; null for a function
+         *               that every supported release has: a library without it is refused when it is loaded
          */
         record Export(String symbol, @Nullable String since) {
         }
 
         Export export();
 
-        /** The constant's place in its enum, from 0. */
+        /** The constant's index in its enum, from 0. */
         int ordinal();
 
         default String symbol() {
             return export().symbol();
         }
 
-        /** The first release that exports it; null if every one does. */
+        /** Returns the first release that exports it; null if every release does. */
         default @Nullable String since() {
             return export().since();
         }

@@ -1,10 +1,10 @@
 /**
- * Native libraries: finding and loading those of the machine, and the one in C that comes with Millrace.
+ * Native libraries: finding and loading the machine's libraries, and the C library that is part of Millrace.
  *
  * <p>
  * {@link org.millrace.library.NativeLibrary} finds a library by a {@link org.millrace.library.NativeLibrary.Search} and
- * loads it for good; {@link org.millrace.library.BundledLibrary} is what the build compiles of {@code src/main/c}.
- * Nothing here knows a function of CUDA's or of NCCL's: their enums of
+ * loads it permanently. {@link org.millrace.library.BundledLibrary} is the library that the build compiles from
+ * {@code src/main/c}. The package knows no function of CUDA or NCCL. Enums that implement
  * {@link org.millrace.library.NativeLibrary.NativeFunction} name them.
  */
 @NullMarked
