@@ -12,33 +12,34 @@ import java.util.Arrays;
 import java.util.Optional;
 
 /**
- * A function in C with up to nine arguments, which are integers or pointers. The JVM makes code for each shape of call
- * that it has not met, ten milliseconds of it and more, and a program waits for that while it starts: so all with up to
- * six have one shape, and all others another. On x86-64 and AArch64 each of the first six such arguments has a register
- * of its own, and each of the others one, or eight bytes of the stack; a function reads those that it declares, and of
- * an {@code int} the lower half (System V ABI 3.2.3, AAPCS64 6.8.2).
- *
- * A function of a varying number of arguments is called like any other: the linker says in each call that no vector
- * register holds one.
+ * A C function with up to nine arguments, which are integers or pointers. For each new shape of call the JVM generates
+ * code, which takes ten milliseconds or more, and a starting program waits for that. So all functions with up to six
+ * arguments have one shape, and all others have another. On x86-64 and AArch64 each of the first six such arguments has
+ * its own register. Each of the others has a register or eight bytes of the stack. A function reads the arguments that
+ * it declares, and of an {@code int} only the lower half (System V ABI 3.2.3, AAPCS64 6.8.2).
  *
  * <p>
- * What a function returns is in as many low bits as its type has: an {@code int} is {@code (int) call(...)}. A call
- * allocates nothing.
+ * A function with a variable number of arguments is called like any other. In each call the linker states that no
+ * vector register holds an argument.
+ *
+ * <p>
+ * A function's result occupies the low bits, according to the size of its type: an {@code int} is
+ * {@code (int) call(...)}. A call allocates nothing.
  */
-@SuppressWarnings("restricted") // signatures are the caller's to know
+@SuppressWarnings("restricted") // the caller must know the signatures
 public final class CFunction {
 
     private static final int ARGUMENTS = 6;
     private static final MethodHandle CALL = link(ARGUMENTS);
 
-    /** For functions of more arguments: linked when the first of them is called. */
+    /** Handle for functions with more arguments, linked when the first of them is called. */
     private static final class Longer {
         static final MethodHandle CALL = link(9);
 
         private Longer() {}
     }
 
-    /** For functions that leave an error number: linked when the first of them is called. */
+    /** Handle for functions that set an error number, linked when the first of them is called. */
     private static final class WithErrno {
         static final StructLayout STATE = Linker.Option.captureStateLayout();
         static final long OFFSET = STATE.byteOffset(PathElement.groupElement("errno"));
@@ -53,21 +54,21 @@ public final class CFunction {
         this.address = address;
     }
 
-    /** The function at an address. */
+    /** Returns the function at an address. */
     public static CFunction at(MemorySegment address) {
         return new CFunction(MemorySegment.ofAddress(address.address()));
     }
 
     /**
-     * A function of the C library.
+     * Returns a function of the C library.
      *
-     * @throws UnsatisfiedLinkError if it has none of that name
+     * @throws UnsatisfiedLinkError if the C library has no function with that name
      */
     public static CFunction named(String name) {
         return find(name).orElseThrow(() -> new UnsatisfiedLinkError("the C library has no " + name));
     }
 
-    /** A function of the C library, if it has one of that name. */
+    /** Returns a function of the C library; empty if it has no function with that name. */
     public static Optional<CFunction> find(String name) {
         return Linker.nativeLinker().defaultLookup().find(name).map(CFunction::at);
     }
@@ -78,7 +79,7 @@ public final class CFunction {
         return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(ValueLayout.JAVA_LONG, arguments), options);
     }
 
-    /** Where it is. */
+    /** Returns its address. */
     public long address() {
         return address.address();
     }
@@ -125,16 +126,16 @@ public final class CFunction {
         }
     }
 
-    /** Room for the error number of {@link #callForErrno}. */
+    /** Allocates room for the error number of {@link #callForErrno}. */
     public static MemorySegment newErrno(Arena arena) {
         return arena.allocate(WithErrno.STATE);
     }
 
     /**
-     * Calls a function that returns a negative number and leaves {@code errno} when it fails.
+     * Calls a function that returns a negative number and sets {@code errno} when it fails.
      *
-     * @param errno what {@link #newErrno} made, which no other thread uses meanwhile
-     * @return its result, or the error number, negated
+     * @param errno memory from {@link #newErrno} that no other thread uses meanwhile
+     * @return its result, or the negated error number
      */
     public long callForErrno(MemorySegment errno, long first, long second, long third, long fourth, long fifth,
             long sixth) {

@@ -4,9 +4,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Large memory, as pages of the system's own that nobody else has a part of. An arena takes its memory from
- * {@code malloc} and writes zeros to all of it: what a process uses little of is resident all the same, and what is
- * given back stays so, with the part of {@code malloc}'s memory that belongs to the thread which took it.
+ * Large memory in pages that come directly from the operating system and are not shared with other allocations. An
+ * arena takes its memory from {@code malloc} and writes zeros to all of it. Memory of an arena is therefore resident
+ * even if the process uses little of it. After it is freed, it stays resident in the part of {@code malloc}'s memory
+ * that belongs to the allocating thread.
  */
 public final class PageMemory {
 
@@ -14,7 +15,7 @@ public final class PageMemory {
     private static final int PRIVATE_AND_ANONYMOUS = 0x22; // MAP_PRIVATE and MAP_ANONYMOUS
     private static final long LAST_ERRORS = -4096;
 
-    /** Linked when the first is taken. */
+    /** Linked at the first allocation. */
     private static final class Calls {
         static final CFunction MAP = CFunction.named("mmap");
         static final CFunction UNMAP = CFunction.named("munmap");
@@ -23,12 +24,12 @@ public final class PageMemory {
     private PageMemory() {}
 
     /**
-     * Takes memory that holds zeros, and is resident where it has been written to.
+     * Allocates memory that holds zeros, and that is resident only in pages that have been written.
      *
-     * @param arena with whose end it is given back
-     * @throws OutOfMemoryError if the system has none
+     * @param arena arena that frees the memory when it is closed
+     * @throws OutOfMemoryError if the system has no memory left
      */
-    @SuppressWarnings("restricted") // as long as was asked for
+    @SuppressWarnings("restricted") // with the length of the allocation
     public static MemorySegment allocate(long bytes, Arena arena) {
         long address = Calls.MAP.call(0, Math.max(bytes, 1), READ_AND_WRITE, PRIVATE_AND_ANONYMOUS, -1, 0);
         if (Long.compareUnsigned(address, LAST_ERRORS) > 0) {

@@ -1,6 +1,6 @@
 /**
- * Calls of functions in C, all of them through one link: {@link org.millrace.foreign.CFunction}, and memory of the
- * system's that is had by them.
+ * Calls of C functions, all through one link, with {@link org.millrace.foreign.CFunction}, and memory that comes
+ * directly from the operating system through such calls.
  */
 @NullMarked
 package org.millrace.foreign;
