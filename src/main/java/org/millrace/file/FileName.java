@@ -6,10 +6,10 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How our files in the shared directory are named, and memory that lies in none:
+ * The names of our files in the shared directory, and of memory without a file:
  * {@code millrace-ID-PID-START-NAMESPACE.KIND}.
  *
- * @param id   random, 16 digits
+ * @param id   random number, 16 digits
  * @param kind {@link #SOCKET}, {@link #RING}, {@link #MEMORY}, {@link #TRACE}, or {@code fdN} for memory in no
  *             directory
  */
@@ -19,13 +19,13 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
     public static final String SOCKET = "sock";
     /** A connection's ring. */
     public static final String RING = "ring";
-    /** Memory that two processes share with no ring in it. */
+    /** Memory without a ring that two processes share. */
     public static final String MEMORY = "mem";
-    /** What a process writes down about its connections: it outlives a process that was killed. */
+    /** A process's records about its connections. The file outlives a process that was killed. */
     public static final String TRACE = "trace";
-    /** Before the number of the descriptor, in the name of a sealed file, which lies in no directory. */
+    /** Prefix of the descriptor's number in the name of a sealed file, which lies in no directory. */
     private static final String DESCRIPTOR = "fd";
-    /** What files to look at, as a glob: those that are of no use without their process. */
+    /** Glob of the files to examine. They are of no use without their process. */
     static final String ANY = "millrace-*.{sock,ring,mem}";
 
     private static final Pattern PATTERN =
@@ -35,7 +35,7 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
         return new FileName(id, ProcessIdentity.CURRENT, kind);
     }
 
-    /** Memory without a file, which this process has open. */
+    /** Returns the name of memory without a file, which this process has open. */
     public static FileName sealed(long id, int descriptor) {
         return sealed(id, ProcessIdentity.CURRENT, descriptor);
     }
@@ -48,12 +48,15 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
         return kind.startsWith(DESCRIPTOR);
     }
 
-    /** Of the process that made it. */
+    /** Returns the descriptor in the process that created the memory. */
     public int descriptor() {
         return Integer.parseInt(kind.substring(DESCRIPTOR.length()));
     }
 
-    /** What a name tells; null if it is none of ours. A name that this reads has no slash in it. */
+    /**
+     * Returns the content of a name; null if it is not one of our names. A name that this method accepts contains no
+     * slash.
+     */
     public static @Nullable FileName parse(String name) {
         Matcher matcher = PATTERN.matcher(name);
         if (!matcher.matches()) {
@@ -64,7 +67,7 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
                 : new FileName(HexFormat.fromHexDigitsToLong(matcher.group(1)), owner, matcher.group(3));
     }
 
-    /** The names, as a glob, that the socket of a listener may have. */
+    /** Returns a glob of the names that the socket of a listener may have. */
     public static String socketGlob(long id) {
         return "millrace-" + HexFormat.of().toHexDigits(id) + "-*." + SOCKET;
     }

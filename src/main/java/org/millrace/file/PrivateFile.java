@@ -16,10 +16,10 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 
-/** Making and deleting files that only processes of this user open, and telling whose a file is. */
+/** Creates and deletes files that only processes of this user open, and determines the owner of a file. */
 public final class PrivateFile {
 
-    /** Nobody but the user reads or writes. */
+    /** Only the user reads and writes. */
     public static final String PERMISSIONS = "rw-------";
 
     private static final FileAttribute<Set<PosixFilePermission>> PRIVATE =
@@ -31,26 +31,32 @@ public final class PrivateFile {
             Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE);
     private static final Set<OpenOption> OPEN =
             Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
-    /** One for all: a buffer each would be garbage outside of the heap, which a small heap is late to collect. */
+    /**
+     * One buffer for all files. Separate buffers would be garbage outside of the heap, which a JVM with a small heap
+     * collects late.
+     */
     private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(128 << 10).asReadOnlyBuffer();
 
     private PrivateFile() {}
 
-    /** Whether a file is this user's own. */
+    /** Returns whether a file belongs to this user. */
     public static boolean isOurs(Path file) throws IOException {
         Integer owner = User.ownerOf(file);
         return owner != null && owner == User.ID && owner != User.UNKNOWN;
     }
 
-    /** Whether it is a file, and this user's own: opening anything else may wait, as for the writer of a pipe. */
+    /**
+     * Returns whether it is a regular file of this user. Opening anything else may block, for example until a pipe has
+     * a writer.
+     */
     public static boolean isOurFile(Path file) throws IOException {
         return isOurs(file) && Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
     }
 
     /**
-     * A directory in a shared one that only this user can use, made if it is not there.
+     * Returns a subdirectory of a shared directory that only this user can use. Creates it if it does not exist.
      *
-     * @throws IOException if somebody else was first
+     * @throws IOException if another user created it before
      */
     public static Path directory(Path shared, String name) throws IOException {
         Path own = shared.resolve(name + "-" + User.text(User.ID));
@@ -66,7 +72,7 @@ public final class PrivateFile {
         return own;
     }
 
-    /** Makes a file that nobody else can open, all of whose bytes are there. */
+    /** Creates a file that only this user can open. All its bytes are allocated. */
     public static FileChannel create(Path file, long bytes) throws IOException {
         StaleFiles.madeIn(file.getParent());
         FileChannel channel = FileChannel.open(file, CREATE, PRIVATE);
@@ -80,7 +86,7 @@ public final class PrivateFile {
         }
     }
 
-    /** Writes zeros: bytes that are only promised would kill the process when it touches them and none are left. */
+    /** Writes zeros. With bytes that are merely reserved, an access would kill the process if no memory is left. */
     public static void fill(FileChannel channel, long bytes) throws IOException {
         ByteBuffer zeros = ZEROS.duplicate();
         for (long written = 0; written < bytes;) {
@@ -89,12 +95,12 @@ public final class PrivateFile {
         }
     }
 
-    /** Opens a file that another process made. */
+    /** Opens a file that another process created. */
     public static FileChannel open(Path file) throws IOException {
         return FileChannel.open(file, OPEN);
     }
 
-    /** Deletes a file if it is still there. */
+    /** Deletes a file if it still exists. */
     public static void delete(Path file) {
         try {
             Files.deleteIfExists(file);

@@ -11,32 +11,38 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which process made a file, as the file's name tells it: enough to prove that the process is dead even if another one
- * has its number by now.
+ * The process that created a file, as stated in the file's name. It proves that the process is dead even if another
+ * process has its number by now.
  *
- * @param startTicks when it started, in clock ticks since the host booted ({@code /proc/pid/stat}, field 22); 0 where
- *                   there is no {@code /proc} of its namespace
- * @param namespace  in which its number counts: containers on one host have several; 0 where there is no {@code /proc}
- *                   of it
+ * @param startTicks start time of the process in clock ticks since the host booted ({@code /proc/pid/stat}, field 22);
+ *                   0 without a {@code /proc} of its namespace
+ * @param namespace  namespace of its number, because containers on one host have several; 0 without a {@code /proc} of
+ *                   it
  */
 public record ProcessIdentity(long pid, long startTicks, long namespace) {
 
     public static final ProcessIdentity CURRENT = current();
 
-    /** What this host calls itself, for messages. */
+    /** Name of this host, for messages. */
     public static final String HOST = hostName();
 
     private static final Pattern TEXT = Pattern.compile("(\\d{1,18})-(\\d{1,18})-(\\d{1,18})");
-    /** Fields of a stat line behind the name, which ends with the last parenthesis, counted from the state. */
+    /**
+     * Indices of fields in a stat line after the process name, which ends with the last parenthesis. Index 0 is the
+     * state.
+     */
     private static final int STATE_FIELD = 0;
     private static final int THREADS_FIELD = 17;
     private static final int START_FIELD = 19;
-    /** A thread's signals that wait for it, a bit each. */
+    /** Pending signals of a thread, one bit for each. */
     private static final String PENDING = "SigPnd:";
     private static final long KILL = 1L << 9 - 1;
     private static final int NO_SIGNAL = 0;
 
-    /** Written out, as a record's own is made when it is first called, for milliseconds while a program starts. */
+    /**
+     * Implemented by hand, because the record's own method is generated at its first call, which takes milliseconds
+     * while a program starts.
+     */
     @Override
     public int hashCode() {
         return Long.hashCode(pid ^ startTicks << Integer.SIZE);
@@ -53,7 +59,7 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
             return new ProcessIdentity(pid, Long.parseLong(stat(pid)[START_FIELD]),
                     Long.parseLong(namespace.replaceAll("\\D", "")));
         } catch (IOException | RuntimeException noProc) {
-            // Nobody is known by a number alone: it may be one of another container's, and be given again.
+            // A number alone identifies no process. It may belong to another container, and may be reused.
             return new ProcessIdentity(pid, 0, 0);
         }
     }
@@ -71,14 +77,16 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
         return line.substring(line.lastIndexOf(')') + 2).split(" ");
     }
 
-    /** Whether its number says anything here: it counts in this process's namespace, and that is known. */
+    /**
+     * Returns whether its number is valid here: it belongs to this process's namespace, and that namespace is known.
+     */
     public boolean isOfThisNamespace() {
         return namespace != 0 && namespace == CURRENT.namespace;
     }
 
     /**
-     * Whether this process is surely gone: false in any doubt. {@code /proc} may show it, and what it does not show it
-     * may hide ({@code hidepid}); then the kernel says whether anything has the number.
+     * Returns whether this process is certainly dead; false in case of doubt. {@code /proc} may show the process. If it
+     * does not, it may hide the process ({@code hidepid}). Then the kernel reports whether any process has the number.
      */
     public boolean isProvablyDead() {
         if (!isOfThisNamespace()) {
@@ -98,8 +106,8 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
     }
 
     /**
-     * Whether a thread has still to end by the SIGKILL that ends its process. One of the least priority, as the JIT
-     * compiler's are here, may not get a core for that for a minute, and keeps the process's files open.
+     * Returns whether a thread of the process has a pending SIGKILL. A thread with the lowest priority, such as the JIT
+     * compiler's threads here, may not get a core to end for a minute. Until then it keeps the process's files open.
      */
     private static boolean wasKilled(long pid) throws IOException {
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
@@ -112,19 +120,19 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
         return false;
     }
 
-    /** @param status of a thread, as {@code /proc} has it */
+    /** @param status status of a thread, in the format of {@code /proc} */
     static boolean isKilled(List<String> status) {
         return status.stream()
                 .filter(line -> line.startsWith(PENDING))
                 .anyMatch(line -> (Long.parseUnsignedLong(line.substring(PENDING.length()).strip(), 16) & KILL) != 0);
     }
 
-    /** The form in which {@link #parse} reads it. */
+    /** Returns the text that {@link #parse} reads. */
     String text() {
         return pid + "-" + startTicks + "-" + namespace;
     }
 
-    /** The process that a text names; null if it names none. */
+    /** Returns the process that a text names; null if it names none. */
     static @Nullable ProcessIdentity parse(String text) {
         Matcher matcher = TEXT.matcher(text);
         return matcher.matches()

@@ -3,15 +3,15 @@ package org.millrace.file;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Where processes of one user share files. */
+/** The directory for files that processes of one user share. */
 public final class SharedDirectory {
 
-    /** Memory, on Linux. */
+    /** A directory in memory, on Linux. */
     public static final Path MEMORY = Path.of("/dev/shm");
 
     private SharedDirectory() {}
 
-    /** {@link #MEMORY}, or the directory for temporary files where there is none. */
+    /** Returns {@link #MEMORY} if it exists and is writable, otherwise the directory for temporary files. */
     public static Path usual() {
         return Files.isDirectory(MEMORY) && Files.isWritable(MEMORY) ? MEMORY
                 : Path.of(System.getProperty("java.io.tmpdir"));

@@ -12,9 +12,9 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Files that would stay for ever: this process's when it ends with them open, by Ctrl-C, which a terminal sends to all
- * processes of a run at once, by SIGTERM, or by an exit that closes nothing; and those that killed processes left
- * behind.
+ * Deletes files that would otherwise stay forever. Some are this process's own files that are open when it ends. Such
+ * an end is Ctrl-C, which a terminal sends to all processes of a run at once, SIGTERM, or an exit that closes nothing.
+ * Others were left by killed processes.
  */
 public final class StaleFiles {
 
@@ -26,13 +26,13 @@ public final class StaleFiles {
         try {
             Runtime.getRuntime().addShutdownHook(new Thread(StaleFiles::deleteOwn, "millrace-own-files"));
         } catch (IllegalStateException ending) {
-            // Files that are made now are for another process to sweep.
+            // Files that are created now must be deleted by another process.
         }
     }
 
     private StaleFiles() {}
 
-    /** Notes that a file is made in a directory. */
+    /** Records that a file is created in a directory. */
     public static void madeIn(Path directory) {
         DIRECTORIES.add(directory);
     }
@@ -50,23 +50,26 @@ public final class StaleFiles {
                     }
                 }
             } catch (IOException | DirectoryIteratorException left) {
-                // The process ends; the next listener in the directory sweeps.
+                // The process ends. The next listener in the directory deletes the remaining files.
             }
         }
     }
 
-    /** This process ends without its exit handlers: deletes its files, and what dead processes left beside them. */
+    /**
+     * Called when this process ends without its exit handlers. Deletes its files, and files of dead processes in the
+     * same directories.
+     */
     public static void leave() {
         deleteOwn();
         DIRECTORIES.forEach(StaleFiles::sweep);
     }
 
-    /** Deletes those of our files whose process is provably dead. */
+    /** Deletes our files of processes that are provably dead. */
     public static void sweep(Path directory) {
         sweep(directory, ProcessIdentity::isProvablyDead);
     }
 
-    /** The same, where it is known otherwise which processes are dead. */
+    /** Does the same with a caller's knowledge of the dead processes. */
     public static void sweep(Path directory, Predicate<ProcessIdentity> dead) {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, FileName.ANY)) {
             for (Path file : files) {

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
-/** Calls of Linux's kernel by their numbers: one link for all of them. */
+/** Linux system calls by their numbers, all through one link. */
 public final class SystemCall {
 
     public static final int MEMFD_CREATE = 0;
@@ -19,7 +19,7 @@ public final class SystemCall {
     /** ESRCH of {@code <errno.h>}. */
     static final int NO_SUCH_PROCESS = 3;
 
-    /** In the order of the constants; none on other processors. */
+    /** Numbers in the order of the constants; null on other processors. */
     private static final long @Nullable [] NUMBERS = switch (System.getProperty("os.arch")) {
         case "amd64", "x86_64" -> new long[] {319, 257, 72, 3, 285, 73, 62};
         case "aarch64" -> new long[] {279, 56, 25, 57, 47, 32, 129};
@@ -34,24 +34,24 @@ public final class SystemCall {
 
     private SystemCall() {}
 
-    /** Whether calls can be made here: nothing else may be used otherwise. */
+    /** Returns whether system calls are possible here. If not, no other method may be called. */
     public static boolean isKnown() {
         return SYSCALL != null;
     }
 
-    /** The result, or the error number, negated. */
+    /** Returns the result, or the negated error number. */
     public static long of(int call, long first, long second, long third) {
         return of(call, first, second, third, 0);
     }
 
-    /** The same with four arguments. */
+    /** Does the same with four arguments. */
     public static long of(int call, long first, long second, long third, long fourth) {
         try (Arena arena = Arena.ofConfined()) {
             return SYSCALL.callForErrno(CFunction.newErrno(arena), NUMBERS[call], first, second, third, fourth, 0);
         }
     }
 
-    /** A result that is no error. */
+    /** Returns a result that is not an error; otherwise throws. */
     public static long check(String what, long result) throws IOException {
         if (result < 0) {
             throw new IOException(what + " fails with error " + -result);
@@ -59,7 +59,7 @@ public final class SystemCall {
         return result;
     }
 
-    /** Opens a file that is there; its descriptor, which programs that are started do not get. */
+    /** Opens an existing file. Returns its descriptor, which started programs do not inherit. */
     public static int open(Path file) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
             return (int) check("opening " + file,

@@ -11,12 +11,12 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
 /**
- * The user as whom this process acts, who owns the files that it makes. Users are compared by number: containers run
- * some that have no name, and a name may be looked up over a network.
+ * The user of this process, who owns the files that it creates. Users are compared by number, because containers run
+ * users without a name, and the lookup of a name may use a network.
  */
 public final class User {
 
-    /** What {@link #ID} is where nothing tells it; the system gives it to nobody. */
+    /** Value of {@link #ID} if the user is unknown. The system assigns it to no user. */
     public static final int UNKNOWN = -1;
 
     /** This process's effective user. */
@@ -29,8 +29,8 @@ public final class User {
     private User() {}
 
     /**
-     * Asks the C library; where native access is not granted, reads it in {@code /proc}: in the text of a file, as the
-     * owner of the files there is root's for a process that must not be dumped.
+     * Calls the C library. Without native access, reads the number from the text of a file in {@code /proc}. The owner
+     * of that file would be wrong: it is root for a process that must not be dumped.
      */
     static int effective(boolean nativeAccess) {
         if (nativeAccess) {
@@ -43,7 +43,10 @@ public final class User {
         }
     }
 
-    /** The second number behind the name: real, effective, saved, of files. */
+    /**
+     * Returns the second number after the field's name. The numbers are the real, effective, saved and file system
+     * user.
+     */
     private static int parse(List<String> status) {
         return status.stream()
                 .filter(line -> line.startsWith(STATUS_FIELD))
@@ -52,7 +55,7 @@ public final class User {
                 .orElse(UNKNOWN);
     }
 
-    /** The user who owns a file; null where files have none. A link is not followed. */
+    /** Returns the user who owns a file; null if files have no such owner. A link is not followed. */
     public static @Nullable Integer ownerOf(Path file) throws IOException {
         try {
             return (Integer) Files.getAttribute(file, "unix:" + UID, LinkOption.NOFOLLOW_LINKS);
@@ -62,10 +65,10 @@ public final class User {
     }
 
     /**
-     * This process's user as the JDK has it.
+     * Returns this process's user as the JDK represents it.
      *
-     * @param made a file that this process has made
-     * @throws IOException if it is another user's: it was replaced
+     * @param made a file that this process has created
+     * @throws IOException if the file belongs to another user, because it was replaced
      */
     public static UserPrincipal principal(Path made) throws IOException {
         Map<String, Object> owner = Files.readAttributes(made, "unix:" + UID + "," + OWNER, LinkOption.NOFOLLOW_LINKS);
@@ -76,7 +79,7 @@ public final class User {
         return (UserPrincipal) owner.get(OWNER);
     }
 
-    /** For messages. */
+    /** Returns a text for messages. */
     public static String text(int user) {
         return user == UNKNOWN ? "unknown" : Integer.toUnsignedString(user);
     }

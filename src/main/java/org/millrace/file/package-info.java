@@ -1,6 +1,6 @@
 /**
- * Files in a directory that processes of one user share: their names, who made them, who may open them, when they are
- * deleted. It knows nothing of what is in them.
+ * Files in a directory that processes of one user share: their names, their creators, their permissions, and their
+ * deletion. The package does not know the content of the files.
  */
 @NullMarked
 package org.millrace.file;
