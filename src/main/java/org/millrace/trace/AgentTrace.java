@@ -7,29 +7,29 @@ import static org.millrace.trace.TraceLayout.AGENT_PASSES_OFFSET;
 import java.util.Arrays;
 
 /**
- * An agent that serves connections: its passes, and what is to be stored of its connections. Used by the agent's
- * thread.
+ * The trace of an agent that serves connections: its passes, and the values of its connections that are not stored yet.
+ * Used by the agent's thread.
  *
  * <p>
- * To read the clock and to store costs as much as a small step. So what connections did is stored by the first pass in
- * which there was nothing else to do, and while data flows after {@value #BUDGET} bytes, where a pass in which
- * something was done counts as much as {@value #PASS_BYTES}: then a reader sees what was some hundred microseconds ago,
- * and what is stored for it has left the core's cache only where so much data has passed through it anyway.
+ * Reading the clock and storing cost as much as a small step. The values of connections are therefore stored by the
+ * first pass without other work. While data flows, they are stored after {@value #BUDGET} bytes, where a pass with work
+ * counts as {@value #PASS_BYTES} bytes more. A reader thus sees the state of some hundred microseconds ago. The trace's
+ * memory leaves the core's cache only where that much data has passed through the cache anyway.
  */
 public final class AgentTrace implements AutoCloseable {
 
     static final int BUDGET = 1 << 20;
     static final int PASS_BYTES = 4 << 10;
-    /** Passes between two looks of a reader that find other numbers; a power of two. */
+    /** Number of passes between two published counts; a power of two. */
     private static final int PUBLISHED = 64;
 
     private final ProcessTrace process;
-    /** 0 if nobody reads what it does. */
+    /** Address of the agent's entry in the file; 0 if no entry was free. */
     private final long base;
     private final int number;
-    /** What may still be moved before all is stored. */
+    /** Number of bytes that may still be moved before all connections are stored. */
     private long budget = BUDGET;
-    /** Connections of which something is not stored yet; made longer when they are more than ever. */
+    /** Connections with values that are not stored yet. The array grows when necessary. */
     private ConnectionTrace[] changed = new ConnectionTrace[16];
     private int changes;
     private int thread;
@@ -43,12 +43,12 @@ public final class AgentTrace implements AutoCloseable {
         this.number = number;
     }
 
-    /** Its number among those of the process; -1 if there are too many. */
+    /** Returns its number among the process's agents; -1 if there are too many. */
     public int number() {
         return number;
     }
 
-    /** Something happened on a connection of which all was stored. */
+    /** Called when a connection without unstored values has changed. */
     void changed(ConnectionTrace connection) {
         if (changes == changed.length) {
             changed = Arrays.copyOf(changed, 2 * changes);
@@ -97,7 +97,7 @@ public final class AgentTrace implements AutoCloseable {
         TraceMemory.set(base + AGENT_CLOCK_OFFSET, System.nanoTime());
     }
 
-    /** The agent has ended. May be called twice, by any thread. */
+    /** Called when the agent has ended. May be called twice, by any thread. */
     @Override
     public void close() {
         synchronized (process) {

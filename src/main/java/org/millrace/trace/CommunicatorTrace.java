@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.CommunicatorFields;
 
 /**
- * A communicator and its last operations, as what launches them tells: the engine, or NCCL's profiler. From any thread.
+ * The trace of a communicator and its last operations, written by the code that launches them: the engine, or NCCL's
+ * profiler. Callable from any thread.
  */
 public final class CommunicatorTrace implements AutoCloseable {
 
@@ -19,14 +20,17 @@ public final class CommunicatorTrace implements AutoCloseable {
     private final int index;
     private final long base;
     private final long ring;
-    /** By entry of the ring, what is written there. */
+    /** Name that is stored in each entry of the ring. */
     private final @Nullable TraceName[] names = new TraceName[OPERATIONS];
     private final OperationBacklog backlog = new OperationBacklog();
     /** Null if the process is not recorded. */
     private final Recorder.@Nullable Operations recorder;
     private long enqueued;
     private long launches;
-    /** Of what native code enqueues: all before it are recorded, and the times of all before the other. */
+    /**
+     * For operations that native code enqueues: all operations before {@code recorded} are recorded, and the times of
+     * all before {@code timed}.
+     */
     private long recorded;
     private long timed;
     private boolean closed;
@@ -39,7 +43,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         this.ring = base + TraceLayout.RECORD_BYTES;
     }
 
-    /** What is known better than when it was opened: -1, or empty, for what is not. */
+    /** Stores details that became known after the opening. Unknown values are -1, or empty. */
     public synchronized void describe(int rank, int size, int nodes, String name) {
         TraceMemory.set(base + TraceLayout.RANK_IN_GROUP_OFFSET, rank);
         TraceMemory.set(base + CommunicatorFields.SIZE_OFFSET, size);
@@ -50,19 +54,25 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /** From now on {@link #started(long)} and {@link #ended(long)} are called for every operation. */
+    /** States that {@link #started(long)} and {@link #ended(long)} are called for every operation from now on. */
     public synchronized void tellsKernels() {
         TraceMemory.set(base + CommunicatorFields.KERNELS_OFFSET, 1);
     }
 
-    /** Since when the thread that runs the kernels has been in a function of the program; 0 if it is in none. */
+    /**
+     * Stores the time since which the thread that runs the kernels has been in a function of the program; 0 if it is in
+     * none.
+     */
     public synchronized void inFunction(long since) {
         if (!closed) {
             TraceMemory.set(base + CommunicatorFields.FUNCTION_OFFSET, since);
         }
     }
 
-    /** A peer was found to run another operation, before this fails; {@code collective} is -1 for a send or receive. */
+    /**
+     * Stores that a peer runs another operation, before this communicator fails. {@code collective} is -1 for a send or
+     * receive.
+     */
     public synchronized void disagrees(int peer, long collective) {
         if (!closed) {
             TraceMemory.set(base + CommunicatorFields.DISAGREES_WITH_OFFSET, peer + 1);
@@ -70,7 +80,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /** The communicator has failed, and its program has not closed it yet. */
+    /** Stores that the communicator has failed. Its program has not closed it yet. */
     public synchronized void failed(String why) {
         if (!closed) {
             process.failed(index, why);
@@ -78,21 +88,24 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * The address of the block, for native code that writes down operations itself: then nobody does so here. It stays
-     * mapped while the process lives.
+     * Returns the address of the block, for native code that writes operations itself. This object then writes none.
+     * The memory stays mapped while the process lives.
      */
     public long address() {
         return base;
     }
 
-    /** Native code writes down operations itself: where the process is recorded they are looked for, often. */
+    /** States that native code writes the operations itself. If the process is recorded, they are polled frequently. */
     public void enqueuedByNativeCode() {
         if (recorder != null) {
             recorder.watch(this::recordNew);
         }
     }
 
-    /** Records what native code has enqueued since the last time; what the ring has no longer is missing. */
+    /**
+     * Records the operations that native code has enqueued since the last call. Operations that the ring no longer
+     * holds are missing.
+     */
     private synchronized void recordNew() {
         long now = closed ? recorded : TraceMemory.getAcquire(base + CommunicatorFields.ENQUEUED_OFFSET);
         for (recorded = Math.max(recorded, now - OPERATIONS + 1); recorded < now; recorded++) {
@@ -119,18 +132,18 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * An operation was enqueued.
+     * Stores that an operation was enqueued.
      *
-     * @param name     as users know it, for instance {@code "all_reduce"}
-     * @param sequence its number in the communicator, the same on all ranks; of a send or receive, its number among
-     *                 those to or from the peer; -1 if not known
-     * @param bytes    of one rank's data
-     * @param count    elements
-     * @param type     NCCL's number of their type; -1 if not known
-     * @param channels how many channels it runs on; 0 if not known
-     * @param peer     of a send or receive; -1 otherwise
-     * @param root     -1 if there is none
-     * @return its number here, for the calls that follow
+     * @param name     name that users know, for instance {@code "all_reduce"}
+     * @param sequence its number in the communicator, the same on all ranks; for a send or receive, its number among
+     *                 the transfers to or from the peer; -1 if unknown
+     * @param bytes    number of bytes of one rank's data
+     * @param count    number of elements
+     * @param type     NCCL's number of the element type; -1 if unknown
+     * @param channels number of channels that it runs on; 0 if unknown
+     * @param peer     peer of a send or receive; -1 otherwise
+     * @param root     root; -1 if the operation has none
+     * @return its number here, for later calls
      */
     public synchronized long enqueued(TraceName name, long sequence, long bytes, long count, int type, int channels,
             int peer, int root) {
@@ -166,7 +179,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * The entry of an operation is about to be another's. What the rank hands to itself nobody else can be waiting in.
+     * Remembers an unfinished operation before another operation overwrites its entry. Transfers of the rank to itself
+     * are not remembered, because no other rank can wait in them.
      */
     private void keepIfPending(long operation, long at) {
         boolean isPending = operation >= ended() && TraceMemory.getInt(base + CommunicatorFields.KERNELS_OFFSET) != 0;
@@ -181,47 +195,53 @@ public final class CommunicatorTrace implements AutoCloseable {
         return TraceMemory.get(base + CommunicatorFields.ENDED_COUNT_OFFSET);
     }
 
-    /** Of those that have not ended, and that the ring does not have: the operations before one. */
+    /**
+     * Stores the oldest of the unfinished operations that the ring no longer holds, among the operations before the
+     * given one.
+     */
     private void showOldest(long before) {
         long ended = ended();
         long shown = TraceMemory.get(base + CommunicatorFields.OLDEST_NUMBER_OFFSET) - 1;
         long oldest = ended;
         while (oldest < before && !backlog.has(oldest)) {
             if (++oldest - ended == OPERATIONS) {
-                return; // far ahead of what is remembered: a few may be the rank's own affair, but not so many
+                // The backlog does not reach that far. A few missing operations may be transfers of the rank to itself,
+                // but not so many.
+                return;
             }
         }
         if (oldest < before && oldest != shown) {
-            TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, 0L); // while it is written
+            // marks it as invalid while it is written
+            TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, 0L);
             backlog.store(oldest, base + CommunicatorFields.OLDEST_OFFSET);
             TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, oldest + 1);
         }
     }
 
-    /** A kernel is about to run all operations that were enqueued since the last. */
+    /** Called before a kernel runs all operations that were enqueued since the last launch. */
     public synchronized void launched() {
         launches++;
     }
 
-    /** {@return whether {@link #ran} is of use} */
+    /** {@return whether {@link #ran} has an effect} */
     public boolean isRecorded() {
         return recorder != null;
     }
 
-    /** When the kernel of these operations began, and when it ended. */
+    /** Records when these operations' kernel began and ended. */
     public synchronized void ran(long first, long end, long began, long ended) {
         for (long operation = first; recorder != null && operation < end; operation++) {
             recorder.ran(operation, began, ended);
         }
     }
 
-    /** Its kernel has begun, as have those of all before it. */
+    /** Stores that the operation's kernel has begun. The kernels of all earlier operations have begun, too. */
     public synchronized void started(long operation) {
         count(operation, CommunicatorFields.BEGUN_OFFSET);
         stamp(operation, CommunicatorFields.STARTED_OFFSET);
     }
 
-    /** Its kernel has ended, as have those of all before it. */
+    /** Stores that the operation's kernel has ended. The kernels of all earlier operations have ended, too. */
     public synchronized void ended(long operation) {
         count(operation, CommunicatorFields.ENDED_COUNT_OFFSET);
         if (!closed) {
@@ -247,7 +267,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         return ring + (operation & OPERATIONS - 1) * OPERATION_BYTES;
     }
 
-    /** The communicator is destroyed. May be called twice. */
+    /** Called when the communicator is destroyed. May be called twice. */
     @Override
     public synchronized void close() {
         if (!closed) {
@@ -260,9 +280,9 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Operations that have not ended, and whose entries in the file are others' by now: a program may enqueue thousands
-     * ahead. Grows to {@value #MOST} of them; what is further ahead is not remembered. Used under the communicator's
-     * lock.
+     * Unfinished operations with entries in the file that other operations now use. A program may enqueue thousands of
+     * operations ahead. Grows to {@value #MOST} operations; later ones are not remembered. Used under the
+     * communicator's lock.
      */
     static final class OperationBacklog {
 
@@ -271,10 +291,10 @@ public final class CommunicatorTrace implements AutoCloseable {
         private static final int WORDS = OPERATION_BYTES / Long.BYTES;
 
         private long[] entries = {};
-        /** Of each entry, plus 1; 0 if it is empty. */
+        /** Number of each entry's operation, plus 1; 0 if the entry is empty. */
         private long[] numbers = {};
 
-        /** Remembers what lies at an address, unless more than can be remembered have not ended. */
+        /** Remembers the operation at an address, unless too many operations have not ended. */
         void add(long operation, long ended, long address) {
             while (operation - ended >= numbers.length) {
                 if (numbers.length == MOST) {
@@ -293,7 +313,7 @@ public final class CommunicatorTrace implements AutoCloseable {
             return numbers.length > 0 && numbers[at(operation)] == operation + 1;
         }
 
-        /** Writes one that it has to an address. */
+        /** Writes a remembered operation to an address. */
         void store(long operation, long address) {
             for (int word = 0; word < WORDS; word++) {
                 TraceMemory.set(address + (long) word * Long.BYTES, entries[at(operation) * WORDS + word]);
@@ -319,7 +339,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /** A short name that is written down again and again: encoded once, so that nothing is allocated for it. */
+    /** A short name that is stored repeatedly. It is encoded once, so that storing allocates nothing. */
     public static final class TraceName {
 
         static final int BYTES = CommunicatorFields.OPERATION_NAME_BYTES;
@@ -333,7 +353,7 @@ public final class CommunicatorTrace implements AutoCloseable {
             ByteBuffer.wrap(encoded).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer().get(words);
         }
 
-        /** A name of at most {@value #BYTES} bytes; what is longer is cut. */
+        /** Returns a name of at most {@value #BYTES} bytes. Longer text is cut. */
         public static TraceName of(String text) {
             return new TraceName(text);
         }

@@ -20,13 +20,13 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
- * What one direction of a connection did. Made by {@link ProcessTrace#connection}; used by the thread of the agent that
- * serves the connection, and closed after it.
+ * The trace of one direction of a connection. Created by {@link ProcessTrace#connection}. Used by the thread of the
+ * agent that serves the connection, and closed after the connection.
  *
  * <p>
- * What happens is counted in fields, and of each frame two words go to the ring; the rest is stored, with the time,
- * when the agent's pass is over: in the first that finds nothing to do, and at the latest after
- * {@value AgentTrace#BUDGET} bytes. So nothing is stored, and no clock read, while a device or a peer waits.
+ * Events are counted in fields, and two words of each frame are written to the ring. The rest is stored, with the time,
+ * after a pass of the agent: after the first pass without work, and at the latest after {@value AgentTrace#BUDGET}
+ * bytes. So nothing is stored and no clock is read while a device or a peer waits.
  */
 public final class ConnectionTrace implements AutoCloseable {
 
@@ -35,19 +35,19 @@ public final class ConnectionTrace implements AutoCloseable {
     private final ProcessTrace process;
     private final int index;
     private final long base;
-    /** 0 if no frames are remembered. */
+    /** Address of the ring; 0 if no frames are remembered. */
     private final long ring;
-    /** Where the time is counted that passes while nothing is there to take. */
+    /** Address of the time without anything to take. */
     private final long idle;
-    /** Where the time is counted that passes while frames are under way. */
+    /** Address of the time with frames in flight. */
     private final long wire;
-    /** Where the time is counted that passes while a step cannot be taken. */
+    /** Address of the time with a step that could not be taken. */
     private final long full;
     /** Null if the process is not recorded. */
     private final Recorder.@Nullable Steps recorder;
-    /** Null while none serves it: then all is stored at once. */
+    /** Null while no agent serves the connection. Every change is then stored at once. */
     private @Nullable AgentTrace agent;
-    /** Whether something has happened that is not stored yet. */
+    /** Whether a change is not stored yet. */
     private boolean changed;
     private long frames;
     private long framesDone;
@@ -57,12 +57,12 @@ public final class ConnectionTrace implements AutoCloseable {
     private long blocked = NOTHING;
     private long consumed = NOTHING;
 
-    // What was stored last.
+    // Values at the last store.
     private long framesStored;
     private long framesDoneStored;
     private long blockedStored = NOTHING;
     private long time;
-    /** Where the time until the next change is counted. */
+    /** Address of the counter for the time until the next change. */
     private long waiting;
     private boolean closed;
 
@@ -83,10 +83,10 @@ public final class ConnectionTrace implements AutoCloseable {
         this.done = taken;
     }
 
-    /** From now on an agent serves the connection: called on its thread. */
+    /** States that an agent serves the connection from now on. Called on the agent's thread. */
     public void servedBy(AgentTrace by) {
         agent = by;
-        time = System.nanoTime(); // what passed before was nobody's
+        time = System.nanoTime(); // the time before belongs to no counter
         TraceMemory.set(base + LAST_CHANGE_OFFSET, time);
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, by.number());
         if (recorder != null) {
@@ -94,7 +94,10 @@ public final class ConnectionTrace implements AutoCloseable {
         }
     }
 
-    /** A frame goes to the network, or its slot does for what comes in; {@code end} is the first step after it. */
+    /**
+     * Called when a frame or, on the receiving side, the frame's slot is passed to the network. {@code end} is the
+     * first step after the frame.
+     */
     public void taken(long end, long size, int protocol) {
         if (ring != 0) {
             long entry = entry(frames);
@@ -116,7 +119,10 @@ public final class ConnectionTrace implements AutoCloseable {
         }
     }
 
-    /** The oldest frame, up to {@code end}: the network has read it, or the device was told that it is there. */
+    /**
+     * Called when the oldest frame, up to {@code end}, is complete: the network has read it, or the device was notified
+     * of its arrival.
+     */
     public void done(long end) {
         framesDone++;
         done = end;
@@ -127,8 +133,8 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /**
-     * A step is there, and cannot be taken: the network has no room for it, or the device has not emptied its slot. May
-     * be called again and again.
+     * Called when a step is present but cannot be taken: the network has no room for it, or the device has not emptied
+     * its slot. May be called repeatedly.
      */
     public void blocked(long step) {
         if (step != blocked) {
@@ -140,7 +146,7 @@ public final class ConnectionTrace implements AutoCloseable {
         }
     }
 
-    /** How far the device has used what came in. May be called again and again. */
+    /** Stores the device's progress through the received steps. May be called repeatedly. */
     public void consumed(long step) {
         if (step != consumed) {
             consumed = step;
@@ -157,16 +163,19 @@ public final class ConnectionTrace implements AutoCloseable {
         }
     }
 
-    /** Stores what has happened since the last time. On the agent's thread, which is told of the next change again. */
+    /**
+     * Stores the changes since the last store. Called on the agent's thread. The next change is reported to the agent
+     * again.
+     */
     void storeAll(long now) {
         changed = false;
         store(now);
     }
 
-    /** What has happened since the last time is of now. */
+    /** Stores the changes since the last store with the given time. */
     private void store(long now) {
         if (closed) {
-            return; // the block may be another's
+            return; // another connection may use the block
         }
         if (consumed != NOTHING) {
             TraceMemory.set(base + CONSUMED_OFFSET, consumed);
@@ -207,15 +216,15 @@ public final class ConnectionTrace implements AutoCloseable {
         return ring + (frame & FRAMES - 1) * FRAME_BYTES;
     }
 
-    /** From now on nobody serves the connection: the two devices reach each other's memory. */
+    /** States that no agent serves the connection from now on, because the two devices reach each other's memory. */
     public void servedByNobody() {
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, ConnectionFields.NO_AGENT);
     }
 
-    /** How far its device has come, of a connection that nobody serves: what it has posted, or used. */
+    /** Stores the progress of the device, posted or consumed steps, on a connection without an agent. */
     public void reached(long step) {
         synchronized (process) {
-            if (!closed && step != consumed) { // the block may be another's
+            if (!closed && step != consumed) { // another connection may use the block
                 consumed = step;
                 TraceMemory.set(base + CONSUMED_OFFSET, step);
                 TraceMemory.set(base + DONE_OFFSET, step);
@@ -225,20 +234,20 @@ public final class ConnectionTrace implements AutoCloseable {
         }
     }
 
-    /** The connection has failed; its block says so, and why. Called by any thread. */
+    /** Stores that the connection has failed, and the reason. Callable from any thread. */
     public void failed(String why) {
         storeRest();
         process.failed(index, why);
     }
 
-    /** Whatever thread closes a connection: its agent's does nothing more with it, but for passing over it. */
+    /** Stores the last changes. Any thread may close a connection. The agent then only skips the connection. */
     private void storeRest() {
         if (changed) {
             store(System.nanoTime());
         }
     }
 
-    /** The connection is over. May be called twice, by any thread. */
+    /** Called when the connection has ended. May be called twice, by any thread. */
     @Override
     public void close() {
         synchronized (process) {

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.Verdict.Cause;
 
-/** Ranks that run different operations, or of different sizes. */
+/** Finds ranks that run different operations, or operations of different sizes. */
 final class Disagreement extends HangingGroup {
 
     Disagreement(Links links, Duration quiet) {
@@ -29,11 +29,11 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Ends of connections have found that a send and its receive differ, and nobody remembers these any more: both are
-     * named, and of two the one first that more have found to differ.
+     * Returns a verdict if ends of connections have found a mismatch of a send and its receive, and no rank remembers
+     * these operations. Both ranks are named. The rank that more ends have found to differ is named first.
      */
     private @Nullable Verdict forgotten(List<Link> waiting) {
-        List<TracedRank> involved = new ArrayList<>(); // who has found it, and whom, in turns
+        List<TracedRank> involved = new ArrayList<>(); // pairs of the rank that found the mismatch and the other rank
         for (TracedRank member : links.members()) {
             TracedRank other = member.differsFrom(links.members());
             if (other != null) {
@@ -63,9 +63,9 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Two ends of a connection have found that they run different collectives of one number. The smaller party is
-     * wrong. Ranks that are so far ahead that nobody remembers what they ran have been through it, and so has the end
-     * that is ahead: they ran the same.
+     * Returns a verdict if two ends of a connection have found that they run different collectives of one number. The
+     * smaller party is wrong. The end that is ahead has completed its own version. So have ranks that are so far ahead
+     * that their operations are no longer remembered. They all ran the same operation.
      */
     private Verdict found(TracedRank finder, TracedRank other, long number, List<Link> waiting) {
         TracedRank behind = other.lastCollective() < finder.lastCollective() ? other : finder;
@@ -93,8 +93,8 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Of each collective that ranks remember: a rank that alone has another one is wrong. Of two that alone remember it
-     * the one that is behind: those that are far ahead have been through it with the other.
+     * Examines each collective that ranks remember. A rank that alone has a different one is wrong. If only two ranks
+     * remember it, the rank that is behind is wrong, because ranks that are far ahead have completed it with the other.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> told = links.members().stream().filter(TracedRank::tellsCollectives).toList();
@@ -119,7 +119,7 @@ final class Disagreement extends HangingGroup {
         return null;
     }
 
-    /** Halves of one transfer that do not fit: the rank is named that is in most of these. */
+    /** Returns a verdict if the two halves of a transfer do not match. Names the rank with most mismatches. */
     private @Nullable Verdict transfers(List<TracedRank> members, List<Link> waiting) {
         List<Mismatch> all = new ArrayList<>();
         for (TracedRank from : members) {

@@ -10,7 +10,7 @@ import org.millrace.trace.Kernels.Missing;
 import org.millrace.trace.Link.Sign;
 import org.millrace.trace.Verdict.Cause;
 
-/** What a communicator waits for of whose ranks it is known what their kernels are in: the engine's. */
+/** Analyzes a communicator with ranks that report the operations of their kernels, as the engine's ranks do. */
 final class EngineHang extends HangingGroup {
 
     private static final int MOST_NAMED = 4;
@@ -20,8 +20,8 @@ final class EngineHang extends HangingGroup {
     }
 
     /**
-     * Whether somebody is in an operation, and nothing has moved in the communicator for long, though all had a core to
-     * move and to write it down.
+     * Returns whether a rank is in an operation and nothing has moved in the communicator for long. All processes must
+     * have had a core to move and to write their trace.
      */
     boolean standsStill() {
         return links.members().stream().anyMatch(TracedRank::isInside) && now() - lastChange() >= quiet.toNanos()
@@ -40,7 +40,9 @@ final class EngineHang extends HangingGroup {
                         this::elsewhere);
     }
 
-    /** Ranks of this host that are in an operation, and nothing here shows why it does not end. */
+    /**
+     * Returns a verdict about ranks of this host that are in an operation, if nothing here shows why it does not end.
+     */
     private @Nullable Verdict elsewhere() {
         TracedRank rank = links.members().stream().filter(TracedRank::isInside).findFirst().orElse(null);
         List<Link> away = links.all()
@@ -69,7 +71,10 @@ final class EngineHang extends HangingGroup {
                 Duration.ofNanos(now() - lastChange()));
     }
 
-    /** A rank whose kernels do not go on: what a stream has called does not return. */
+    /**
+     * Returns a verdict about a rank with kernels that do not advance because a function called by a stream does not
+     * return.
+     */
     private @Nullable Verdict inFunction() {
         TracedRank stuck = links.members()
                 .stream()
@@ -86,7 +91,7 @@ final class EngineHang extends HangingGroup {
                 Duration.ofNanos(stuck.inFunction()));
     }
 
-    /** A rank that has not come to what others are in. */
+    /** Returns a verdict about a rank that has not reached the operation that others are in. */
     private @Nullable Verdict missing() {
         Missing missing = kernels.missing();
         if (missing == null) {
@@ -108,7 +113,7 @@ final class EngineHang extends HangingGroup {
                         : "; the last that it has launched is #" + missing.rank().lastCollective();
     }
 
-    /** The connection of a rank that shows best that another waits for it. */
+    /** Returns the connection of a rank that best shows that another rank waits for it. */
     private @Nullable Link shows(TracedRank rank, @Nullable TracedRank waiting) {
         return links.all()
                 .stream()

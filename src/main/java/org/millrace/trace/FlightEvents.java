@@ -13,10 +13,10 @@ import jdk.jfr.Timespan;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
- * What happens as events of JDK Flight Recorder, without stack traces. While nobody records them nothing is allocated.
- * {@link #wanted} is asked first: a Java that has no Flight Recorder, as a small one for the plugin, does without, and
- * before a recording was started the classes of events are not loaded, as the JDK reads their annotations then, for a
- * tenth of a second while the first connection is made.
+ * Events of JDK Flight Recorder, without stack traces. Nothing is allocated while they are not recorded.
+ * {@link #wanted} is called first for two reasons. A Java without Flight Recorder, such as a small one for the plugin,
+ * must work. Before a recording was started, the event classes must not be loaded, because the JDK then reads their
+ * annotations. That takes a tenth of a second while the first connection is made.
  */
 final class FlightEvents {
 
@@ -24,7 +24,7 @@ final class FlightEvents {
 
     private FlightEvents() {}
 
-    /** Whether there has been a recording in this process. */
+    /** Returns whether this process has had a recording. */
     static boolean wanted() {
         return PRESENT && FlightRecorder.isInitialized();
     }
@@ -76,7 +76,7 @@ final class FlightEvents {
         return Types.STALL.isEnabled();
     }
 
-    /** @param block of the connection */
+    /** @param block address of the connection's block */
     static void stall(long block, long nanos) {
         StallEvent event = new StallEvent();
         event.connection = TraceMemory.text(block + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES);

@@ -5,13 +5,16 @@ import java.util.List;
 import org.millrace.trace.TracedGin.Queue;
 
 /**
- * What kernels of a rank have asked for of another rank by GIN, and how much of it is done.
+ * Requests of a rank's kernels to another rank by GIN, and the completed part of them.
  *
- * @param from the rank whose kernels ask
+ * @param from rank with the requesting kernels
  */
 record GinQueue(TracedRank from, TracedRank to, int context, Queue queue) {
 
-    /** Of a communicator: where nobody tells which it is, contexts of several look alike, and there are none here. */
+    /**
+     * Returns the queues of a communicator. Without a hash, contexts of several communicators cannot be distinguished,
+     * and the list is empty.
+     */
     static List<GinQueue> of(long hash, List<TracedRank> members) {
         List<GinQueue> all = new ArrayList<>();
         for (TracedRank from : members) {
@@ -31,7 +34,7 @@ record GinQueue(TracedRank from, TracedRank to, int context, Queue queue) {
         return all;
     }
 
-    /** Descriptors that were taken from the queue and are not done: both counters wrap. */
+    /** Returns the number of descriptors that were taken from the queue but are not complete. Both counters wrap. */
     long underWay() {
         return queue.taken() - queue.completed() & 0xffff_ffffL;
     }

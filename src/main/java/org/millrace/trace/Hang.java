@@ -16,10 +16,10 @@ import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.trace.Verdict.Cause;
 
 /**
- * Finds what a communicator's ranks wait for. Where several things are wrong the one is named from which the others
- * follow: a process that is gone or stopped before a connection, a connection before a kernel. Of kernels that do not
- * take what has arrived the one is meant that could: one with no room to post what it would make of it waits itself,
- * for the next rank.
+ * Finds the reason why a communicator's ranks wait. If several problems exist, the verdict names the problem that
+ * causes the others. A process that has ended or is stopped precedes a connection, and a connection precedes a kernel.
+ * Among kernels that do not take arrived data, the verdict names one that could take it. A kernel without room to post
+ * its result waits for the next rank itself.
  */
 public final class Hang extends HangingGroup {
 
@@ -27,21 +27,22 @@ public final class Hang extends HangingGroup {
         super(links, quiet);
     }
 
-    /** Reads what processes have written down. */
+    /** Reads the traces of processes. */
     @FunctionalInterface
     public interface Reading {
 
-        /** {@return all that have written down anything, as it is now} */
+        /** {@return all processes with a trace, in their current state} */
         List<TracedProcess> read() throws IOException;
     }
 
     /**
-     * Verdicts on the processes of this host, by the states that their kernel tells. Files are read one after the
-     * other, and ranks go on meanwhile: so a verdict on the first reading is told only if a second reading gives the
-     * same. Then it was so at a moment between the two: who waits in the first has not come further by the second, and
-     * who is behind in the second was not further in the first.
+     * Returns verdicts on the processes of this host, with the process states that the kernel reports. Files are read
+     * one after the other while ranks continue. A verdict of the first reading is therefore reported only if a second
+     * reading gives the same verdict. Then it was true at a moment between the two readings. A rank that waits in the
+     * first reading has not advanced by the second. A rank that is behind in the second reading was not further in the
+     * first.
      *
-     * @param quiet for how long a connection has stood still that counts
+     * @param quiet minimum time without progress of a connection that counts
      */
     public static List<Verdict> verdicts(Reading reading, Duration quiet) throws IOException {
         List<Verdict> first = verdicts(reading.read(), quiet, ProcessState::of);
@@ -51,7 +52,7 @@ public final class Hang extends HangingGroup {
                         .toList();
     }
 
-    /** A verdict for each communicator in which something waits. */
+    /** Returns a verdict for each communicator with a waiting rank. */
     static List<Verdict> verdicts(List<TracedProcess> processes, Duration quiet,
             Function<TracedProcess, ProcessState> states) {
         List<Verdict> verdicts = new ArrayList<>();
@@ -69,9 +70,7 @@ public final class Hang extends HangingGroup {
         return verdicts;
     }
 
-    /**
-     * Silent links of a process for which no communicator stands still: nothing is asked of them, or it does not show.
-     */
+    /** Returns silent links of a process that no verdict covers: no communicator uses them now, or none shows it. */
     private static List<Verdict> untold(TracedProcess process, ProcessState state, List<Verdict> told, Duration quiet) {
         TracedRank rank = new TracedRank(process, state, 0, process.rank(), null);
         Set<Long> self = Set.of(process.identity().pid());
@@ -87,8 +86,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * How many processes have just been without a core for so long that nothing is said of what they wait for, nor of
-     * who waits for them.
+     * Returns the number of processes that have recently been without a core for long. No verdict is given about these
+     * processes or about ranks that wait for them.
      */
     public static long withoutCore(List<TracedProcess> processes, Duration quiet) {
         return processes.stream()
@@ -119,7 +118,7 @@ public final class Hang extends HangingGroup {
         }
         verdict = firstOf(() -> stopped(waiting), () -> new Disagreement(links, quiet).disagreement(waiting),
                 () -> failedConnection(waiting));
-        if (failed) { // its kernels have left, and what lies there is nobody's any more
+        if (failed) { // its kernels have left, and data there has no owner any longer
             return verdict == null ? failedRank() : verdict;
         }
         if (verdict != null) {
@@ -132,7 +131,7 @@ public final class Hang extends HangingGroup {
                 : verdict;
     }
 
-    /** The queue of GIN's descriptors of which some are under way that has stood still for the longest time. */
+    /** Returns the GIN queue with descriptors in flight that has not moved for the longest time. */
     private @Nullable GinQueue standingQueue() {
         return !hadCores() ? null
                 : links.gin()
@@ -142,7 +141,7 @@ public final class Hang extends HangingGroup {
                         .orElse(null);
     }
 
-    /** The first rank that failed, in its own words. */
+    /** Returns a verdict about the first rank that failed, with its own message. */
     private @Nullable Verdict failedRank() {
         TracedRank first = links.members()
                 .stream()
@@ -151,7 +150,7 @@ public final class Hang extends HangingGroup {
                 .orElseThrow();
         long when = Objects.requireNonNull(first.communicator()).closed();
         if (now() - when < quiet.toNanos()) {
-            return null; // others may have something better to say
+            return null; // another check may soon find a better cause
         }
         String words = first.process()
                 .messages()
@@ -181,7 +180,7 @@ public final class Hang extends HangingGroup {
                         Duration.ofNanos(Math.max(0, now() - first.process().heartbeat())));
     }
 
-    /** What the others are in without it, where they tell: what it has written down itself is of a moment before. */
+    /** Returns the others' operation that waits for the rank, if they report it. The rank's own trace is older. */
     private @Nullable Operation missedIn(TracedRank member) {
         Operation waited = kernels.areTold() ? kernels.waitedIn(member) : null;
         return waited == null ? operation(member) : waited;
@@ -246,10 +245,13 @@ public final class Hang extends HangingGroup {
         return end == null || end.state() != TracedState.FAILED ? Long.MAX_VALUE : end.closed();
     }
 
-    /** A link over which nothing comes any more, and a rank that has connections over it. */
+    /** A silent link, and a rank with connections over it. */
     private record Silence(TracedRank of, TracedSilence link) {
 
-        /** The longest of some ranks of this host; also of connections that have failed since, if {@code lost}. */
+        /**
+         * Returns the longest silence of some ranks of this host. With {@code lost}, includes links of connections that
+         * have failed since.
+         */
         static @Nullable Silence longest(List<TracedRank> ranks, boolean lost, Duration quiet) {
             return ranks.stream()
                     .flatMap(rank -> rank.process().silences().stream().map(link -> new Silence(rank, link)))
@@ -260,12 +262,12 @@ public final class Hang extends HangingGroup {
                     .orElse(null);
         }
 
-        /** One that was cut a moment ago may be there again in a moment. */
+        /** Returns whether the silence counts. A connection that was cut recently may soon be restored. */
         static boolean counts(TracedSilence link, long now, Duration quiet) {
             return !link.isCut() || now - link.since() >= quiet.toNanos();
         }
 
-        /** What to say of it; {@code hash} is 0 if no communicator stands still for it. */
+        /** Returns the verdict about the silence. {@code hash} is 0 if it stops no communicator. */
         Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
             if (link.isElsewhere()) {
                 return new Verdict(Cause.SILENT, hash, of, null, null, operation,

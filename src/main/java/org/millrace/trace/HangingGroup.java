@@ -14,17 +14,17 @@ import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.trace.Verdict.Cause;
 
-/** A communicator that may hang, and what all that ask why it does have in common. */
+/** A communicator that may hang, with the operations that all analyses share. */
 class HangingGroup {
 
-    /** A process that had no core is given so long to go on. */
+    /** Maximum time for a process that had no core to continue, in nanoseconds. */
     private static final long MOST_LATE_NANOS = 1_000_000_000;
 
     final Links links;
     final Kernels kernels;
     final Duration quiet;
 
-    /** @param quiet for how long a connection has stood still that counts */
+    /** @param quiet minimum time without progress of a connection that counts */
     HangingGroup(Links links, Duration quiet) {
         this.links = links;
         this.kernels = new Kernels(links.members());
@@ -37,7 +37,7 @@ class HangingGroup {
         return new Verdict(cause, links.hash(), culprit, peer, link, operation, detail, null, moved, still, pids());
     }
 
-    /** The first verdict that one of these questions comes to. */
+    /** Returns the first verdict among these checks; null if none gives one. */
     @SafeVarargs
     static @Nullable Verdict firstOf(Supplier<@Nullable Verdict>... questions) {
         for (Supplier<@Nullable Verdict> question : questions) {
@@ -53,7 +53,7 @@ class HangingGroup {
         return links.isEmpty() ? null : links.getFirst();
     }
 
-    /** A rank's link, of those that are given. */
+    /** Returns a rank's link among the given ones. */
     static @Nullable Link linkOf(TracedRank rank, List<Link> links) {
         return links.stream().filter(link -> link.from() == rank || link.to() == rank).findFirst().orElse(null);
     }
@@ -69,16 +69,17 @@ class HangingGroup {
                 .collect(Collectors.toUnmodifiableSet());
     }
 
-    /** Nanoseconds since anything happened on a connection; negative while that is not long enough to count. */
+    /** Returns the time since the last event on a connection, in nanoseconds; negative if it is too short to count. */
     long stillness(Link link) {
         long since = now() - link.lastChange();
         return since >= quiet.toNanos() ? since : -1;
     }
 
     /**
-     * The moment that is told of: when the first of those who live was read. What has not changed since is as it was
-     * then, and what has stands still for nobody: so however long it takes to read them all, what is found to stand
-     * still did so. What comes from another host has another clock, and its own last word.
+     * Returns the reference time of verdicts: the time when the first living process was read. Values that have not
+     * changed since are as they were then. Values that have changed since do not count as standing still. So,
+     * independent of the duration of the reading, everything without a change was without progress at that time. A
+     * process of another host has another clock, and its last heartbeat is used.
      */
     long now() {
         List<TracedRank> alive =
@@ -95,8 +96,8 @@ class HangingGroup {
     }
 
     /**
-     * Whether all processes had a core of late: one that had none for long is not what the others wait for, and has not
-     * written down what it does.
+     * Returns whether all processes had a core recently. The others do not wait because of a process that had no core
+     * for long. Such a process has not written its state.
      */
     boolean hadCores() {
         return links.members()
@@ -117,7 +118,7 @@ class HangingGroup {
         return links.all().stream().mapToLong(Link::lastChange).reduce(kernels.lastChange(), Math::max);
     }
 
-    /** What a rank is in: the first operation that has not ended, where that is known; else its last. */
+    /** Returns a rank's operation: the first one that has not ended, if that is known; otherwise the last one. */
     static @Nullable Operation operation(@Nullable TracedRank member) {
         return member == null || member.communicator() == null ? null : member.communicator().present();
     }
@@ -147,7 +148,7 @@ class HangingGroup {
                         still(waiting));
     }
 
-    /** What has arrived at a kernel that could take it, and does not. */
+    /** Returns a connection with arrived data that its kernel could take but does not take. */
     @Nullable
     Link root(List<Link> waiting) {
         return untaken(waiting).stream().filter(link -> !waitsItself(link)).findFirst().orElse(null);
@@ -167,7 +168,9 @@ class HangingGroup {
                         still(waiting));
     }
 
-    /** Whether the kernel that should take this waits for somebody who should take what it has made of it. */
+    /**
+     * Returns whether the kernel that should take this data waits for a rank that should take the kernel's own result.
+     */
     boolean waitsItself(Link link) {
         return link.to() == null || links.all()
                 .stream()

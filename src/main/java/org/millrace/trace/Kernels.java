@@ -8,16 +8,16 @@ import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.TracedRank.ProcessState;
 
 /**
- * What kernels wait for, where all ranks tell when each begins and ends: the ranks that have not come to the oldest
- * operation that others are in. Who is in an operation itself waits, and is passed over.
+ * Finds the rank that kernels wait for, if all ranks report when each kernel begins and ends: the ranks that have not
+ * reached the oldest operation that others are in. A rank that is in an operation waits itself and is skipped.
  */
 final class Kernels {
 
     /**
-     * A rank that is waited for.
+     * A rank that others wait for.
      *
-     * @param operation what it is, as the one that waits has it
-     * @param enqueued  whether the rank has enqueued it, and only its kernel has not begun
+     * @param operation the operation, as the waiting rank reports it
+     * @param enqueued  whether the rank has enqueued it and only its kernel has not begun
      */
     record Missing(TracedRank rank, TracedRank waiting, Operation operation, boolean enqueued) {
     }
@@ -32,7 +32,7 @@ final class Kernels {
         return members.stream().allMatch(TracedRank::tellsKernels);
     }
 
-    /** When anything was heard of an operation last. */
+    /** Returns the time of the last event of any operation. */
     long lastChange() {
         return members.stream()
                 .map(TracedRank::communicator)
@@ -43,7 +43,7 @@ final class Kernels {
                 .orElse(Long.MIN_VALUE);
     }
 
-    /** The first rank that is waited for, and waits for nobody itself; null if there is none. */
+    /** Returns the first rank that others wait for and that does not wait itself; null if none was found. */
     @Nullable
     Missing missing() {
         List<Missing> all = new ArrayList<>();
@@ -61,8 +61,8 @@ final class Kernels {
     }
 
     /**
-     * The only rank that is in nothing while all others are in something, if so much was enqueued since that it is not
-     * remembered what; null if there is none.
+     * Returns the only rank outside of any operation while all others are in one. This works even if the operation is
+     * no longer remembered because many were enqueued since. Null if not exactly one rank is outside.
      */
     @Nullable
     TracedRank outsider() {
@@ -70,7 +70,10 @@ final class Kernels {
         return outside.size() == 1 && members.size() > 1 ? outside.getFirst() : null;
     }
 
-    /** The oldest that others are in and that this rank has a part in, as far as they remember it; null if none is. */
+    /**
+     * Returns the oldest operation that others are in and that involves this rank, as far as they remember it; null if
+     * none does.
+     */
     @Nullable
     Operation waitedIn(TracedRank missing) {
         return members.stream()
@@ -85,7 +88,7 @@ final class Kernels {
         List<Missing> missing = new ArrayList<>();
         for (TracedRank other : members) {
             if (other != waiting && other.tellsCollectives() && other.lastCollective() < operation.sequence()) {
-                // what it has enqueued before comes first
+                // its earlier operations come first
                 missing.add(new Missing(other, waiting, operation, other.hasPending()));
             } else if (other.pending()
                     .stream()
@@ -97,7 +100,9 @@ final class Kernels {
         return missing;
     }
 
-    /** The other half of a send is the receive of the same number, and the other way round. */
+    /**
+     * Finds a missing half of a transfer. The other half of a send is the receive of the same number, and vice versa.
+     */
     private List<Missing> transfer(TracedRank waiting, Operation half) {
         TracedRank other =
                 members.stream().filter(each -> each.rank() == half.peer() && each != waiting).findFirst().orElse(null);

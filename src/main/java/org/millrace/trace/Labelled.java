@@ -2,7 +2,7 @@ package org.millrace.trace;
 
 import java.util.Locale;
 
-/** An enum whose names are shown to people and programs, in lower case. */
+/** An enum with names that are shown to people and programs, in lower case. */
 interface Labelled {
 
     String name();

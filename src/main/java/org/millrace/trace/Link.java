@@ -5,20 +5,20 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.TracedConnection.Standing;
 
-/** A connection with what both ends have written down of it. */
+/** A connection with the traces of both ends. */
 public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender, @Nullable TracedRank to,
         @Nullable TracedConnection receiver) {
 
     private static final int SLOTS = 8;
 
-    /** What a connection shows from outside of what it waits for. */
+    /** State of a connection that is visible in its traces and shows a possible cause of a wait. */
     enum Sign {
-        /** Nothing: all that was posted is used. */
+        /** None: all posted steps are consumed. */
         NONE,
         FAILED,
-        /** What was posted has not arrived, and there is room for it. */
+        /** Posted data has not arrived, although there is room for it. */
         ON_THE_WIRE,
-        /** What has arrived is not used by the receiving kernel. */
+        /** The receiving kernel does not use the arrived data. */
         NOT_CONSUMED
     }
 
@@ -47,8 +47,8 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
     }
 
     /**
-     * The end of the first frame that has not arrived. It may leave steps out before it: an operation's first is the
-     * first of a chunk.
+     * Returns the end of the first frame that has not arrived. Steps before it may be skipped, because an operation
+     * begins with the first step of a chunk.
      */
     private long nextEnd() {
         long arrived = Objects.requireNonNull(receiver).done();
@@ -65,17 +65,17 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
         return sender != null && sender.isDirect() || receiver != null && receiver.isDirect();
     }
 
-    /** Between two ranks, whichever way data goes. */
+    /** Returns whether the connection is between two ranks, in either direction. */
     boolean joins(@Nullable TracedRank one, @Nullable TracedRank other) {
         return from == one && to == other || from == other && to == one;
     }
 
-    /** Both devices are served by one proxy. */
+    /** Returns whether one proxy serves both devices. */
     private boolean isCopy() {
         return sender != null && sender.identity().direction() == Direction.COPY;
     }
 
-    /** Whether the sending kernel has no room for another step. */
+    /** Returns whether the sending kernel has no room for another step. */
     boolean isFull() {
         if (sender == null) {
             return receiver != null && receiver.standing() == Standing.DEVICE_FULL;
@@ -88,20 +88,20 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
         return end != null && end.state() == TracedState.FAILED;
     }
 
-    /** When anything happened last, by the host's clock. */
+    /** Returns the time of the last change, by the host's clock. */
     long lastChange() {
         long there = sender == null ? Long.MIN_VALUE : sender.lastChange();
         return receiver == null ? there
                 : sender == null || receiver.lastChange() - there > 0 ? receiver.lastChange() : there;
     }
 
-    /** The first step that has not come through. */
+    /** Returns the first step that has not come through. */
     long step() {
         return receiver != null ? sign() == Sign.ON_THE_WIRE ? receiver.done() : receiver.consumed()
                 : sender == null ? -1 : sender.done();
     }
 
-    /** The end that says more of the connection. */
+    /** Returns the end with more information about the connection. */
     private TracedConnection any() {
         TracedConnection end = sender == null ? receiver : sender;
         if (end == null) {
@@ -110,7 +110,7 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
         return end;
     }
 
-    /** -1 if nobody told. */
+    /** Returns the channel; -1 if unknown. */
     int channel() {
         return any().identity().channel();
     }
@@ -119,7 +119,7 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
         return any().identity().network();
     }
 
-    /** The end that was found of two, in words: for messages of what was not. */
+    /** Returns a description of the peer from the end that was found, for messages about the end that was not. */
     String peerText() {
         return any().identity().peerText();
     }

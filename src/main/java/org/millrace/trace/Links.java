@@ -13,10 +13,10 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TracedRank.ProcessState;
 
 /**
- * The ranks and the connections of one communicator, from the traces of all processes: a connection's two ends are
- * found by the key that they have in common, or by their ranks, channel and kind.
+ * The ranks and the connections of one communicator, from the traces of all processes. The two ends of a connection are
+ * matched by the key that they share, or by their ranks, channel and kind.
  *
- * @param hash what its ranks have in common, and perhaps another job's
+ * @param hash hash that its ranks share, possibly with another job
  */
 record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue> gin) {
 
@@ -27,7 +27,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
         private @Nullable TracedConnection receiver;
     }
 
-    /** Of each communicator that is there. */
+    /** Returns the links of each communicator in the traces. */
     static List<Links> of(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states) {
         Map<Long, List<TracedRank>> ranks = new LinkedHashMap<>();
         Map<Long, Map<TracedConnection.Key, Ends>> ends = new HashMap<>();
@@ -49,7 +49,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     }
 
     /**
-     * The ranks that a process has of each communicator: those that were described, and those that connections name.
+     * Returns the ranks of each communicator in a process: the described ranks, and the ranks that connections name.
      */
     private static Map<Long, List<TracedRank>> membersOf(TracedProcess process, ProcessState state) {
         Map<Long, List<TracedRank>> members = new LinkedHashMap<>();
@@ -82,7 +82,10 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
         return members;
     }
 
-    /** Who closes a communicator has heard what had failed of it. */
+    /**
+     * Returns whether a connection is present. A program that closes a communicator was informed of its failed
+     * connections.
+     */
     private static boolean isThere(TracedProcess process, TracedConnection connection) {
         ConnectionIdentity identity = connection.identity();
         List<TracedCommunicator> known = process.communicators()
@@ -93,7 +96,10 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
                 || known.stream().anyMatch(each -> each.state() != TracedState.CLOSED));
     }
 
-    /** The one of a rank; of a connection that does not name its rank the only one that there is. */
+    /**
+     * Returns the member with a rank. For a connection that does not name its rank, returns the only member if there is
+     * exactly one.
+     */
     private static TracedRank member(List<TracedRank> some, int rank) {
         return some.stream()
                 .filter(each -> each.rank() == rank)
@@ -120,7 +126,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
         return new Link(from, ends.sender, to, ends.receiver);
     }
 
-    /** The other end's rank, where it has written down nothing of the connection, or no more. */
+    /** Returns the peer's rank if the peer has no trace of the connection. */
     private static @Nullable TracedRank peer(@Nullable TracedConnection end, List<TracedRank> members) {
         if (end == null) {
             return null;
@@ -140,9 +146,9 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     }
 
     /**
-     * One of the communicators that have the same hash: tables of NCCL before v11 have none, and a job of an hour ago
-     * may have had the same. Ranks that are connected are of one communicator; so are groups of them that lived at the
-     * same time and have no rank twice, if there is a hash.
+     * One of several communicators with the same hash. Tables of NCCL before v11 have no hash, and an earlier job may
+     * have had the same hash. Connected ranks belong to one communicator. If there is a hash, so do groups of ranks
+     * that lived at the same time and share no rank number.
      */
     static final class Job {
 
@@ -163,7 +169,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
                 Job to = of(jobs, link.to());
                 Job whole = from == null ? to : from;
                 if (whole == null) {
-                    continue; // an end that is of no rank
+                    continue; // an end without a rank
                 }
                 whole.links.add(link);
                 if (to != null && to != whole) {

@@ -9,8 +9,7 @@ import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.Verdict.Cause;
 
 /**
- * What a communicator waits for of whose ranks it is known what they have enqueued, at the most, and what their
- * connections do: NCCL's.
+ * Analyzes a communicator of NCCL. At most its ranks' enqueued operations and the state of their connections are known.
  */
 final class NcclHang extends HangingGroup {
 
@@ -18,7 +17,10 @@ final class NcclHang extends HangingGroup {
         super(links, quiet);
     }
 
-    /** Whether ranks differ in what they have enqueued, for long: then somebody waits without a mark in memory. */
+    /**
+     * Returns whether ranks have enqueued different numbers of operations for long. Then a rank waits without a trace
+     * in memory.
+     */
     boolean waitsInOperations() {
         long newest = Long.MIN_VALUE;
         long oldest = Long.MAX_VALUE;
@@ -55,9 +57,9 @@ final class NcclHang extends HangingGroup {
     }
 
     /**
-     * Whether a rank's kernels have ended as far as can be seen: all ranks enqueue ahead of their kernels, and differ
-     * in how far, so that one with less may be stuck in what it has. Where nobody tells of kernels, one that has posted
-     * something since the last was enqueued is at least in the last.
+     * Returns whether a rank's kernels have ended, as far as can be seen. All ranks enqueue ahead of their kernels by
+     * different numbers of operations. A rank with fewer operations may therefore be stuck in them. If kernels are not
+     * reported, a rank that has posted something since its last operation was enqueued is at least in that operation.
      */
     private boolean hasDoneAll(TracedRank member) {
         if (member.communicator() == null || member.communicator().last().isEmpty()) {
@@ -81,8 +83,8 @@ final class NcclHang extends HangingGroup {
     }
 
     /**
-     * Whether what waits for a rank is surely part of what the rank has enqueued: it was sent before its sender had
-     * enqueued any more than that.
+     * Returns whether the data waiting for a rank certainly belongs to an operation that the rank has enqueued. This
+     * holds if it was sent before its sender had enqueued a later operation.
      */
     private static boolean isOfLaunched(Link link, TracedRank receiver) {
         if (link.sender() == null || link.receiver() == null || link.from() == null) {
@@ -115,7 +117,7 @@ final class NcclHang extends HangingGroup {
                 "; " + ahead + (ahead == 1 ? " rank has" : " ranks have"), still(waiting));
     }
 
-    /** The rank that has enqueued less than the others, if there is one. */
+    /** Returns the rank that has enqueued less than the others, if one exists. */
     private @Nullable TracedRank hindmost(long newest) {
         List<TracedRank> behind = links.members()
                 .stream()

@@ -10,14 +10,17 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.SystemCall;
 
 /**
- * By which a process says that it lives to those of other PID namespaces, where its number says nothing: it holds a
- * lock of its file, which the kernel takes back when it ends, however it does. The lock is {@code flock}'s: a lock of
- * {@code fcntl}, which {@link java.nio.channels.FileChannel#lock()} takes, would go as soon as anybody in the process
- * closes the file.
+ * A process's lock, which proves to processes of other PID namespaces that the process lives. Its number is meaningless
+ * there. It holds a lock of its file, which the kernel releases at the process's end in every case. It is a lock of
+ * {@code flock}. A lock of {@code fcntl}, which {@link java.nio.channels.FileChannel#lock()} takes, would be released
+ * as soon as any code in the process closes the file.
  */
 final class OwnerLock {
 
-    /** Of memory of this host, all of whose processes see each other's locks; a network's may be kept to a host. */
+    /**
+     * File system in this host's memory. All processes of the host see each other's locks there, whereas a network file
+     * system may keep locks local to a host.
+     */
     private static final String FILE_SYSTEM = "tmpfs";
     private static final long SHARED = 1;
     private static final long EXCLUSIVE = 2;
@@ -26,8 +29,8 @@ final class OwnerLock {
     private OwnerLock() {}
 
     /**
-     * Takes the lock of a file that this process has open, and keeps open as long as it lives: by that descriptor,
-     * which no child inherits, as another one would. False if there are none here.
+     * Takes the lock of a file that this process keeps open as long as it lives. Uses that file's descriptor, because
+     * children do not inherit it, as they would inherit another one. Returns false if locks are not available here.
      */
     public static boolean hold(Path file) {
         try {
@@ -47,7 +50,7 @@ final class OwnerLock {
                         return Integer.parseInt(descriptor.getFileName().toString());
                     }
                 } catch (NoSuchFileException closed) {
-                    // by another thread, just now
+                    // another thread has just closed it
                 }
             }
         }
@@ -55,7 +58,8 @@ final class OwnerLock {
     }
 
     /**
-     * Whether nobody holds the lock of a file: false in any doubt. Who made it must have held it, or it says nothing.
+     * Returns whether no process holds the lock of a file; false in case of doubt. The result is meaningful only if the
+     * file's creator held the lock.
      */
     public static boolean isFree(Path file) {
         try {
@@ -64,7 +68,7 @@ final class OwnerLock {
                 return false;
             }
             int descriptor = SystemCall.open(file);
-            try { // shared: two that ask at once do not take each other for the holder
+            try { // shared, so that two concurrent callers do not mistake each other for the holder
                 return SystemCall.of(SystemCall.FLOCK, descriptor, SHARED | DO_NOT_WAIT, 0) == 0;
             } finally {
                 SystemCall.of(SystemCall.CLOSE, descriptor, 0, 0);

@@ -31,13 +31,13 @@ import org.millrace.trace.TraceLayout.GinFields;
 import org.millrace.trace.TraceLayout.SilenceFields;
 
 /**
- * This process's trace: one file, which stays mapped while the process lives. What cannot be written down for want of
- * room is left out; nothing fails for it.
+ * This process's trace: one file, which stays mapped while the process lives. Data without room in the file is omitted,
+ * and nothing fails because of it.
  */
 public final class ProcessTrace {
 
     private static final Logger LOG = LogManager.getLogger(ProcessTrace.class);
-    /** What has none: see {@link #rehearsal}. */
+    /** Index of a trace without a block: see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
 
     private static volatile @Nullable ProcessTrace current;
@@ -73,14 +73,15 @@ public final class ProcessTrace {
         TraceMemory.text(header + TraceLayout.HOST_OFFSET, TraceLayout.HOST_BYTES, ProcessIdentity.HOST);
         beat();
         set(TraceLayout.VERSION_OFFSET, TraceLayout.VERSION);
-        TraceMemory.release(header + TraceLayout.MAGIC_OFFSET, TraceLayout.MAGIC); // from now on it is a trace
+        // the file is a valid trace from now on
+        TraceMemory.release(header + TraceLayout.MAGIC_OFFSET, TraceLayout.MAGIC);
     }
 
     /**
      * Opens this process's trace, unless it was opened before.
      *
-     * @param directory where traces are, as are the rings of shared memory
-     * @param steps     whether the last frames of each connection are recorded, besides counters
+     * @param directory directory of traces and of shared memory's rings
+     * @param steps     whether the last frames of each connection are recorded in addition to counters
      */
     public static synchronized void open(Path directory, boolean steps) {
         if (opened) {
@@ -101,17 +102,19 @@ public final class ProcessTrace {
         return current;
     }
 
-    /** Has the connections and communicators recorded that are made from now on. */
+    /** Sets the recorder of connections and communicators that are created from now on. */
     public static void recordTo(Recorder with) {
         recorder = with;
     }
 
-    /** {@return whether connections and communicators that are made now are recorded} */
+    /** {@return whether connections and communicators that are created now are recorded} */
     public static boolean isRecorded() {
         return recorder != null;
     }
 
-    /** How many processes of this host write down what they do, this one among them; 1 if it does not. */
+    /**
+     * Returns the number of living processes of this host with a trace, including this one; 1 if this process has none.
+     */
     public static int livingProcesses() {
         ProcessTrace own = current;
         return own == null ? 1 : Math.max(1, TraceSweep.living(Objects.requireNonNull(own.path().getParent())));
@@ -129,21 +132,24 @@ public final class ProcessTrace {
         TraceMemory.set(file.header() + offset, value);
     }
 
-    /** Says what the process is; {@code rank} and {@code size} are what the launcher says, or -1. */
+    /** Stores a description of the process. {@code rank} and {@code size} are the launcher's values, or -1. */
     public synchronized void describe(String program, int rank, int size) {
         set(TraceLayout.RANK_OFFSET, rank);
         set(TraceLayout.SIZE_OFFSET, size);
         TraceMemory.text(file.header() + TraceLayout.PROGRAM_OFFSET, TraceLayout.PROGRAM_BYTES, program);
     }
 
-    /** Says what was set; nothing that is secret. */
+    /** Stores the settings that were set, except secret ones. */
     public synchronized void settings(Map<String, String> settings) {
         StringBuilder lines = new StringBuilder();
         settings.forEach((name, value) -> lines.append(name).append('=').append(value.replace('\n', ' ')).append('\n'));
         TraceMemory.text(file.header() + TraceLayout.SETTINGS_OFFSET, TraceLayout.SETTINGS_BYTES, lines.toString());
     }
 
-    /** What an agent writes down; it has a clock even if there are too many. */
+    /**
+     * Returns the trace of an agent. If there are too many agents, it is not stored in the file but still reads the
+     * clock.
+     */
     public synchronized AgentTrace agent(String name) {
         int number = 0;
         while (number < agents && TraceMemory.getInt(agentAt(number) + AGENT_STATE_OFFSET) == TraceLayout.OPEN) {
@@ -171,7 +177,7 @@ public final class ProcessTrace {
         }
     }
 
-    /** What a connection writes down; null if there is no room. */
+    /** Returns the trace of a connection; null if the file has no room. */
     public synchronized @Nullable ConnectionTrace connection(ConnectionIdentity identity) {
         int index = blocks.take(TraceLayout.CONNECTION, identity.communicator(), identity.rank());
         if (index < 0) {
@@ -204,13 +210,16 @@ public final class ProcessTrace {
                 with == null ? null : with.connection(identity));
     }
 
-    /** For code that is to be compiled before the first connection: it writes where nobody reads. */
+    /**
+     * Returns a trace for code that must be compiled before the first connection. It writes to memory that no reader
+     * sees.
+     */
     public ConnectionTrace rehearsal(boolean sends) {
         long at = Arena.global().allocate(BLOCK_BYTES, Long.BYTES).address();
         return new ConnectionTrace(this, NO_BLOCK, at, steps ? at + TraceLayout.RECORD_BYTES : 0, sends, null);
     }
 
-    /** What is written down of a communicator; null if there is no room. What is not known is -1, or empty. */
+    /** Returns the trace of a communicator; null if the file has no room. Unknown values are -1, or empty. */
     public synchronized @Nullable CommunicatorTrace communicator(long hash, int rank, int size, String name) {
         int index = blocks.take(TraceLayout.COMMUNICATOR, hash, rank);
         if (index < 0) {
@@ -224,7 +233,7 @@ public final class ProcessTrace {
         return made;
     }
 
-    /** What is written down of a GIN context; null if there is no room. */
+    /** Returns the trace of a GIN context; null if the file has no room. */
     public synchronized @Nullable GinTrace gin(long communicator, int rank, int peers, int context, int queueSize,
             String name) {
         int index = blocks.take(TraceLayout.GIN, communicator, rank);
@@ -241,9 +250,9 @@ public final class ProcessTrace {
     }
 
     /**
-     * What is traced of a link over which nothing has come since a time; null if there is no room.
+     * Returns the trace of a link that has been silent since the given time; null if the file has no room.
      *
-     * @param streams how many streams of this process it has; 0 for a link between two other hosts
+     * @param streams number of this process's streams over the link; 0 for a link between two other hosts
      */
     public @Nullable SilenceTrace silence(long since, int streams, String local, String remote, String peer) {
         SilenceTrace written = link(since, streams, local, remote, peer);
@@ -268,16 +277,16 @@ public final class ProcessTrace {
     }
 
     /**
-     * A connection has lost its last stream, and waits for another.
+     * Stores that a connection has lost its last stream and waits for another.
      *
-     * @return what is traced of that until it has one, or is lost; null if there is no room
+     * @return trace of the outage until the connection has a stream again or is lost; null if the file has no room
      */
     public @Nullable SilenceTrace cut(String connection, String peer, String what) {
         outage(connection, what, 0);
         return link(System.nanoTime(), SilenceFields.CUT, "", peer, what);
     }
 
-    /** How often a link has fallen silent. */
+    /** Returns the number of times that a link has fallen silent. */
     public int silences() {
         return silences;
     }
@@ -287,13 +296,13 @@ public final class ProcessTrace {
         heartbeat.needed(true);
     }
 
-    /** Closed, even if it has failed: what closes it has been told of the failure. */
+    /** Marks a block as closed, even if it has failed, because the code that closes it was informed of the failure. */
     synchronized void closeFailed(int index) {
         blocks.reopen(index);
         close(index);
     }
 
-    /** It stays failed for later readers, and nothing is open for it any more. */
+    /** Closes a block that stays marked as failed for later readers. */
     synchronized void lost(int index) {
         blocks.fail(index);
         close(index);
@@ -313,12 +322,12 @@ public final class ProcessTrace {
         }
     }
 
-    /** The program has given a communicator up, after a loss: nobody waits in it any more. */
+    /** Called when the program has abandoned a communicator after a loss. No rank waits in it any longer. */
     public synchronized void settle(long communicator) {
         blocks.settle(communicator);
     }
 
-    /** Something went wrong: it is written down, and the file stays when the process ends. */
+    /** Stores a failure. The file then stays when the process ends. */
     public synchronized void failed(String why) {
         set(TraceLayout.FAILED_OFFSET, 1);
         message(why);
@@ -328,10 +337,10 @@ public final class ProcessTrace {
     }
 
     /**
-     * A connection has no stream any more, or has one again.
+     * Stores that a connection has lost its last stream, or has one again.
      *
-     * @param what  what happened
-     * @param nanos how long it had none; 0 where that begins
+     * @param what  description of the event
+     * @param nanos duration without a stream, in nanoseconds; 0 at its beginning
      */
     public void outage(String connection, String what, long nanos) {
         message(connection + ": " + what);
@@ -340,7 +349,7 @@ public final class ProcessTrace {
         }
     }
 
-    /** Something that is worth to be read later. The last {@value TraceLayout#MESSAGES} are kept. */
+    /** Stores a message for later readers. The last {@value TraceLayout#MESSAGES} are kept. */
     public synchronized void message(String text) {
         long at = file.header() + MESSAGE_TABLE_OFFSET + (messages % MESSAGES) * MESSAGE_BYTES;
         TraceMemory.set(at + TraceLayout.MESSAGE_TIME_OFFSET, System.nanoTime());
@@ -349,14 +358,13 @@ public final class ProcessTrace {
     }
 
     /**
-     * Has something looked at ten times a second while a block is open, on a thread of the trace's own. It must not
-     * wait.
+     * Runs a watcher ten times a second while a block is open, on the trace's own thread. The watcher must not block.
      */
     public void watch(Runnable watcher) {
         watchers.add(watcher);
     }
 
-    /** Has it looked at no longer. A look that has begun may still go on. */
+    /** Stops running a watcher. A run that has begun may still continue. */
     public void unwatch(Runnable watcher) {
         watchers.remove(watcher);
     }
@@ -370,7 +378,7 @@ public final class ProcessTrace {
         TraceMemory.set(file.header() + TraceLayout.HEARTBEAT_OFFSET, now);
     }
 
-    /** Stores into mapped memory do not date a file. */
+    /** Updates the file's date, because stores to mapped memory do not. */
     void touch() {
         try {
             Files.setLastModifiedTime(file.path(), FileTime.fromMillis(System.currentTimeMillis()));
@@ -379,7 +387,7 @@ public final class ProcessTrace {
         }
     }
 
-    /** Addresses of the blocks that were ever used. */
+    /** Returns the addresses of all blocks that were ever used. */
     synchronized List<Long> blocks() {
         return blocks.used();
     }
@@ -388,7 +396,7 @@ public final class ProcessTrace {
         watchers.forEach(Runnable::run);
     }
 
-    /** Writes down for how long the agents' threads have run. */
+    /** Stores the CPU time of the agents' threads. */
     void measure() {
         int count = TraceMemory.getInt(file.header() + TraceLayout.AGENTS_OFFSET);
         for (int number = 0; number < count; number++) {
@@ -401,26 +409,29 @@ public final class ProcessTrace {
         }
     }
 
-    /** Whether there is nothing to be learnt from the file once the process has ended. */
+    /** Returns whether the file contains nothing of interest after the process has ended. */
     synchronized boolean isUneventful() {
         return blocks.open() == 0 && TraceMemory.getInt(file.header() + TraceLayout.FAILED_OFFSET) == 0;
     }
 
     /**
-     * A thread that says ten times a second that the process runs, while anything is open: nothing of it is on a
-     * connection's way.
+     * A thread that records ten times a second that the process runs, while anything is open. No connection waits for
+     * it.
      */
     static final class TraceHeartbeat {
 
         private static final long PERIOD_NANOS = 100_000_000;
         private static final int BEATS_PER_MEASUREMENT = 10;
-        /** How long a file stays after its process is counted from there. */
+        /**
+         * Number of beats between two updates of the file's date. The file's remaining life after the process's end is
+         * counted from that date.
+         */
         private static final int BEATS_PER_TOUCH = 600;
 
         private final ProcessTrace trace;
         private final AtomicBoolean locking = new AtomicBoolean();
         private volatile @Nullable Thread thread;
-        /** Of the thread that runs alone: another begins anew. */
+        /** State of the running thread only. Another thread starts anew. */
         private final StallWatch.Stillness stillness = new StallWatch.Stillness();
 
         TraceHeartbeat(ProcessTrace trace) {
@@ -441,7 +452,8 @@ public final class ProcessTrace {
         }
 
         /**
-         * Once: tells processes of other PID namespaces that this one lives. On no connection's way, as it takes time.
+         * Shows processes of other PID namespaces, once, that this one lives. Runs on this thread because it takes time
+         * and no connection should wait for it.
          */
         private void lock() {
             if (locking.compareAndSet(false, true) && OwnerLock.hold(trace.path())) {
@@ -475,7 +487,7 @@ public final class ProcessTrace {
         }
     }
 
-    /** A link over which nothing comes any more: see {@link ProcessTrace#silence}. Of the trace's thread. */
+    /** The trace of a silent link: see {@link ProcessTrace#silence}. Used by the trace's thread. */
     public static final class SilenceTrace {
 
         private final ProcessTrace process;
@@ -488,30 +500,30 @@ public final class ProcessTrace {
             this.base = base;
         }
 
-        /** How many streams the link has. */
+        /** Stores the number of streams over the link. */
         public void streams(int count) {
             TraceMemory.set(base + SilenceFields.STREAMS_OFFSET, count);
         }
 
-        /** Something has come over it again. */
+        /** Called when data has arrived over the link again. */
         public void heard() {
             process.close(index);
         }
 
-        /** The silent streams have ended, and nothing has come until then. */
+        /** Called when the silent streams have ended and no data has arrived before. */
         public void lost() {
             process.lost(index);
         }
     }
 
-    /** Threads as the kernel numbers them. */
+    /** The kernel's thread numbers. */
     static final class ThreadNumber {
 
         private static final Path SELF = Path.of("/proc/thread-self");
 
         private ThreadNumber() {}
 
-        /** The calling thread's; 0 where the kernel does not tell. */
+        /** Returns the calling thread's number; 0 if the kernel does not report it. */
         static int current() {
             try {
                 return Integer.parseInt(Files.readSymbolicLink(SELF).getFileName().toString());
@@ -520,7 +532,7 @@ public final class ProcessTrace {
             }
         }
 
-        /** Nanoseconds for which a thread of this process has run; 0 where the kernel does not tell. */
+        /** Returns the CPU time of a thread of this process, in nanoseconds; 0 if the kernel does not report it. */
         static long cpuNanos(int thread) {
             try {
                 String text = Files.readString(Path.of("/proc/self/task/" + thread + "/schedstat"));
@@ -532,8 +544,8 @@ public final class ProcessTrace {
     }
 
     /**
-     * What the kernels of a GIN context asked for. It is looked at ten times a second ({@link ProcessTrace#watch}):
-     * what carries out descriptors does nothing for it.
+     * The trace of a GIN context: its kernels' requests. A watcher updates it ten times a second
+     * ({@link ProcessTrace#watch}). The code that executes descriptors does nothing for it.
      */
     public static final class GinTrace implements AutoCloseable {
 
@@ -550,10 +562,10 @@ public final class ProcessTrace {
             this.context = context;
         }
 
-        /** How many descriptors of a kind were carried out. */
+        /** Stores the number of executed descriptors of a kind. */
         public synchronized void served(GinFields.Kind kind, long count) {
             if (closed) {
-                return; // the block may be another's
+                return; // another object may use the block
             }
             long at = base + GinFields.KINDS_OFFSET + (long) kind.ordinal() * Long.BYTES;
             long before = TraceMemory.get(at);
@@ -565,7 +577,7 @@ public final class ProcessTrace {
             }
         }
 
-        /** How far a peer's queue was taken, and completed, as unsigned numbers of 32 bits. */
+        /** Stores the taken and the completed position of a peer's queue, as unsigned numbers of 32 bits. */
         public synchronized void queue(int peer, int taken, int completed) {
             if (closed || peer >= GinFields.QUEUES) {
                 return;
@@ -581,7 +593,7 @@ public final class ProcessTrace {
             }
         }
 
-        /** The context is destroyed. May be called twice. */
+        /** Called when the context is destroyed. May be called twice. */
         @Override
         public synchronized void close() {
             if (!closed) {

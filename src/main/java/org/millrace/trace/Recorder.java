@@ -1,53 +1,55 @@
 package org.millrace.trace;
 
-/** Takes down every step and every operation of a process, where the trace keeps the last ones. */
+/** Records every step and every operation of a process, whereas the trace keeps only the last ones. */
 public interface Recorder {
 
-    /** A connection is made. */
+    /** Called when a connection is created. */
     Steps connection(ConnectionIdentity identity);
 
-    /** A communicator is made; what is not known yet is -1, or empty. */
+    /** Called when a communicator is created. Unknown values are -1, or empty. */
     Operations communicator(long hash, int rank, int size, String name);
 
-    /** Of one direction of a connection; called by one thread at a time. */
+    /** Records one direction of a connection. Called by one thread at a time. */
     interface Steps {
 
-        /** This thread serves it from now on: it may take its time now, and not later. */
+        /**
+         * Called when this thread begins to serve the connection. This method may take time, and the others may not.
+         */
         void served();
 
-        /** As {@link ConnectionTrace#taken}. */
+        /** See {@link ConnectionTrace#taken}. */
         void taken(long end, long size, int protocol);
 
-        /** As {@link ConnectionTrace#done}. */
+        /** See {@link ConnectionTrace#done}. */
         void done(long end);
 
-        /** As {@link ConnectionTrace#blocked}, once a step. */
+        /** See {@link ConnectionTrace#blocked}; called once per step. */
         void blocked();
     }
 
-    /** Of one communicator; from any thread, under the communicator's lock. */
+    /** Records one communicator. Called from any thread, under the communicator's lock. */
     interface Operations {
 
-        /** What is known better than when it was made. */
+        /** Called when more details are known than at creation. */
         void describe(int rank, int size, int nodes, String name);
 
         /**
-         * As {@link CommunicatorTrace#enqueued}.
+         * See {@link CommunicatorTrace#enqueued}.
          *
          * @param number its number here
-         * @param time   as {@link System#nanoTime()} counts
-         * @param launch the same for all operations of a kernel; -1 if not known
+         * @param time   time as in {@link System#nanoTime()}
+         * @param launch number that all operations of a kernel share; -1 if unknown
          */
         void enqueued(long number, long time, String name, long sequence, long bytes, long count, int type, int peer,
                 int root, long launch);
 
-        /** When its kernel began, and when it ended. */
+        /** Records the begin and the end of the operation's kernel. */
         void ran(long number, long started, long ended);
 
-        /** Has something looked at often, on a thread of the recorder's, until this is closed. */
+        /** Runs a function frequently on the recorder's thread, until this object is closed. */
         void watch(Runnable look);
 
-        /** Looks once more, and never again. */
+        /** Runs that function once more, and never again. */
         void close();
     }
 }

@@ -17,27 +17,27 @@ import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
- * Tells, once for each stall, why nothing moves: on every rank of a communicator in which a connection stands still.
- * The trace's thread looks now and then at what this process has written down, and at the others' only where one of its
- * own connections stands still, or none moves.
+ * Reports, once for each stall, why nothing moves, on every rank of a communicator with a connection without progress.
+ * The trace's thread periodically examines this process's own trace. It reads the traces of other processes only if one
+ * of its own connections makes no progress, or if none moves.
  */
 public final class StallWatch {
 
     private static final Logger LOG = LogManager.getLogger(StallWatch.class);
     private static final int LOOKS = 4;
-    /** What the messages of stalls begin with: they are no failures of the process that has them. */
+    /** Prefix of messages about stalls. They are not failures of the process that reports them. */
     private static final String TOLD = "nothing moves: ";
 
-    /** Whether a closer look pays. */
+    /** Returns whether reading the other traces is worthwhile. */
     private final BooleanSupplier still;
     private final Hang.Reading reading;
     private final Duration quiet;
     private final Consumer<Verdict> tell;
-    /** When the next look is due: nothing has stood still for longer than the process has been watched. */
+    /** Time of the next look. Nothing has stood still for longer than the process has been watched. */
     private long next;
     private int silencesSeen;
     private final AtomicBoolean looking = new AtomicBoolean();
-    /** What was told to stand still, and when it had moved last; of the thread that looks. */
+    /** Reported subjects, with the time of their last movement. Used by the looking thread only. */
     private final Map<Object, Long> told = new HashMap<>();
 
     StallWatch(BooleanSupplier still, Hang.Reading reading, Duration quiet, Consumer<Verdict> tell) {
@@ -51,8 +51,8 @@ public final class StallWatch {
     /**
      * Watches this process's connections while it lives.
      *
-     * @param quiet for how long a connection stands still before it is told; zero: never
-     * @param tell  gets the sentence, with what it is of
+     * @param quiet minimum time without progress of a connection before it is reported; zero disables reports
+     * @param tell  receives the sentence
      */
     public static void start(ProcessTrace own, Duration quiet, Consumer<String> tell) {
         if (quiet.isZero()) {
@@ -68,12 +68,12 @@ public final class StallWatch {
         own.watch(() -> watch.glance(own.silences()));
     }
 
-    /** Whether a message is the verdict on a stall. */
+    /** Returns whether a message is the verdict on a stall. */
     static boolean isTold(String message) {
         return message.startsWith(TOLD);
     }
 
-    /** Called by the trace's thread, which must not wait: a closer look has a thread of its own. */
+    /** Called by the trace's thread, which must not block. A closer look has a separate thread. */
     private void glance(int silences) {
         if (silences != silencesSeen) { // the link has been silent for long enough
             silencesSeen = silences;
@@ -103,9 +103,9 @@ public final class StallWatch {
     }
 
     /**
-     * One look, which may take its time: what it tells was so when it began to read for the second time.
+     * Looks once, which may take time. Everything that it reports was true when the second reading began.
      *
-     * @param now when it begins
+     * @param now time when the look begins
      */
     void look(long now) throws IOException {
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
@@ -113,7 +113,8 @@ public final class StallWatch {
             if (verdict.concerns(self)) {
                 Long before = told.put(verdict.subject(), verdict.since());
                 if (verdict.silence() != null) {
-                    told.put(verdict.hash(), now); // which stands still for the link, whatever follows
+                    // this communicator is stopped by the link, independent of later verdicts
+                    told.put(verdict.hash(), now);
                 }
                 if (before == null || verdict.since() - before > 0) {
                     tell.accept(verdict);
@@ -122,21 +123,19 @@ public final class StallWatch {
         }
     }
 
-    /**
-     * Which of this process's connections stand still, at a glance: no file is read, and next to nothing is allocated.
-     */
+    /** Finds this process's connections without progress, without reading a file and with almost no allocation. */
     static final class Stillness {
 
         private static final long STALL_NANOS = 1_000_000_000;
 
-        /** For each block: when its connection had last changed when Flight Recorder was told of its stall. */
+        /** For each block: time of its connection's last change when its stall was reported to Flight Recorder. */
         private final Map<Long, Long> told = new HashMap<>();
 
         Stillness() {}
 
         /**
-         * Whether an open connection has stood still for so long with something posted, or none has moved, or a link is
-         * silent.
+         * Returns whether an open connection with posted data has stood still for the given time, or none has moved, or
+         * a link is silent.
          */
         static boolean of(ProcessTrace trace, long nanos) {
             long now = System.nanoTime();
@@ -173,7 +172,10 @@ public final class StallWatch {
                             - TraceMemory.get(at + ConnectionFields.CONSUMED_OFFSET) > 0;
         }
 
-        /** Tells Flight Recorder of connections that have stood still for a second with something posted, each once. */
+        /**
+         * Reports connections to Flight Recorder that have stood still for a second with posted data. Reports each
+         * stall once.
+         */
         void tellFlightRecorder(List<Long> blocks) {
             long now = System.nanoTime();
             for (Long at : blocks) {

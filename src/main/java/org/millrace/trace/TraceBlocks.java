@@ -13,8 +13,8 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The blocks of a trace's file: which are taken, and by what. One that is closed stays for later readers, and is taken
- * again when {@value #KEPT} others were closed after it. Used under the lock of {@link ProcessTrace}.
+ * The blocks of a trace's file and their use. A closed block stays for later readers. It is reused after {@value #KEPT}
+ * others were closed after it. Used under the lock of {@link ProcessTrace}.
  */
 final class TraceBlocks {
 
@@ -23,7 +23,7 @@ final class TraceBlocks {
 
     private final TraceFile file;
     private final List<Long> addresses = new ArrayList<>();
-    /** The one that was closed first is first. */
+    /** Closed blocks, in the order of closing. */
     private final Deque<Integer> closed = new ArrayDeque<>();
     private int open;
     private boolean full;
@@ -36,12 +36,12 @@ final class TraceBlocks {
         return addresses.get(index);
     }
 
-    /** Addresses of those that were ever taken. */
+    /** Returns the addresses of all blocks that were ever taken. */
     List<Long> used() {
         return List.copyOf(addresses.subList(0, count()));
     }
 
-    /** How many are shown and not closed. */
+    /** Returns the number of blocks that are shown and not closed. */
     int open() {
         return open;
     }
@@ -50,7 +50,7 @@ final class TraceBlocks {
         return TraceMemory.getInt(file.header() + TraceLayout.BLOCKS_OFFSET);
     }
 
-    /** Takes one that is empty but for what all have; returns -1 if there is no room. */
+    /** Takes a block that is empty except for the fields of all types. Returns -1 if the file has no room. */
     int take(int type, long communicator, int rank) {
         int index =
                 closed.size() > KEPT || addresses.size() == MOST_BLOCKS && !closed.isEmpty() ? closed.poll() : next();
@@ -90,7 +90,7 @@ final class TraceBlocks {
         return used;
     }
 
-    /** What was taken is described: readers see it from now on. */
+    /** Makes a described block visible to readers. */
     void show(int index) {
         TraceMemory.release(address(index) + TraceLayout.STATE_OFFSET, TraceLayout.OPEN);
         open(open + 1);
@@ -101,12 +101,15 @@ final class TraceBlocks {
         TraceMemory.set(file.header() + TraceLayout.OPEN_OFFSET, now);
     }
 
-    /** What failed has not, as far as readers see. */
+    /** Removes a block's failure from the readers' view. */
     void reopen(int index) {
         TraceMemory.release(address(index) + TraceLayout.STATE_OFFSET, TraceLayout.OPEN);
     }
 
-    /** Nobody waits any more for what is a communicator's, as far as readers see: some may still be open. */
+    /**
+     * Marks a communicator's blocks as closed for readers, because no rank waits for them any longer. Some blocks may
+     * still be open.
+     */
     void settle(long communicator) {
         for (long at : used()) {
             if (TraceMemory.get(at + TraceLayout.COMMUNICATOR_OFFSET) == communicator) {
@@ -118,7 +121,7 @@ final class TraceBlocks {
         }
     }
 
-    /** It is over, now or, if it had failed, since then. */
+    /** Closes a block. Its end is now or, if it had failed, the time of the failure. */
     void close(int index) {
         end(address(index), TraceLayout.CLOSED);
         closed.add(index);

@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 
-/** A part of a file that was read: what lies behind its end is zeros. */
+/** A part of a file that was read. Bytes after the file's end are zeros. */
 final class TraceBytes {
 
     private final ByteBuffer bytes;
@@ -15,7 +15,7 @@ final class TraceBytes {
         this.bytes = bytes.order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** Reads, rather than maps: another process may cut the file. */
+    /** Reads a part of a file. The file is not mapped, because another process may truncate it. */
     static TraceBytes read(FileChannel channel, long offset, int length) throws IOException {
         ByteBuffer into = ByteBuffer.allocate(length);
         while (into.hasRemaining()) {
@@ -35,12 +35,12 @@ final class TraceBytes {
         return bytes.getInt(offset);
     }
 
-    /** A number that counts something. */
+    /** Returns a number that counts something, at least 0. */
     long countAt(int offset) {
         return Math.max(0, longAt(offset));
     }
 
-    /** Text up to its first zero; what a terminal would obey is replaced. */
+    /** Returns text up to its first zero. Characters that control a terminal are replaced. */
     String textAt(int offset, int length) {
         int end = 0;
         while (end < length && bytes.get(offset + end) != 0) {

@@ -12,8 +12,8 @@ import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
 
 /**
- * A file that is mapped piece by piece as it grows. All bytes of a piece are there before it is mapped: a store into a
- * page for which there is no room would end the process.
+ * A file that is mapped piece by piece as it grows. All bytes of a piece are allocated before it is mapped, because a
+ * store to a page without room in the file system would end the process.
  */
 final class TraceFile {
 
@@ -27,7 +27,7 @@ final class TraceFile {
         this.header = map(0, TraceLayout.HEADER_BYTES);
     }
 
-    /** Makes this process's file, which nobody else's processes can read. */
+    /** Creates this process's file, which other users' processes cannot read. */
     static TraceFile create(Path directory) throws IOException {
         Path path = directory.resolve(FileName.ours(new SecureRandom().nextLong(), FileName.TRACE).toString());
         try {
@@ -46,7 +46,7 @@ final class TraceFile {
         return header;
     }
 
-    /** Appends zeros and maps them; returns their address. */
+    /** Appends zeros and maps them. Returns their address. */
     long grow(long bytes) throws IOException {
         long end = channel.size();
         ByteBuffer zeros = ByteBuffer.allocateDirect(TraceLayout.BLOCK_BYTES);
@@ -62,7 +62,9 @@ final class TraceFile {
         return map(end, bytes);
     }
 
-    /** The mapping lives as long as the process: threads write to it until they end. */
+    /**
+     * Maps a part of the file. The mapping lives as long as the process, because threads write to it until they end.
+     */
     private long map(long offset, long bytes) throws IOException {
         return channel.map(MapMode.READ_WRITE, offset, bytes, Arena.global()).address();
     }

@@ -1,8 +1,9 @@
 package org.millrace.trace;
 
 /**
- * The file that a process writes: a header, and blocks of one size behind it. All numbers are little-endian, all times
- * are of {@link System#nanoTime}, which on Linux all processes of a host share. Text is UTF-8, padded with zeros.
+ * The file that a process writes: a header, followed by blocks of one size. All numbers are little-endian. All times
+ * are values of {@link System#nanoTime}, which all processes of a host share on Linux. Text is UTF-8, padded with
+ * zeros.
  *
  * <pre>
  *   0        1024        4096               12288              16384      + 4608     + 9216
@@ -19,36 +20,45 @@ package org.millrace.trace;
  * </pre>
  *
  * <p>
- * The file grows by {@value #GROWTH} blocks, whose bytes are all there before the header counts them. A block that was
- * closed may be taken again, with its generation counted up. {@code state} is stored last, with release; what describes
- * a block is written before and does not change while the block is open, unless it is said below.
+ * The file grows by {@value #GROWTH} blocks. All their bytes are allocated before the header counts them. A closed
+ * block may be reused, with an incremented generation. {@code state} is stored last, with release. The description of a
+ * block is written before that, and does not change while the block is open, unless stated below.
  *
- * Each field has one writer: {@link ProcessTrace}, under its lock, of the header, settings, messages, types, states and
- * what describes a block; its thread of the heartbeat, whether the file is locked, an agent's CPU time and how much of
- * a link is silent; the agent's thread of a connection's counters and ring, and of its own passes;
- * {@link CommunicatorTrace}, under its lock, of operations.
+ * <p>
+ * Each field has one writer:
+ * <ul>
+ * <li>{@link ProcessTrace}, under its lock, writes the header, settings, messages, types, states and the descriptions
+ * of blocks.
+ * <li>Its thread writes the heartbeat, whether the file is locked, an agent's CPU time and the number of streams of a
+ * silent link.
+ * <li>The agent's thread writes a connection's counters and ring, and the agent's passes.
+ * <li>{@link CommunicatorTrace}, under its lock, writes operations.
+ * </ul>
  */
 public final class TraceLayout {
 
     /** "MLRTRACE". */
     public static final long MAGIC = 0x45434152_54524c4dL;
-    /** Of this format: a reader knows one. */
+    /** Version of this format. A reader knows one version. */
     public static final int VERSION = 1;
 
     public static final int HEADER_BYTES = 16 << 10;
-    /** Bytes of a block before its ring. */
+    /** Number of bytes of a block before its ring. */
     public static final int RECORD_BYTES = 512;
     public static final int RING_BYTES = 4096;
     public static final int BLOCK_BYTES = RECORD_BYTES + RING_BYTES;
-    /** Blocks by which a file grows: together a multiple of a page. */
+    /** Number of blocks that a growing file adds at a time; together a multiple of a page. */
     public static final int GROWTH = 16;
-    /** The most blocks of a file: 18 MiB. */
+    /** Maximum number of blocks of a file: 18 MiB. */
     public static final int MOST_BLOCKS = 4096;
 
-    /** A process that has something open beats ten times a second; one that comes later than this had no core. */
+    /**
+     * Time between two beats after which a process is late, in nanoseconds. A process with anything open beats ten
+     * times a second, so a late one had no core.
+     */
     public static final long LATE_NANOS = 300_000_000;
 
-    // The header
+    // Header
 
     public static final int MAGIC_OFFSET = 0;
     public static final int VERSION_OFFSET = 8;
@@ -57,32 +67,32 @@ public final class TraceLayout {
     /** Whether connections keep their last steps. */
     public static final int STEPS_OFFSET = 20;
     public static final int PID_OFFSET = 24;
-    /** When the process started, in clock ticks since the host booted. */
+    /** Start time of the process, in clock ticks since the host booted. */
     public static final int START_TICKS_OFFSET = 32;
-    /** In which its number counts. */
+    /** Namespace of the process's number. */
     public static final int NAMESPACE_OFFSET = 40;
-    /** Milliseconds since 1970 when the file was made, and the same moment as a time of this format. */
+    /** Creation time of the file in milliseconds since 1970, and the same moment as a time of this format. */
     public static final int EPOCH_MILLIS_OFFSET = 48;
     public static final int EPOCH_NANOS_OFFSET = 56;
-    /** When the process was last seen to run. */
+    /** Time when the process was last known to run. */
     public static final int HEARTBEAT_OFFSET = 64;
     public static final int BLOCKS_OFFSET = 72;
     public static final int AGENTS_OFFSET = 76;
-    /** Blocks that are open: a process that ends with 0 of them leaves no file. Read by leftovers.c, too. */
+    /** Number of open blocks. A process that ends with 0 of them leaves no file. Also read by leftovers.c. */
     public static final int OPEN_OFFSET = 80;
-    /** 1 once the process has said that it failed. Read by leftovers.c, too. */
+    /** 1 once the process has reported a failure. Also read by leftovers.c. */
     public static final int FAILED_OFFSET = 84;
     public static final int MESSAGES_OFFSET = 88;
-    /** What the launcher says: this process's rank, and how many there are; -1 if it says nothing. */
+    /** This process's rank and the number of ranks from the launcher; -1 if unknown. */
     public static final int RANK_OFFSET = 96;
     public static final int SIZE_OFFSET = 100;
-    /** When the process was last seen to run after it had not been for longer than it should: it had no core. */
+    /** Time of the last beat that was late, because the process had no core. */
     public static final int LATE_BEAT_OFFSET = 104;
-    /** 1 once the process holds the file's lock, until it ends. */
+    /** 1 from the time when the process holds the file's lock until its end. */
     public static final int LOCKED_OFFSET = 112;
     public static final int HOST_OFFSET = 128;
     public static final int HOST_BYTES = 64;
-    /** What the process is: "takeover, network table v11, Java 25". */
+    /** Description of the process: "takeover, network table v11, Java 25". */
     public static final int PROGRAM_OFFSET = 192;
     public static final int PROGRAM_BYTES = 256;
     /** Lines of NAME=VALUE. */
@@ -97,13 +107,13 @@ public final class TraceLayout {
 
     public static final int AGENT_NAME_OFFSET = 0;
     public static final int AGENT_NAME_BYTES = 48;
-    /** The thread's number; 0 while it has not run. */
+    /** Number of the thread; 0 while it has not run. */
     public static final int AGENT_THREAD_OFFSET = 48;
     public static final int AGENT_STATE_OFFSET = 52;
     public static final int AGENT_PASSES_OFFSET = 56;
-    /** Passes in which something was done. */
+    /** Number of passes with work. */
     public static final int AGENT_BUSY_OFFSET = 64;
-    /** When the passes were counted. */
+    /** Time when the passes were counted. */
     public static final int AGENT_CLOCK_OFFSET = 72;
     public static final int AGENT_CPU_OFFSET = 80;
 
@@ -173,25 +183,25 @@ public final class TraceLayout {
      * </pre>
      *
      * <p>
-     * A frame is <em>taken</em> when it goes to the network, or its slot to the network for what comes in; it is
-     * <em>done</em> when the network has read it, or the device was told that it is there. {@code taken} and
-     * {@code done} are the first steps that are not. Frame n is entry {@code n % 128}; {@code frames} is stored last,
-     * with release, and up to {@value #FRAMES_AHEAD} frames behind the ring.
+     * A frame is <em>taken</em> when it or, on the receiving side, its slot is passed to the network. It is
+     * <em>done</em> when the network has read it, or when the device was notified of its arrival. {@code taken} and
+     * {@code done} hold the first steps that are not taken and not done. Frame n is entry {@code n % 128}.
+     * {@code frames} is stored last, with release, and lags behind the ring by up to {@value #FRAMES_AHEAD} frames.
      */
     static final class ConnectionFields {
 
-        /** Its number in the group; -1 if not known. */
+        /** Number of the peer in the group; -1 if unknown. */
         public static final int PEER_OFFSET = 28;
-        /** -1 if not known. */
+        /** -1 if unknown. */
         public static final int CHANNEL_OFFSET = 32;
         public static final int DIRECTION_OFFSET = 36;
-        /** Of collectives (0), of sends and receives (1), with a network that reduces (2); -1 if not known. */
+        /** 0 for collectives, 1 for sends and receives, 2 with a network that reduces; -1 if unknown. */
         public static final int KIND_OFFSET = 40;
-        /** The number of the agent that serves it; -1 while none does; {@link #NO_AGENT}. */
+        /** Number of the agent that serves it; -1 before the first agent; {@link #NO_AGENT} without an agent. */
         public static final int AGENT_OFFSET = 44;
-        /** The two devices reach each other's memory: their counters are looked at ten times a second. */
+        /** The two devices reach each other's memory. Their counters are read ten times a second. */
         public static final int NO_AGENT = -2;
-        /** What both ends have in common, if it is not 0. */
+        /** Key that both ends share, unless it is 0. */
         public static final int KEY_HIGH_OFFSET = 48;
         public static final int KEY_LOW_OFFSET = 56;
         /** Zero-based index among the connections of its communicator and direction. */
@@ -203,13 +213,13 @@ public final class TraceLayout {
         public static final int DONE_OFFSET = 152;
         public static final int LAST_CHANGE_OFFSET = 160;
         /**
-         * A step that is there and could not be taken: the network had no room for it, or the device had not emptied
-         * its slot. It means something while it is not below {@code taken}.
+         * A step that was present but could not be taken: the network had no room for it, or the device had not emptied
+         * its slot. Meaningful only while it is not below {@code taken}.
          */
         public static final int BLOCKED_OFFSET = 168;
-        /** On the receiving side, the first step that the device has not used. */
+        /** On the receiving side, the first step that the device has not consumed. */
         public static final int CONSUMED_OFFSET = 176;
-        /** Nanoseconds that it waited: for the kernel, for the wire, for the peer. */
+        /** Waiting times for the kernel, for the wire and for the peer, in nanoseconds. */
         public static final int WAIT_OFFSET = 184;
         public static final int FIRST_STEP_OFFSET = 216;
 
@@ -221,10 +231,13 @@ public final class TraceLayout {
         public static final int NAME_BYTES = 128;
 
         public static final int FRAME_BYTES = 32;
-        /** Frames that are remembered; a power of two. */
+        /** Number of frames that are remembered; a power of two. */
         public static final int FRAMES = TraceLayout.RING_BYTES / FRAME_BYTES;
 
-        /** The most frames that are in the ring, and not counted yet: as many of the oldest may be overwritten. */
+        /**
+         * Maximum number of frames that are in the ring but not counted yet. The same number of the oldest frames may
+         * be overwritten.
+         */
         public static final int FRAMES_AHEAD = 32;
 
         public static final int FRAME_TAKEN_OFFSET = 0;
@@ -232,7 +245,7 @@ public final class TraceLayout {
         public static final int FRAME_WHAT_OFFSET = 16;
         public static final int FRAME_DONE_OFFSET = 24;
 
-        /** In what a frame is: its size below, its protocol above. */
+        /** Position of the protocol in a frame's word. The size lies below it. */
         public static final int PROTOCOL_SHIFT = 40;
 
         private ConnectionFields() {}
@@ -265,46 +278,49 @@ public final class TraceLayout {
      * </pre>
      *
      * <p>
-     * Operation n is entry {@code n % 32}; {@code enqueued} counts them, and is stored last, with release. One whose
-     * kernel has not ended when its entry is needed for another moves to the place of the oldest once it is that: it is
-     * what everybody may be waiting in. Times are 0 until something happens. The shim writes operations of NCCL's
-     * itself ({@code src/main/c/operations.h}).
+     * Operation n is entry {@code n % 32}. {@code enqueued} counts the operations, and is stored last, with release. If
+     * an operation's kernel has not ended when another operation needs its entry, it is remembered. It moves to the
+     * place of the oldest operation once it is the oldest, because all ranks may be waiting in it. Times are 0 until
+     * the event occurs. The shim writes NCCL's own operations ({@code src/main/c/operations.h}).
      */
     public static final class CommunicatorFields {
 
         public static final int SIZE_OFFSET = 28;
         public static final int NODES_OFFSET = 32;
         public static final int ENQUEUED_OFFSET = 128;
-        /** 1 if it is told when each operation's kernel begins and ends. */
+        /** 1 if the begin and the end of each operation's kernel are reported. */
         public static final int KERNELS_OFFSET = 136;
-        /** When the program's function was called that the kernels' thread is in; 0 if it is in none. */
+        /** Start time of the program's function that the kernels' thread is in; 0 if it is in none. */
         public static final int FUNCTION_OFFSET = 144;
-        /** How many operations' kernels have begun, and how many have ended, if that is told: they run in order. */
+        /**
+         * Number of operations with kernels that have begun, and with kernels that have ended, if reported. Kernels run
+         * in order.
+         */
         public static final int BEGUN_OFFSET = 152;
         public static final int ENDED_COUNT_OFFSET = 160;
-        /** The rank that was found to run another operation, plus 1; 0 if none was. */
+        /** Rank that was found to run another operation, plus 1; 0 if none was. */
         public static final int DISAGREES_WITH_OFFSET = 168;
-        /** The number of the collective in which it does, plus 1; 0 if it is a send or receive. */
+        /** Number of the differing collective, plus 1; 0 for a send or receive. */
         public static final int DISAGREES_AT_OFFSET = 176;
-        /** Of the operation that has moved to {@link #OLDEST_OFFSET}, plus 1; 0 if none has. */
+        /** Number of the operation that has moved to {@link #OLDEST_OFFSET}, plus 1; 0 if none has. */
         public static final int OLDEST_NUMBER_OFFSET = 184;
         public static final int NAME_OFFSET = 256;
         public static final int NAME_BYTES = 128;
         public static final int OLDEST_OFFSET = 384;
 
         public static final int OPERATION_BYTES = 128;
-        /** Operations that are remembered; a power of two. */
+        /** Number of operations that are remembered; a power of two. */
         public static final int OPERATIONS = TraceLayout.RING_BYTES / OPERATION_BYTES;
 
         public static final int SEQUENCE_OFFSET = 0;
         public static final int BYTES_OFFSET = 8;
         public static final int COUNT_OFFSET = 16;
-        /** NCCL's number of the type of elements; -1 if not known. */
+        /** NCCL's number of the element type; -1 if unknown. */
         public static final int TYPE_OFFSET = 24;
         public static final int CHANNELS_OFFSET = 28;
-        /** Of a send or receive; -1 otherwise. */
+        /** Peer of a send or receive; -1 otherwise. */
         public static final int PEER_OFFSET = 32;
-        /** -1 if there is none. */
+        /** -1 for an operation without a root. */
         public static final int ROOT_OFFSET = 36;
         public static final int ENQUEUED_TIME_OFFSET = 40;
         public static final int STARTED_OFFSET = 48;
@@ -313,7 +329,7 @@ public final class TraceLayout {
         public static final int OPERATION_NAME_BYTES = 32;
         public static final int CHANNELS_STARTED_OFFSET = 96;
         public static final int CHANNELS_ENDED_OFFSET = 104;
-        /** Its algorithm and protocol; empty if not known. */
+        /** Its algorithm and protocol; empty if unknown. */
         public static final int HOW_OFFSET = 112;
         public static final int HOW_BYTES = 16;
 
@@ -321,7 +337,7 @@ public final class TraceLayout {
     }
 
     /**
-     * A GIN context's block: what its kernels posted, by kind, and its queues.
+     * A GIN context's block: the descriptors that its kernels posted, by kind, and its queues.
      *
      * <pre>
      *   16             24     28      32        36             64       72         128     (descriptors by kind)   512
@@ -337,13 +353,13 @@ public final class TraceLayout {
         public static final int PEERS_OFFSET = 28;
         public static final int CONTEXT_OFFSET = 32;
         public static final int QUEUE_SIZE_OFFSET = 36;
-        /** How many descriptors there were of each {@link Kind}. */
+        /** Number of descriptors of each {@link Kind}. */
         public static final int KINDS_OFFSET = 128;
         public static final int NAME_OFFSET = 384;
         public static final int NAME_BYTES = 128;
 
         public static final int QUEUE_BYTES = 32;
-        /** Queues that are written down; those of further peers are not. */
+        /** Number of queues that are stored. Queues of further peers are not. */
         public static final int QUEUES = TraceLayout.RING_BYTES / QUEUE_BYTES;
 
         public static final int QUEUE_TAKEN_OFFSET = 0;
@@ -351,19 +367,19 @@ public final class TraceLayout {
         public static final int QUEUE_LAST_CHANGE_OFFSET = 16;
 
         public enum Kind implements Labelled {
-            /** Of bytes of a window. */
+            /** A put of bytes of a window. */
             PUT,
-            /** Out of the descriptor itself. */
+            /** A put of a value in the descriptor itself. */
             VALUE,
-            /** Alone, without bytes. */
+            /** A signal alone, without bytes. */
             SIGNAL,
-            /** Of bytes of a peer's window. */
+            /** A get of bytes of a peer's window. */
             GET,
-            /** Of what came before. */
+            /** A flush of earlier descriptors. */
             FLUSH,
-            /** Puts and values that brought a signal with them; they are counted above as well. */
+            /** Puts and values with a signal. They are also counted above. */
             SIGNALLED,
-            /** Signals of all these that were counted up at the peer without a frame. */
+            /** Signals of all these kinds that were added at the peer without a frame. */
             REACHED;
         }
 
@@ -371,8 +387,8 @@ public final class TraceLayout {
     }
 
     /**
-     * The block of a link that has fallen silent: open while it is, closed once something has come over it again,
-     * failed when its silent connections were lost.
+     * The block of a link that has fallen silent. It is open while the link is silent, and closed once data has arrived
+     * again. It is failed if its silent connections were lost.
      *
      * <pre>
      *   64       72         128     136       192         256          352
@@ -383,11 +399,14 @@ public final class TraceLayout {
      */
     static final class SilenceFields {
 
-        /** When something was last heard on the stream that fell silent first. */
+        /** Time when data last arrived on the stream that fell silent first. */
         static final int SINCE_OFFSET = 128;
-        /** How many streams of connections the link has. */
+        /** Number of streams of connections over the link. */
         static final int STREAMS_OFFSET = 136;
-        /** In their place: it is one connection, without a stream; in place of the first peer is what it waits for. */
+        /**
+         * Value instead of the number of streams: the block describes one connection without a stream. The field of the
+         * first peer then holds the awaited event.
+         */
         static final int CUT = -1;
 
         static final int LOCAL_OFFSET = 192;

@@ -6,8 +6,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.charset.StandardCharsets;
 
 /**
- * How the file's memory is written: by address, as what threads poll is elsewhere, for an access is then one
- * instruction. The file stays mapped while the process lives.
+ * Access to the file's memory by address, like other polled memory, because an access is then one instruction. The file
+ * stays mapped while the process lives.
  */
 final class TraceMemory {
 
@@ -22,12 +22,15 @@ final class TraceMemory {
         return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
     }
 
-    /** No order: a reader sees it soon. */
+    /** Stores without order (opaque). A reader sees the value soon. */
     static void set(long address, long value) {
         LONG.setOpaque(MEMORY, address, value);
     }
 
-    /** Pairs with nothing that this process does: a reader of the file sees what was written before. */
+    /**
+     * Stores with release. It pairs with no access of this process. A reader of the file sees everything that was
+     * written before.
+     */
     static void release(long address, long value) {
         LONG.setRelease(MEMORY, address, value);
     }
@@ -44,7 +47,7 @@ final class TraceMemory {
         return (long) LONG.getOpaque(MEMORY, address);
     }
 
-    /** Pairs with native code's release of a count: what it counts is seen. */
+    /** Loads with acquire. It pairs with native code's release of a count and makes the counted entries visible. */
     static long getAcquire(long address) {
         return (long) LONG.getAcquire(MEMORY, address);
     }
@@ -57,7 +60,7 @@ final class TraceMemory {
         MEMORY.asSlice(address, bytes).fill((byte) 0);
     }
 
-    /** Text up to its first zero. */
+    /** Returns text up to its first zero. */
     static String text(long address, int bytes) {
         byte[] encoded = MEMORY.asSlice(address, bytes).toArray(ValueLayout.JAVA_BYTE);
         int length = 0;
@@ -67,7 +70,7 @@ final class TraceMemory {
         return new String(encoded, 0, length, StandardCharsets.UTF_8);
     }
 
-    /** Stores text and zeros behind it; what is too long is cut. */
+    /** Stores text, followed by zeros. Text that is too long is cut. */
     static void text(long address, int bytes, String text) {
         byte[] encoded = text.getBytes(StandardCharsets.UTF_8);
         int length = Math.min(encoded.length, bytes);

@@ -24,12 +24,15 @@ import org.millrace.trace.TraceLayout.ConnectionFields;
 import org.millrace.trace.TracedProcess.Message;
 import org.millrace.trace.TracedProcess.TracedAgent;
 
-/** Finds this user's traces, and reads them. */
+/** Finds this user's traces and reads them. */
 public final class TraceReader {
 
     private TraceReader() {}
 
-    /** By their numbers. {@code unreadable} learns of files that cannot be read, but for one that is gone by then. */
+    /**
+     * Reads all traces, sorted by process number. {@code unreadable} receives files that cannot be read, except for
+     * deleted ones.
+     */
     public static List<TracedProcess> readAll(Path directory, BiConsumer<Path, IOException> unreadable)
             throws IOException {
         List<TracedProcess> found = new ArrayList<>();
@@ -58,15 +61,15 @@ public final class TraceReader {
     }
 
     /**
-     * What a process has written down.
+     * Reads a process's trace.
      *
-     * @throws TraceFormatException if the file is no trace, or one of another format
+     * @throws TraceFormatException if the file is not a trace, or has another format
      */
     public static TracedProcess read(Path file) throws IOException {
         return read(file, System::nanoTime);
     }
 
-    /** The same by a clock that is given. */
+    /** Does the same with a given clock. */
     static TracedProcess read(Path file, LongSupplier clock) throws IOException {
         FileName name = FileName.parse(file.getFileName().toString());
         if (name == null) {
@@ -145,7 +148,9 @@ public final class TraceReader {
         return List.copyOf(messages);
     }
 
-    /** Reads the blocks, and then what counts their rings' entries once more: entries may be overwritten meanwhile. */
+    /**
+     * Reads the blocks, and then once more the counters of their rings, because entries may be overwritten meanwhile.
+     */
     private static final class Blocks {
 
         private final FileChannel channel;
@@ -182,7 +187,7 @@ public final class TraceReader {
                 case TraceLayout.GIN -> addTo(gin, TracedGin.parse(block));
                 case TraceLayout.SILENCE -> addTo(silences, TracedSilence.parse(block));
                 default -> {
-                    // nothing, or something that a later release wrote
+                    // unused, or written by a later release
                 }
             }
         }
@@ -194,7 +199,7 @@ public final class TraceReader {
         }
     }
 
-    /** A file is no trace, or one that this release cannot read. The message says which file, and what it has. */
+    /** A file is not a trace, or this release cannot read it. The message states the file and its content. */
     static final class TraceFormatException extends IOException {
 
         private static final long serialVersionUID = 1L;

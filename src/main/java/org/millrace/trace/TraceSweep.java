@@ -23,16 +23,17 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.file.StaleFiles;
 
 /**
- * When traces go: with their process if it closed all it had and nothing failed; otherwise they stay for those who ask
- * what happened, until a later process finds that they have been there for an hour, or that they are many.
+ * Deletes traces. A trace is deleted when its process ends, if the process closed everything and nothing failed.
+ * Otherwise it stays for later examination, until a later process finds that it is an hour old, or that there are too
+ * many.
  */
 final class TraceSweep {
 
-    /** What traces are named, as a glob. */
+    /** Glob of the names of traces. */
     public static final String GLOB = "millrace-*." + FileName.TRACE;
 
     private static final Duration KEPT = Duration.ofHours(1);
-    /** Memory that the living may want. */
+    /** Maximum size of the traces of dead processes, in bytes. They occupy memory that living processes may need. */
     private static final long MOST_BYTES = 16 << 20;
 
     private record Remains(Path path, long diedMillis, long bytes) {
@@ -40,7 +41,10 @@ final class TraceSweep {
 
     private TraceSweep() {}
 
-    /** Whether the process that made a trace, by its name, is surely gone: false in any doubt. */
+    /**
+     * Returns whether the process that created a trace, as stated in its name, is certainly dead; false in case of
+     * doubt.
+     */
     public static boolean isLeft(Path file, ProcessIdentity owner) {
         return owner.isOfThisNamespace() ? owner.isProvablyDead() : wasLocked(file) && OwnerLock.isFree(file);
     }
@@ -62,7 +66,7 @@ final class TraceSweep {
         }
     }
 
-    /** How many processes of this user have a trace in a directory and live, as far as can be told. */
+    /** Returns the number of this user's living processes with a trace in a directory, as far as can be determined. */
     static int living(Path directory) {
         Set<ProcessIdentity> living = new HashSet<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, GLOB)) {
@@ -90,7 +94,7 @@ final class TraceSweep {
         try {
             Runtime.getRuntime().addShutdownHook(new Thread(() -> leave(trace), "millrace-own-trace"));
         } catch (IllegalStateException ending) {
-            // somebody else sweeps
+            // another process deletes it
         }
     }
 
@@ -102,13 +106,13 @@ final class TraceSweep {
                 trace.touch();
             }
         } catch (IOException left) {
-            // somebody else sweeps
+            // another process deletes it
         }
     }
 
     /**
-     * Deletes this user's traces of processes that are long dead, and the oldest of many; and at once what else is
-     * there of processes of other PID namespaces, whose death their traces alone tell.
+     * Deletes this user's traces of processes that died long ago, and the oldest traces if there are many. Immediately
+     * deletes other files of dead processes of other PID namespaces, because only their traces prove their death.
      */
     public static void sweep(Path directory) {
         sweep(directory, System.currentTimeMillis());

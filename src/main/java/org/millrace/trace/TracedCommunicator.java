@@ -8,16 +8,17 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.CommunicatorFields;
 
 /**
- * A communicator, as its process wrote it down.
+ * A communicator, from its process's trace.
  *
- * @param hash      what all its ranks have in common
- * @param name      as the program calls it; may be empty
- * @param opened    when, in nanoseconds of the host's clock
- * @param kernels   whether it is told when each operation's kernel begins and ends
- * @param function  since when the thread that runs the kernels has been in a function of the program; 0 if in none
- * @param differs   the rank that was found to run another operation; -1 if none was
- * @param differsAt the number of the collective in which it does; -1 if it is a send or receive
- * @param oldest    one from before the last whose kernel had not ended; null if there is none, or nobody tells
+ * @param hash      hash that all its ranks share
+ * @param name      the program's name for it; may be empty
+ * @param opened    time of its opening, in nanoseconds of the host's clock
+ * @param kernels   whether the begin and the end of each operation's kernel are reported
+ * @param function  time since which the thread that runs the kernels has been in a function of the program; 0 if in
+ *                  none
+ * @param differs   rank that was found to run another operation; -1 if none was
+ * @param differsAt number of the differing collective; -1 for a send or receive
+ * @param oldest    operation older than {@code last} with a kernel that had not ended; null if none is known
  */
 public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
         long closed, boolean kernels, long function, long begun, long ended, int differs, long differsAt, long enqueued,
@@ -26,25 +27,28 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
     /**
      * An operation.
      *
-     * @param number          among those that the process has written down
-     * @param sequence        its number in the communicator, the same on all ranks; of a send or receive, its number
-     *                        among those to or from the peer; -1 if not known
-     * @param type            NCCL's number of their type; -1 if not known
-     * @param started         when its kernel began; 0 if it has not, or nobody told
-     * @param channelsStarted a bit for each channel on which its kernel has begun
-     * @param how             algorithm and protocol; empty if not known
+     * @param number          number among the operations that the process has stored
+     * @param sequence        its number in the communicator, the same on all ranks; for a send or receive, its number
+     *                        among the transfers to or from the peer; -1 if unknown
+     * @param type            NCCL's number of the element type; -1 if unknown
+     * @param started         start time of its kernel; 0 if it has not started or was not reported
+     * @param channelsStarted one bit for each channel on which its kernel has begun
+     * @param how             algorithm and protocol; empty if unknown
      */
     public record Operation(long number, String name, long sequence, long bytes, long count, int type, int channels,
             int peer, int root, long enqueued, long started, long ended, long channelsStarted, long channelsEnded,
             String how) {
     }
 
-    /** Operations whose kernels are on the device, or are to come there; of those that are remembered. */
+    /** Returns the remembered operations with kernels that are on the device or will be launched. */
     public List<Operation> pending() {
         return Stream.concat(Stream.ofNullable(oldest), last.stream()).filter(each -> each.number() >= ended).toList();
     }
 
-    /** What it is in: the first operation that has not ended, where that is known; else the last. Null if none is. */
+    /**
+     * Returns the current operation: the first one that has not ended, if that is known; otherwise the last one. Null
+     * without an operation.
+     */
     public @Nullable Operation present() {
         if (last.isEmpty()) {
             return null;
@@ -57,9 +61,7 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
                 : last.getLast();
     }
 
-    /**
-     * @param afterwards the block's beginning, read after the block
-     */
+    /** @param afterwards the block's beginning, read after the block */
     static @Nullable TracedCommunicator parse(TraceBytes block, TraceBytes afterwards) {
         TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));
         if (state == null) {

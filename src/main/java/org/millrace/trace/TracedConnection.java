@@ -8,40 +8,43 @@ import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
- * One direction of a connection, as its process wrote it down.
+ * One direction of a connection, from its process's trace.
  *
- * @param block      its place in the file
- * @param generation tells it from others that had the place before
- * @param agent      the number of the agent that serves it; -1 for none yet, -2 if none is needed
- * @param closed     when; 0 while it is open
+ * @param block      its index in the file
+ * @param generation distinguishes it from other users of the same block
+ * @param agent      number of the agent that serves it; -1 before the first agent, -2 if no agent is needed
+ * @param closed     time of its closing; 0 while it is open
  * @param taken      first step that was not taken
  * @param done       first step that is not complete
- * @param blocked    a step that is there and could not be taken, unless it is below {@code taken}
- * @param consumed   on the receiving side, the first step that the device has not used
- * @param last       the last frames, oldest first; empty if they are not remembered
+ * @param blocked    a step that is present but could not be taken, unless it is below {@code taken}
+ * @param consumed   on the receiving side, first step that the device has not consumed
+ * @param last       last frames, oldest first; empty if they are not remembered
  */
 public record TracedConnection(int block, long generation, TracedState state, ConnectionIdentity identity, int agent,
         long opened, long closed, long frames, long bytes, long taken, long done, long lastChange, long blocked,
         long consumed, long kernelNanos, long wireNanos, long peerNanos, List<Frame> last) {
 
-    /** {@code protocol} is a number if it is none of NCCL's; {@code done} is 0 while the frame is not. */
+    /**
+     * A frame. {@code protocol} is a number if it is none of NCCL's protocols. {@code done} is 0 while the frame is not
+     * complete.
+     */
     public record Frame(long number, long end, long size, String protocol, long taken, long done) {
     }
 
-    /** What both ends say of a connection: a key, or where it is. */
+    /** Identification that both ends of a connection share: a key, or its location. */
     public record Key(long communicator, long high, long low, int from, int to, int channel, int kind, boolean copies) {
     }
 
-    /** What a connection stands at, by its counters. */
+    /** State of a connection according to its counters. */
     public enum Standing implements Labelled {
-        /** Nothing to send is there: the kernel has posted nothing, or the peer has sent nothing. */
+        /** No data to send is present: the kernel has posted nothing, or the peer has sent nothing. */
         IDLE,
         UNDER_WAY,
-        /** A step to send is there, and the network takes nothing. */
+        /** A step to send is present, and the network accepts nothing. */
         NO_ROOM,
-        /** A frame is there, and the device has not emptied its slot, or does not expect it yet. */
+        /** A frame is present, and the device has not emptied its slot or does not expect it yet. */
         DEVICE_FULL,
-        /** All that came was handed to the device, and it has not used it all. */
+        /** All received data was handed to the device, which has not consumed all of it. */
         UNCONSUMED;
     }
 
@@ -74,7 +77,10 @@ public record TracedConnection(int block, long generation, TracedState state, Co
                 steps ? frames(block, frames, framesAfterwards) : List.of());
     }
 
-    /** Those that were not overwritten while they were read, also by frames that are not counted yet. */
+    /**
+     * Returns the frames that were not overwritten during the read. Frames that are not counted yet may also have
+     * overwritten some.
+     */
     private static List<Frame> frames(TraceBytes block, long frames, long framesAfterwards) {
         long first = Math.max(0,
                 Math.max(frames, framesAfterwards) + ConnectionFields.FRAMES_AHEAD - ConnectionFields.FRAMES);
@@ -104,7 +110,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
                 identity.direction() == Direction.COPY);
     }
 
-    /** Whether the two devices reach each other's memory: nothing is between them. */
+    /** Returns whether the two devices reach each other's memory, without a proxy in between. */
     public boolean isDirect() {
         return agent == ConnectionFields.NO_AGENT;
     }
@@ -113,7 +119,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         return identity.direction() != Direction.RECEIVE;
     }
 
-    /** Whether a step is there that could not be taken. */
+    /** Returns whether a step is present that could not be taken. */
     public boolean isBlocked() {
         return blocked - taken >= 0;
     }

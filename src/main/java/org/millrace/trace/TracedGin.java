@@ -9,10 +9,10 @@ import org.millrace.trace.TraceLayout.GinFields.Kind;
 import org.millrace.trace.TraceLayout.GinFields;
 
 /**
- * A GIN context, as its process wrote it down.
+ * A GIN context, from its process's trace.
  *
- * @param queueSize descriptors of each queue
- * @param queues    of its first peers
+ * @param queueSize number of descriptors of each queue
+ * @param queues    queues of its first peers
  */
 public record TracedGin(long communicator, int rank, int peers, int context, int queueSize, String name,
         TracedState state, Map<Kind, Long> descriptors, List<Queue> queues) {

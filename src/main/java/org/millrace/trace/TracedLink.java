@@ -9,14 +9,13 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TracedCommunicator.Operation;
 
 /**
- * One direction of a connection with what other traces say of it: whose rank it is, and its other end. NCCL tells a
- * plugin neither rank nor channel, and so a takeover's connection knows neither; its key is in the peer's trace as
- * well.
+ * One direction of a connection with information from other traces: its rank, and its other end. NCCL tells a plugin
+ * neither rank nor channel, so a takeover's connection knows neither. Its key is also in the peer's trace.
  *
- * @param rank         this end's; -1 if nobody says
- * @param channel      -1 if not known; of a takeover's its index among those between the two, which is the channel
- *                     where all channels have the same neighbours
- * @param communicator it is part of; null if its process wrote none down
+ * @param rank         rank of this end; -1 if unknown
+ * @param channel      -1 if unknown; for a takeover, its index among the connections between the two ranks, which is
+ *                     the channel if all channels have the same neighbors
+ * @param communicator communicator of the connection; null if its process stored none
  * @param other        the other end; null if no trace has it
  */
 public record TracedLink(TracedProcess process, TracedConnection connection, int rank, int peer, int channel,
@@ -25,7 +24,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
     public record End(TracedProcess process, TracedConnection connection) {
     }
 
-    /** The connections of processes that are not closed, each process's in the order of peers and channels. */
+    /** Returns the connections of processes that are not closed, ordered by process, then by peer and channel. */
     public static List<TracedLink> of(List<TracedProcess> processes) {
         Map<TracedConnection.Key, List<End>> ends = new HashMap<>();
         for (TracedProcess process : processes) {
@@ -73,7 +72,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
                 : communicator != null && communicator.rank() >= 0 ? communicator.rank() : process.rank();
     }
 
-    /** Counts those of one peer that do not know their channel. */
+    /** Numbers the connections of one peer that do not know their channel. */
     private static List<TracedLink> numbered(List<TracedLink> links) {
         record Place(long communicator, int peer, @Nullable Object process, boolean sends) {
         }
@@ -99,7 +98,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         return numbered;
     }
 
-    /** Whether its channel is counted, and not said by what made it. */
+    /** Returns whether its channel is such a number instead of a reported channel. */
     public boolean isChannelCounted() {
         return connection.identity().channel() < 0;
     }
@@ -117,13 +116,13 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         KERNEL, WIRE, PEER;
     }
 
-    /** For how long nothing has happened, in seconds; 0 if nothing ever did. */
+    /** Returns the time without any event, in seconds; 0 if there never was one. */
     public double standsSeconds() {
         long since = connection.lastChange() == 0 ? connection.opened() : connection.lastChange();
         return since == 0 ? 0 : Math.max(0, (process.read() - since) / 1e9);
     }
 
-    /** The operation that was enqueued last in its communicator; null if nobody wrote one down. */
+    /** Returns the last operation that was enqueued in its communicator; null if none was stored. */
     public @Nullable Operation operation() {
         return communicator == null || communicator.last().isEmpty() ? null : communicator.last().getLast();
     }

@@ -10,23 +10,26 @@ import org.millrace.trace.TracedCommunicator.Operation;
 /**
  * A rank of a communicator.
  *
- * @param rank         its number; -1 if nobody told
- * @param communicator what was written down of it: its operations; null if nothing was
+ * @param rank         its number; -1 if unknown
+ * @param communicator trace of the communicator's operations; null if none was stored
  */
 public record TracedRank(TracedProcess process, ProcessState state, long hash, int rank,
         @Nullable TracedCommunicator communicator) {
 
     private static final long UNKNOWN = -2;
     private static final int PATIENCE = 10;
-    /** Two hosts were hardly started within so short a time. */
+    /**
+     * Maximum difference between the clocks of processes on the same host, in nanoseconds. Two hosts are unlikely to
+     * have started within such a short time.
+     */
     private static final long HERE_NANOS = 2_000_000_000;
 
-    /** "rank 3 (pid 4711 on a1, stopped)". */
+    /** Returns "rank 3 (pid 4711 on a1, stopped)". */
     String words() {
         return words(", " + state.label());
     }
 
-    /** "rank 3 (pid 4711 on a1)", where its state is said besides. */
+    /** Returns "rank 3 (pid 4711 on a1)", for sentences that state the process's state elsewhere. */
     String whose() {
         return words("");
     }
@@ -36,12 +39,15 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
                 + process.host() + rest + (rank < 0 ? "" : ")");
     }
 
-    /** "rank 3", for the second time that it is named. */
+    /** Returns "rank 3", for later mentions. */
     String shortly() {
         return rank < 0 ? "pid " + process.identity().pid() : "rank " + rank;
     }
 
-    /** The last collective that was enqueued: its number in the communicator; -1 for none. */
+    /**
+     * Returns the number in the communicator of the last collective that was enqueued; -1 for none; {@link #UNKNOWN} if
+     * it is unknown.
+     */
     long lastCollective() {
         if (communicator == null) {
             return UNKNOWN;
@@ -58,7 +64,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         return communicator == null ? List.of() : communicator.last();
     }
 
-    /** Whether it is told of each operation when its kernel begins and ends. */
+    /** Returns whether the begin and the end of each operation's kernel are reported. */
     boolean tellsKernels() {
         return communicator != null && communicator.kernels();
     }
@@ -67,12 +73,15 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         return communicator != null && operation.number() < communicator.begun();
     }
 
-    /** Operations whose kernels are on the device, or are to come there; of those that are remembered. */
+    /** Returns the remembered operations with kernels that are on the device or will be launched. */
     List<Operation> pending() {
         return communicator == null ? List.of() : communicator.pending();
     }
 
-    /** For how long its kernels' thread has been in a function of the program; 0 if it is in none. */
+    /**
+     * Returns the time that its kernels' thread has spent in a function of the program, in nanoseconds; 0 if it is in
+     * none.
+     */
     long inFunction() {
         return communicator == null || communicator.function() == 0 ? 0 : process.heartbeat() - communicator.function();
     }
@@ -86,8 +95,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     }
 
     /**
-     * Whether a thread that serves its connections has made no pass for so long as to have had no core; one that has
-     * made none for much longer has another reason.
+     * Returns whether a thread that serves its connections has made no pass for so long that it had no core. If the
+     * time is much longer, there is another reason.
      */
     boolean waitsForCore(long nanos) {
         return process.agents()
@@ -97,12 +106,12 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
                 .anyMatch(age -> age > nanos && age < PATIENCE * nanos);
     }
 
-    /** The communicator has failed, and its program has not closed it. */
+    /** Returns whether the communicator has failed and its program has not closed it. */
     boolean hasFailed() {
         return communicator != null && communicator.state() == TracedState.FAILED;
     }
 
-    /** The rank that it has found to run another operation than itself; null if it has found none. */
+    /** Returns the rank that it has found to run a different operation; null if it has found none. */
     @Nullable
     TracedRank differsFrom(List<TracedRank> members) {
         return communicator == null || communicator.differs() < 0 ? null
@@ -122,7 +131,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
                         .orElse(process.epochNanos());
     }
 
-    /** Whether its process has this host's clock: it is seen to run here, or beats by it. */
+    /** Returns whether its process uses this host's clock: it is visible here, or its beats match this clock. */
     boolean isHere() {
         return state == ProcessState.RUNNING || state == ProcessState.STOPPED
                 || Math.abs(process.read() - process.heartbeat()) < HERE_NANOS;
@@ -136,17 +145,17 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         return lastCollective() != UNKNOWN;
     }
 
-    /** What a rank's process does, as the kernel says. */
+    /** State of a rank's process, as the kernel reports it. */
     public enum ProcessState {
         /** It runs, or waits for something. */
         RUNNING("running"),
         /** By a signal, or by a debugger. */
         STOPPED("stopped"),
         DEAD("dead"),
-        /** It is of another host, or of another namespace. */
+        /** It belongs to another host or another namespace. */
         UNKNOWN("not seen from here");
 
-        /** SIGKILL among the signals that are to be delivered. */
+        /** SIGKILL among the pending signals. */
         private static final long KILL = 1 << 9 - 1;
 
         private final String label;
@@ -174,7 +183,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
             }
         }
 
-        /** By {@code /proc/PID/status}: a process that was killed takes its time to end where cores are scarce. */
+        /** Parses {@code /proc/PID/status}. A killed process takes time to end where cores are scarce. */
         static ProcessState of(List<String> lines, boolean silent) {
             char state = 'R';
             boolean killed = false;
@@ -185,8 +194,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
                     killed |= (Long.parseUnsignedLong(line.substring("SigPnd:".length()).strip(), 16) & KILL) != 0;
                 }
             }
-            if (killed || silent && (state == 'Z' || state == 'X')) { // its first thread may have left before the
-                                                                      // others
+            // its first thread may have left before the others
+            if (killed || silent && (state == 'Z' || state == 'X')) {
                 return DEAD;
             }
             return state == 'T' || state == 't' ? STOPPED : RUNNING;

@@ -4,23 +4,23 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.SilenceFields;
 
 /**
- * A link over which nothing came for long.
+ * A link without arriving data for long.
  *
  * @param state   open while it is silent; failed if its streams were lost meanwhile
- * @param streams how many streams of connections it had; 0 for one between two other hosts, as a peer says
- * @param local   this host's address and interface; of another host its name, too
- * @param remote  the other host's address, with its name if it is known
- * @param peer    what is at the other end of the one that fell silent first; the peer that says it
+ * @param streams number of streams of connections over it; 0 for a link between two other hosts, as reported by a peer
+ * @param local   this host's address and interface; for another host, also its name
+ * @param remote  the other host's address, with its name if known
+ * @param peer    peer of the stream that fell silent first, or the peer that reports the link
  */
 public record TracedSilence(TracedState state, long since, long closed, int streams, String local, String remote,
         String peer) {
 
-    /** Whether it is between two other hosts. */
+    /** Returns whether it is between two other hosts. */
     boolean isElsewhere() {
         return streams == 0;
     }
 
-    /** Whether it is a connection that has no stream, and waits for one. */
+    /** Returns whether it is a connection that has no stream and waits for one. */
     boolean isCut() {
         return streams == SilenceFields.CUT;
     }

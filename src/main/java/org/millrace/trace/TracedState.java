@@ -2,11 +2,11 @@ package org.millrace.trace;
 
 import org.jspecify.annotations.Nullable;
 
-/** Whether something is still there. */
+/** State of a traced object. */
 public enum TracedState implements Labelled {
     OPEN, CLOSED, FAILED;
 
-    /** Null if nothing is there, or something that this release does not know. */
+    /** Returns null for an unused block, or for a state that this release does not know. */
     static @Nullable TracedState of(int number) {
         return switch (number) {
             case TraceLayout.OPEN -> OPEN;

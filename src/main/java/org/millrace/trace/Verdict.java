@@ -12,38 +12,38 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TracedCommunicator.Operation;
 
 /**
- * What the ranks of a communicator wait for.
+ * The reason why the ranks of a communicator wait.
  *
- * @param culprit   rank that the others wait for; of a connection the one that sends; null if nothing is known of it
- * @param peer      rank on the other end of that connection; null if there is none, or nothing is known of it
- * @param operation what is waited for, as far as anybody told; null if nobody did
- * @param silence   the link over which nothing comes; null if none is silent
- * @param since     when anything moved last, by the host's clock
- * @param still     for how long nothing has moved
- * @param members   numbers of the processes whose ranks the communicator has
+ * @param culprit   rank that the others wait for; for a connection, the sending rank; null if unknown
+ * @param peer      rank at the other end of that connection; null if the connection has none, or it is unknown
+ * @param operation awaited operation, if any rank reports it; otherwise null
+ * @param silence   silent link; null if none is silent
+ * @param since     time of the last movement, by the host's clock
+ * @param still     time without movement
+ * @param members   numbers of the processes with the communicator's ranks
  */
 public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nullable TracedRank peer,
         @Nullable Link link, @Nullable Operation operation, String detail, @Nullable TracedSilence silence, long since,
         Duration still, Set<Long> members) {
 
     public enum Cause {
-        /** A rank has not enqueued what the others wait in. */
+        /** A rank has not enqueued the operation that the others wait in. */
         NOT_LAUNCHED,
-        /** A rank has enqueued it, and its kernel has not begun: something else is before it. */
+        /** A rank has enqueued the operation, and its kernel has not begun because of earlier work. */
         NOT_BEGUN,
         GONE,
-        /** The processes of all ranks have ended: the first is named. */
+        /** The processes of all ranks have ended. The verdict names the first. */
         ENDED,
         STOPPED,
-        /** Nothing comes from another host any more. */
+        /** No data arrives from another host any longer. */
         SILENT,
         CUT,
-        /** What was sent does not arrive. */
+        /** Sent data does not arrive. */
         WIRE,
         NOT_CONSUMED,
         /** Nothing here shows why an operation with ranks of other hosts does not end. */
         ELSEWHERE,
-        /** Ranks run different operations, or of different sizes. */
+        /** Ranks run different operations, or operations of different sizes. */
         DISAGREEMENT,
         /** A rank's communicator has failed for another reason. */
         FAILED;
@@ -53,29 +53,29 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         }
     }
 
-    /** Whether another reading gives the same. */
+    /** Returns whether another reading gives the same verdict. */
     boolean isSame(Verdict other) {
         return cause == other.cause && subject().equals(other.subject()) && rank() == other.rank() && (culprit == null
                 ? other.culprit == null
                 : other.culprit != null && culprit.process().identity().equals(other.culprit.process().identity()));
     }
 
-    /** What stands still: a communicator, or the link that is silent. */
+    /** Returns the object without progress: a communicator, or the silent link. */
     Object subject() {
         return silence == null ? hash : List.of(silence.local(), silence.remote());
     }
 
-    /** The rank's number; -1 if nothing is known of it. */
+    /** Returns the rank's number; -1 if unknown. */
     public int rank() {
         return culprit == null ? -1 : culprit.rank();
     }
 
-    /** Number of the rank on the other end; -1 if there is none, or nothing is known of it. */
+    /** Returns the number of the rank at the other end; -1 if the connection has none, or it is unknown. */
     public int peerRank() {
         return peer == null ? -1 : peer.rank();
     }
 
-    /** Whether one of these processes is named, or is a rank of the same communicator. */
+    /** Returns whether one of these processes is named, or has a rank of the same communicator. */
     public boolean concerns(Collection<Long> pids) {
         return members.stream().anyMatch(pids::contains);
     }
@@ -113,7 +113,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         return Math.round(time.toMillis() / 100.0) / 10.0 + " s";
     }
 
-    /** "host1 (10.0.0.1, eth0) and host2 (10.0.0.2) is silent". */
+    /** Returns "host1 (10.0.0.1, eth0) and host2 (10.0.0.2) is silent". */
     private String ends() {
         TracedSilence link = Objects.requireNonNull(silence);
         String here = link.isElsewhere() ? link.local()
@@ -130,7 +130,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         return Character.toUpperCase(words.charAt(0)) + words.substring(1);
     }
 
-    /** "AllReduce #4933 (16777216 bytes)". */
+    /** Returns "AllReduce #4933 (16777216 bytes)". */
     static String words(Operation operation) {
         String number = operation.peer() >= 0 ? " with rank " + operation.peer()
                 : operation.sequence() >= 0 ? " #" + operation.sequence() : "";

@@ -1,12 +1,14 @@
 /**
- * What a process writes down about its connections while it runs: counters, and the last steps of each, in a file that
- * others read while it runs, hangs, or is dead ({@code millrace ps}, {@code top}, {@code why}, {@code dump}).
+ * The trace that a process writes about its connections while it runs: counters, and the last steps of each connection.
+ * Others read the file while the process runs, hangs, or is dead ({@code millrace ps}, {@code top}, {@code why},
+ * {@code dump}).
  *
  * <p>
- * {@link org.millrace.trace.TraceLayout} is the format. {@link org.millrace.trace.ProcessTrace} is the file's writer;
- * every other writer here has one thread: {@link org.millrace.trace.ConnectionTrace} and
- * {@link org.millrace.trace.AgentTrace} that of the agent. Other processes can write what they like: readers check
- * every number before it counts or places anything, and make text fit for a terminal.
+ * {@link org.millrace.trace.TraceLayout} is the format. {@link org.millrace.trace.ProcessTrace} creates the file and
+ * writes its header. {@link org.millrace.trace.ConnectionTrace} and {@link org.millrace.trace.AgentTrace} are written
+ * by the agent's thread, and {@link org.millrace.trace.CommunicatorTrace} under its lock. Other processes can write
+ * arbitrary data. Readers therefore check every number before they use it as a count or a position, and make text safe
+ * for a terminal.
  */
 @NullMarked
 package org.millrace.trace;
