@@ -18,27 +18,27 @@ import org.millrace.config.Configuration.Origin.Source;
 import org.millrace.config.Settings.Kernels;
 
 /**
- * The value of every setting, and where it came from: the one reader of settings. Immutable.
+ * The value of every setting, and its origin. This class is the only reader of settings. Immutable.
  *
  * <p>
- * An override wins over a system property, that over an environment variable, and that over the default. An empty value
- * counts as none, as in NCCL.
+ * An override takes precedence over a system property, a system property over an environment variable, and an
+ * environment variable over the default. An empty value counts as not set, as in NCCL.
  */
 public final class Configuration {
 
     private static final String UNKNOWN = "unknown setting: ";
-    /** What C's {@code strtoll} with base 0 takes for a number. */
+    /** Numbers that C's {@code strtoll} with base 0 accepts. */
     private static final Pattern NUMBER =
             Pattern.compile("\\s*([+-]?(?:0[xX]\\p{XDigit}+|0[0-7]*|[1-9][0-9]*)).*", Pattern.DOTALL);
-    /** More streams than any network card or kernel has use for. */
+    /** Maximum number of streams, more than any network card or kernel needs. */
     private static final int MOST_STREAMS = 16;
 
     /**
-     * A value as it was found.
+     * A value with its origin.
      *
-     * @param text    without surrounding blanks; empty at the default
+     * @param text    without surrounding blanks; empty for the default
      * @param value   null if the text is not usable
-     * @param refusal why it is not; null if it is
+     * @param refusal reason why it is not usable; null if it is
      */
     private record Entry(Origin origin, String text, @Nullable Object value, @Nullable ConfigurationException refusal) {
 
@@ -53,7 +53,9 @@ public final class Configuration {
     }
 
     private final UnaryOperator<@Nullable String> environment;
-    /** By identity: to link a record's hash code takes a process that starts longer than all else here. */
+    /**
+     * Keyed by identity. Linking a record's hash code would take a starting process longer than everything else here.
+     */
     private final Map<Setting<?>, Entry> entries = new IdentityHashMap<>();
 
     private Configuration(UnaryOperator<@Nullable String> environment) {
@@ -61,25 +63,23 @@ public final class Configuration {
     }
 
     /**
-     * {@return the configuration that this process's environment and system properties say}
+     * {@return the configuration from this process's environment and system properties}
      *
-     * @param overrides values that win over both; names are those of the environment variables
+     * @param overrides values that take precedence over both; the names are those of the environment variables
      * @throws ConfigurationException if a {@code MILLRACE_*} or {@code millrace.*} name or an override is unknown, or a
-     *                                value is not usable; the message lists everything that is wrong and what is
-     *                                allowed
+     *                                value is not usable; the message lists all errors and the allowed values
      */
     public static Configuration load(Map<String, String> overrides) {
         return load(System.getenv(), System.getProperties(), overrides);
     }
 
     /**
-     * {@return the configuration that a given environment and given properties say}
+     * {@return the configuration from the given environment and properties}
      *
-     * @param environment the environment variables, of which those with other prefixes than {@code MILLRACE_} and
-     *                    {@code NCCL_} are ignored
-     * @param properties  the system properties, of which those with other prefixes than {@code millrace.} and
-     *                    {@code nccl.} are ignored
-     * @param overrides   values that win over both
+     * @param environment environment variables; those without the prefixes {@code MILLRACE_} and {@code NCCL_} are
+     *                    ignored
+     * @param properties  system properties; those without the prefixes {@code millrace.} and {@code nccl.} are ignored
+     * @param overrides   values that take precedence over both
      * @throws ConfigurationException as {@link #load(Map)}
      */
     public static Configuration load(Map<String, String> environment, Properties properties,
@@ -103,11 +103,11 @@ public final class Configuration {
     }
 
     /**
-     * {@return the configuration that the plugin for libnccl reads: from the environment alone, where most is for NCCL
-     * and for other programs, so that unknown names are none of its business, and a value that is not usable is refused
-     * when it is {@linkplain #get asked for}}
+     * {@return the configuration of the plugin for libnccl, read from the environment only; most variables there belong
+     * to NCCL and to other programs, so unknown names are ignored; a value that is not usable is refused when it is
+     * {@linkplain #get read}}
      *
-     * @param environment the value of a variable, or null
+     * @param environment returns the value of a variable, or null
      */
     public static Configuration ofPlugin(UnaryOperator<@Nullable String> environment) {
         Configuration read = new Configuration(environment);
@@ -134,20 +134,20 @@ public final class Configuration {
     }
 
     /**
-     * {@return what one setting is set to, for what is needed before all settings are read and judged}
+     * {@return the value of one setting, for code that runs before all settings are read and checked}
      *
-     * @param setting   which one
-     * @param overrides values that win over properties and environment
+     * @param setting   setting to find
+     * @param overrides values that take precedence over properties and environment
      */
     public static Found find(Setting<?> setting, Map<String, String> overrides) {
         return find(setting, System.getenv()::get, System.getProperties(), overrides);
     }
 
     /**
-     * What a setting is set to.
+     * The text of a setting.
      *
-     * @param origin where
-     * @param text   as it was written, without surrounding blanks; empty if it is not set
+     * @param origin origin of the text
+     * @param text   text as written, without surrounding blanks; empty if the setting is not set
      */
     public record Found(Origin origin, String text) {
     }
@@ -163,8 +163,8 @@ public final class Configuration {
     }
 
     /**
-     * NCCL has many settings that are none of ours, so its names are only checked where they were given to us and to
-     * nobody else: in the overrides.
+     * Returns a message for each unknown name. NCCL has many settings that Millrace does not use. NCCL's names are
+     * therefore only checked where they were given to Millrace alone: in the overrides.
      */
     private static List<String> unknownNames(Map<String, String> environment, Properties properties,
             Map<String, String> overrides) {
@@ -192,7 +192,7 @@ public final class Configuration {
         }
     }
 
-    /** Values that are usable, and not together. */
+    /** Reports values that are usable alone but contradict each other. */
     private void contradictions(Consumer<String> refuse) {
         Entry least = entries.get(Settings.MIN_CHANNELS);
         Entry most = entries.get(Settings.MAX_CHANNELS);
@@ -219,10 +219,10 @@ public final class Configuration {
      * {@return the value of a setting}
      *
      * @param setting one of {@link Settings}
-     * @param <T>     what its values are
-     * @throws ConfigurationException if what it is set to is not usable: only where {@link #load} did not say so
+     * @param <T>     type of its values
+     * @throws ConfigurationException if its value is not usable and {@link #load} has not refused it
      */
-    @SuppressWarnings("unchecked") // Entry.of() pairs a setting with a value of its own type
+    @SuppressWarnings("unchecked") // Entry.of() pairs a setting with a value of its type
     public <T> T get(Setting<T> setting) {
         Entry entry = entries.get(setting);
         if (entry.refusal != null) {
@@ -232,13 +232,13 @@ public final class Configuration {
     }
 
     /**
-     * {@return the value of a setting, with another in the place of one that is not usable}
+     * {@return the value of a setting, or a replacement if the value is not usable}
      *
-     * @param setting  which one
-     * @param instead  the other value
-     * @param words    what it means, in words that complete "Here "
-     * @param complain takes the sentence that says so
-     * @param <T>      what its values are
+     * @param setting  setting to read
+     * @param instead  the replacement
+     * @param words    effect of the replacement, in words that complete "Here "
+     * @param complain receives the sentence that reports it
+     * @param <T>      type of its values
      */
     public <T> T get(Setting<T> setting, T instead, String words, Consumer<String> complain) {
         try {
@@ -250,17 +250,17 @@ public final class Configuration {
     }
 
     /**
-     * {@return the value of a setting if it is set, for those whose default depends on who reads it}
+     * {@return the value of a setting if it is set, for settings with a default that depends on the reader}
      *
      * @param setting one of {@link Settings}
-     * @param <T>     what its values are
+     * @param <T>     type of its values
      */
     public <T> Optional<T> ifSet(Setting<T> setting) {
         return isSet(setting) ? Optional.of(get(setting)) : Optional.empty();
     }
 
     /**
-     * {@return whether a setting has another value than its default has by nature: somebody set it}
+     * {@return whether a setting was set, so that its value is not the default}
      *
      * @param setting one of {@link Settings}
      */
@@ -269,7 +269,7 @@ public final class Configuration {
     }
 
     /**
-     * {@return where the value of a setting came from}
+     * {@return the origin of a setting's value}
      *
      * @param setting one of {@link Settings}
      */
@@ -278,7 +278,7 @@ public final class Configuration {
     }
 
     /**
-     * {@return what a setting is set to, as it was written; empty if it is not set}
+     * {@return the text of a setting as written; empty if it is not set}
      *
      * @param setting one of {@link Settings}
      */
@@ -287,10 +287,10 @@ public final class Configuration {
     }
 
     /**
-     * {@return the value of a setting as it may be shown to people: not a secret's}
+     * {@return the value of a setting as text for people, without secrets}
      *
      * @param setting one of {@link Settings}
-     * @param <T>     what its values are
+     * @param <T>     type of its values
      */
     public <T> String show(Setting<T> setting) {
         return setting.show(get(setting));
@@ -306,10 +306,10 @@ public final class Configuration {
     }
 
     /**
-     * {@return a number in one of NCCL's own variables, read as NCCL reads it: what is no number is 0}
+     * {@return a number in one of NCCL's own variables, read as NCCL reads it: text that is not a number counts as 0}
      *
      * @param name   the variable
-     * @param absent what stands for one that is not set, or for a number of more than 64 bits
+     * @param absent result for a variable that is not set, or for a number of more than 64 bits
      */
     public long ncclNumber(String name, long absent) {
         String text = environment.apply(name);
@@ -327,7 +327,7 @@ public final class Configuration {
     // Aliases
 
     /**
-     * {@return how much is traced, by {@link Settings#TRACE} and {@link Settings#PROXY_TRACE}}
+     * {@return the amount of tracing, from {@link Settings#TRACE} and {@link Settings#PROXY_TRACE}}
      *
      * @throws ConfigurationException if the two contradict each other
      */
@@ -348,8 +348,8 @@ public final class Configuration {
     }
 
     /**
-     * {@return which kernels unpack under libnccl, by {@link Settings#UNPACK} and {@link Settings#NET_DEVICE_UNPACK},
-     * the name in the documents about NCCL's device}
+     * {@return the kernels that unpack under libnccl, from {@link Settings#UNPACK} and
+     * {@link Settings#NET_DEVICE_UNPACK}, which is the name in the documents about NCCL's device}
      *
      * @throws ConfigurationException if the two contradict each other
      */
@@ -368,15 +368,15 @@ public final class Configuration {
         return theirs.get() ? Kernels.GPU : Kernels.NONE;
     }
 
-    /** {@return by which of its names kernels were told to unpack, and its value} */
+    /** {@return the name and the value of the setting that selects the unpacking kernels} */
     public String unpackingText() {
         Setting<?> said = isSet(Settings.UNPACK) ? Settings.UNPACK : Settings.NET_DEVICE_UNPACK;
         return said.name() + "=" + text(said);
     }
 
     /**
-     * {@return TCP streams of a connection under libnccl: {@link Settings#SOCKET_STREAMS}, or else the product of
-     * NCCL's two variables}
+     * {@return the number of TCP streams of a connection under libnccl: {@link Settings#SOCKET_STREAMS}, or otherwise
+     * the product of NCCL's two variables}
      */
     public int streamsUnderNccl() {
         return get(Settings.SOCKET_STREAMS).orElseGet(() -> Math.clamp(
@@ -384,16 +384,16 @@ public final class Configuration {
     }
 
     /**
-     * Where the value of a setting came from.
+     * Origin of a setting's value.
      *
-     * @param source the kind of place
-     * @param name   what the value is called there
+     * @param source kind of origin
+     * @param name   name of the value at that origin
      */
     public record Origin(Source source, String name) {
 
-        /** The places a value can come from, strongest last. */
+        /** Kinds of origins, in ascending order of precedence. */
         public enum Source {
-            /** Nobody set it. */
+            /** The setting is not set. */
             DEFAULT("default"),
             /** An environment variable. */
             ENVIRONMENT("environment"),
@@ -409,7 +409,7 @@ public final class Configuration {
             }
         }
 
-        /** {@return the origin in words, for instance {@code "environment NCCL_BUFFSIZE"}} */
+        /** {@return the origin as text, for instance {@code "environment NCCL_BUFFSIZE"}} */
         @Override
         public String toString() {
             return source == Source.DEFAULT ? source.label : source.label + " " + name;

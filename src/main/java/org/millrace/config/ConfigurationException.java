@@ -1,17 +1,17 @@
 package org.millrace.config;
 
 /**
- * One or more settings are unknown or not usable. The message has one line for each: its name, its value, where it came
- * from and what is allowed.
+ * One or more settings are unknown or not usable. The message has one line for each: its name, its value, its origin
+ * and the allowed values.
  */
 public class ConfigurationException extends IllegalArgumentException {
 
     private static final long serialVersionUID = 1L;
 
     /**
-     * A refusal.
+     * Creates a refusal.
      *
-     * @param message one line for each setting that is refused
+     * @param message one line for each refused setting
      */
     public ConfigurationException(String message) {
         super(message);

@@ -5,17 +5,17 @@ import java.util.Comparator;
 import java.util.Locale;
 import java.util.Optional;
 
-/** Of names that there are, the one that somebody may have meant who wrote another. */
+/** Finds the known name that a mistyped name probably means. */
 public final class NearestName {
 
     private NearestName() {}
 
     /**
-     * What to say behind a name that does not exist.
+     * Returns a hint for a message about an unknown name.
      *
-     * @param unknown   what was written
-     * @param known     what there is
-     * @param otherwise to be said if nothing of that is near
+     * @param unknown   the unknown name
+     * @param known     the known names
+     * @param otherwise text to return if no known name is near
      * @return {@code "did you mean X?"}, or the other text
      */
     public static String hint(String unknown, Collection<String> known, String otherwise) {
@@ -23,11 +23,11 @@ public final class NearestName {
     }
 
     /**
-     * The nearest, upper and lower case and {@code -}, {@code .} and {@code _} alike.
+     * Returns the nearest name. Upper and lower case are equal, and so are {@code -}, {@code .} and {@code _}.
      *
-     * @param unknown what was written
-     * @param known   what there is
-     * @return the name; empty if none is near enough to be a slip of the fingers
+     * @param unknown the unknown name
+     * @param known   the known names
+     * @return the name; empty if none is near enough for a typing error
      */
     public static Optional<String> of(String unknown, Collection<String> known) {
         String written = normal(unknown);
@@ -41,7 +41,10 @@ public final class NearestName {
         return name.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
     }
 
-    /** Levenshtein's: how many characters must be inserted, removed or replaced to make one word of the other. */
+    /**
+     * Returns the Levenshtein distance: the number of characters to insert, remove or replace to turn one word into the
+     * other.
+     */
     private static int distance(String a, String b) {
         int[] previous = new int[b.length() + 1];
         for (int j = 0; j <= b.length(); j++) {

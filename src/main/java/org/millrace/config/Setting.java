@@ -4,34 +4,34 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Something that can be set: a row of the table of {@link Settings}.
+ * A setting: a row of the table of {@link Settings}.
  *
- * @param part         what it belongs to
- * @param name         the environment variable
- * @param type         how values are written, and which are allowed
- * @param defaultValue the value if nobody sets it
+ * @param part         part that it belongs to
+ * @param name         name of the environment variable
+ * @param type         format of values, and the allowed ones
+ * @param defaultValue value if the setting is not set
  * @param description  one line for people
- * @param aliases      other variables that say the same, by rules of {@link Configuration}
+ * @param aliases      other variables with the same meaning, by rules of {@link Configuration}
  * @param secret       whether the value must never be shown
- * @param <T>          what a value is in the program
+ * @param <T>          type of a value in the program
  */
 public record Setting<T>(Settings.Part part, String name, ValueType<T> type, T defaultValue, String description,
         List<String> aliases, boolean secret) {
 
     /**
-     * {@return the Java system property of the same meaning, for instance {@code "millrace.nccl.library"} for {@code
-     * MILLRACE_NCCL_LIBRARY}}
+     * {@return the Java system property with the same meaning, for instance {@code "millrace.nccl.library"} for
+     * {@code MILLRACE_NCCL_LIBRARY}}
      */
     public String property() {
         return name.toLowerCase(Locale.ROOT).replace('_', '.');
     }
 
     /**
-     * Reads a value.
+     * Parses a value.
      *
-     * @param where what it is called where it was found
-     * @param text  what stands there
-     * @throws ConfigurationException if it is not usable: the message says what is allowed
+     * @param where name of the value at its origin
+     * @param text  text of the value
+     * @throws ConfigurationException if it is not usable; the message states the allowed values
      */
     T parse(Object where, String text) {
         try {
@@ -44,7 +44,7 @@ public record Setting<T>(Settings.Part part, String name, ValueType<T> type, T d
     }
 
     /**
-     * {@return a value as it may be shown to people: a placeholder if this is a secret that is set}
+     * {@return a value as text for people; a placeholder if this is a secret that is set}
      *
      * @param value a value of this setting
      */
@@ -53,31 +53,30 @@ public record Setting<T>(Settings.Part part, String name, ValueType<T> type, T d
     }
 
     /**
-     * How the values of a setting, or of an option of the command line, are written.
+     * Format of the values of a setting or of an option of the command line.
      *
-     * @param <T> what a value is in the program
+     * @param <T> type of a value in the program
      */
     public interface ValueType<T> {
 
         /**
-         * {@return the value that a text says}
+         * {@return the value of a text}
          *
-         * @param text what the user wrote, without surrounding blanks, not empty
-         * @throws IllegalArgumentException if it is none of those that are {@link #allowed()}
+         * @param text the user's text, without surrounding blanks, not empty
+         * @throws IllegalArgumentException if it is not {@link #allowed()}
          */
         T parse(String text);
 
         /**
-         * {@return a value as text that {@link #parse} reads again}
+         * {@return a value as text that {@link #parse} accepts}
          *
          * @param value a value of this type
          */
         String format(T value);
 
         /**
-         * {@return what may be written, in words that complete "allowed: ", for instance
-         * {@code "a whole number from 1 to
-         * 64"}}
+         * {@return a description of the allowed texts, in words that complete "allowed: ", for instance
+         * {@code "a whole number from 1 to 64"}}
          */
         String allowed();
     }

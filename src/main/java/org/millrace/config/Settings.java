@@ -29,8 +29,8 @@ import java.util.stream.Collectors;
 import org.millrace.config.Setting.ValueType;
 
 /**
- * The table of settings: everything that can be set, part by part. The page settings.md and {@code millrace doctor} are
- * made from it. Names are NCCL's where NCCL has one for the same thing.
+ * The table of all settings, part by part. The page settings.md and {@code millrace doctor} are generated from it.
+ * Names are NCCL's where NCCL has a name for the same purpose.
  */
 @SuppressWarnings("doclint:missing") // a setting's description is its documentation
 public final class Settings {
@@ -69,15 +69,15 @@ public final class Settings {
         }
 
         /**
-         * {@return whether only the plugin for libnccl reads it, from the environment alone: the process is another
-         * program's, and there is no Java yet when the plugin reads which one to start}
+         * {@return whether only the plugin for libnccl reads it, from the environment only; the process belongs to
+         * another program, and no Java runs yet when the plugin reads the settings that select a Java}
          */
         public boolean ofThePlugin() {
             return ofThePlugin;
         }
     }
 
-    /** Where the kernels run that the plugin serves. */
+    /** Location of the kernels that the plugin serves. */
     public enum Kernels {
         NONE,
         GPU,
@@ -85,29 +85,38 @@ public final class Settings {
         HOST
     }
 
-    /** What is kept of NCCL's profiler events. */
+    /** The NCCL profiler events that are stored. */
     public enum Events {
         OFF,
         /** Operations that are enqueued. */
         OPERATIONS,
-        /** Those, and when their kernels run. */
+        /** Operations that are enqueued, and the times of their kernels. */
         KERNELS
     }
 
-    /** With what {@link #NETWORK} names a network plugin. */
+    /** Prefix of a network plugin in {@link #NETWORK}. */
     public static final String PLUGIN_PREFIX = "plugin:";
-    /** The longest that GIN's copy kernel stays, in microseconds. */
+    /** Maximum stay of GIN's copy kernel, in microseconds. */
     public static final int LONGEST_COPY_KERNEL = 1_000_000;
-    /** Who waits for the whole device waits for the kernel, too. */
+    /**
+     * Usual stay of GIN's copy kernel, in microseconds. A thread that waits for the whole device also waits for the
+     * kernel.
+     */
     private static final int USUAL_COPY_KERNEL = 150;
 
     private static final ValueTypes.DurationType DEADLINES =
             new ValueTypes.DurationType(Duration.ofMillis(1), Duration.ofHours(24));
-    /** NCCL_STEPS slots of at least a page each: a slot's address is then aligned for every copy and network. */
+    /**
+     * Unit of a buffer's size in bytes: NCCL_STEPS slots of at least a page each. A slot's address is then aligned for
+     * every copy and network.
+     */
     private static final long BUFFER_UNIT = 8 * 4096;
-    /** Twice the largest item of work, rounded up: a kernel takes half of the FIFO at most. */
+    /**
+     * Minimum size of the work FIFO in bytes: twice the largest item of work, rounded up. A kernel takes at most half
+     * of the FIFO.
+     */
     private static final long LEAST_WORK_FIFO = 256;
-    /** Offsets in the bounce buffer have 32 bits. */
+    /** Maximum size of the bounce buffer in MiB, because offsets in it have 32 bits. */
     private static final int MOST_UNPACK_MIB = 4096;
     private static final int USUAL_UNPACK_MIB = 256;
     private static final Map<String, Kernels> KERNELS =
@@ -149,13 +158,13 @@ public final class Settings {
             optional(Part.BUFFERS, "NCCL_NET_SHARED_BUFFERS", booleans(),
                     "1 lets the sends of a channel share slots, and its receives, where they go over a network: less"
                             + " memory with many peers; the same on all ranks; unset: with 16 peers or more");
-    // NCCL takes 128 KiB
+    // NCCL's default is 128 KiB
     public static final Setting<Optional<Long>> P2P_NET_CHUNK_SIZE =
             optional(Part.BUFFERS, "NCCL_P2P_NET_CHUNKSIZE", new ValueTypes.SizeType(1 << 10, 1L << 27, 1 << 10),
                     "bytes of a chunk of sends and receives, at most a slot, the same on all ranks; unset: a slot, or"
                             + " 128K where slots are shared");
-    // All-reduce of 1 MiB between two processes over TCP took 330 us so, and 430 through slots; up to 256 KiB
-    // there was no difference that a noisy machine would show.
+    // With in-place transfer, an all-reduce of 1 MiB between two processes over TCP took 330 us, and 430 us through
+    // slots. Up to 256 KiB a noisy machine showed no difference.
     public static final Setting<Long> PTR_THRESHOLD =
             setting(Part.BUFFERS, "MILLRACE_PTR_THRESHOLD", new ValueTypes.SizeType(0, 1L << 40, 1), 256L << 10,
                     "bytes of a hop from which on all-reduce, all-gather and broadcast around a ring send from and"
@@ -193,7 +202,7 @@ public final class Settings {
             "1 on all ranks: all-reduces, all-gathers and reduce-scatters of up to MILLRACE_COLLNET_MAX_BYTES"
                     + " go through a collective network: one of another jar that all ranks have, or else the"
                     + " ranks reduce for each other");
-    // So far it takes no longer than the ring (collnet.md).
+    // Up to this size it takes no longer than the ring (collnet.md).
     public static final Setting<Long> COLLNET_MAX_BYTES =
             setting(Part.COLLNET, "MILLRACE_COLLNET_MAX_BYTES", new ValueTypes.SizeType(1, 1L << 40, 1), 8L << 10,
                     "largest collective that goes through the collective network, all ranks' parts together: larger"
@@ -209,7 +218,7 @@ public final class Settings {
                     text("protocols with commas between, as in LL,Simple or ^LL128; perhaps by function, as in"
                             + " Simple;allreduce:LL"),
                     "protocols of collectives: LL, LL128, Simple; unset: chosen by size");
-    // NCCL takes 16 KiB
+    // NCCL's default is 16 KiB
     public static final Setting<Optional<Long>> P2P_LL_THRESHOLD =
             optional(Part.ALGORITHMS, "NCCL_P2P_LL_THRESHOLD", new ValueTypes.SizeType(0, 1L << 40, 1),
                     "sends and receives of up to so many bytes travel in LL, the same on all ranks; unset: none, as"
@@ -286,7 +295,7 @@ public final class Settings {
 
     public static final Setting<Optional<Integer>> THREADS = optional(Part.THREADS, "MILLRACE_THREADS",
             integers(1, 256), "how many polling threads a rank may use; unset: what its cores can spare");
-    // Some milliseconds, as a sleep takes 60 us at least
+    // A few milliseconds, because a sleep takes at least 60 us.
     public static final Setting<Integer> IDLE_THRESHOLD =
             setting(Part.THREADS, "NCCL_PROXY_IDLE_THRESHOLD", integers(0, Integer.MAX_VALUE), 20_000,
                     "passes without work after which a polling thread begins to sleep between passes; 0: it never"
@@ -413,7 +422,7 @@ public final class Settings {
         return add(new Setting<>(part, name, type, otherwise, description, List.of(aliases), false));
     }
 
-    /** One without a default: the code that needs it decides. */
+    /** Adds a setting without a default. The code that uses it decides. */
     private static <T> Setting<Optional<T>> optional(Part part, String name, ValueType<T> type, String description,
             String... aliases) {
         return setting(part, name, ValueTypes.optional(type), Optional.empty(), description, aliases);
@@ -433,25 +442,25 @@ public final class Settings {
         return Collections.unmodifiableList(ALL);
     }
 
-    /** {@return those that a program is configured by, which are all but those of the plugin alone} */
+    /** {@return the settings that configure a program: all except those that only the plugin reads} */
     public static List<Setting<?>> ofPrograms() {
         return ALL.stream().filter(setting -> !setting.part().ofThePlugin()).toList();
     }
 
     /**
-     * The values of {@code NCCL_DEBUG} and what they print of our own messages. NCCL orders them VERSION, WARN, INFO,
-     * ABORT, TRACE (nccl_common.h), so that ABORT prints what INFO prints.
+     * The values of {@code NCCL_DEBUG} and the levels of Millrace's own messages. NCCL orders them VERSION, WARN, INFO,
+     * ABORT, TRACE (nccl_common.h), so ABORT prints the same messages as INFO.
      */
     public enum LogLevel {
-        /** Errors only. */
+        /** Only errors. */
         VERSION("ERROR"),
         /** Warnings and errors. */
         WARN("WARN"),
-        /** What happens at set-up too. */
+        /** Also events during setup. */
         INFO("INFO"),
         /** As {@link #INFO}. */
         ABORT("INFO"),
-        /** Also each operation that is launched, and what went another way than it was first tried. */
+        /** Also each operation that is launched, and each deviation from the first attempt. */
         TRACE("TRACE");
 
         private final String loggerLevel;
@@ -460,15 +469,15 @@ public final class Settings {
             this.loggerLevel = loggerLevel;
         }
 
-        /** {@return the level of the loggers, as Log4j names it} */
+        /** {@return the level of the loggers, by Log4j's name} */
         public String loggerLevel() {
             return loggerLevel;
         }
     }
 
-    /** How much of its connections a process records. */
+    /** Amount of information that a process records about its connections. */
     public enum TraceDetail {
-        /** Nothing. */
+        /** None. */
         OFF,
         /** Counters. */
         COUNTERS,
@@ -477,8 +486,8 @@ public final class Settings {
     }
 
     /**
-     * What messages are about: NCCL's words, of {@code NCCL_DEBUG_SUBSYS}. The command line has messages of some of
-     * them alone.
+     * Subjects of messages, with NCCL's names from {@code NCCL_DEBUG_SUBSYS}. The command line has messages about only
+     * some of them.
      */
     @SuppressWarnings("doclint:missing") // NCCL documents them
     public enum LogSubsystem {
@@ -503,7 +512,7 @@ public final class Settings {
 
         private static final String ALL = "ALL";
 
-        /** Written as NCCL reads it: names with commas between; after {@code ^} all but these. */
+        /** Sets in NCCL's format: names with commas between; after {@code ^}, all except these. */
         static final ValueType<Set<LogSubsystem>> SETS = new ValueType<>() {
 
             @Override

@@ -13,7 +13,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.millrace.config.Setting.ValueType;
 
-/** The types of values that settings have; sizes and durations have classes of their own. */
+/** The types of values of settings. Sizes and durations have separate classes. */
 public final class ValueTypes {
 
     private ValueTypes() {}
@@ -34,8 +34,8 @@ public final class ValueTypes {
     /**
      * {@return whole numbers}
      *
-     * @param min the smallest that is allowed
-     * @param max the largest that is allowed
+     * @param min minimum value
+     * @param max maximum value
      */
     public static ValueType<Integer> integers(int min, int max) {
         return integers(min, max, max == Integer.MAX_VALUE ? "a whole number, " + min + " or more"
@@ -45,8 +45,8 @@ public final class ValueTypes {
     /**
      * {@return whole numbers}
      *
-     * @param min     the smallest that is allowed
-     * @param max     the largest that is allowed
+     * @param min     minimum value
+     * @param max     maximum value
      * @param allowed the same in words that complete "allowed: "
      */
     public static ValueType<Integer> integers(int min, int max, String allowed) {
@@ -60,10 +60,10 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return numbers of bytes that are powers of two, written as {@link SizeType} reads them}
+     * {@return numbers of bytes that are powers of two, in the format of {@link SizeType}}
      *
-     * @param min the smallest that is allowed, a power of two
-     * @param max the largest that is allowed, a power of two
+     * @param min minimum value, a power of two
+     * @param max maximum value, a power of two
      */
     public static ValueType<Long> powersOfTwo(long min, long max) {
         SizeType sizes = new SizeType(min, max, 1);
@@ -81,7 +81,7 @@ public final class ValueTypes {
         return new Parsed<>(Long::parseLong, String::valueOf, "a whole number of 64 bits");
     }
 
-    /** {@return yes or no; {@code 1} and {@code 0} as NCCL writes them} */
+    /** {@return yes or no; {@code 1} and {@code 0} in NCCL's format} */
     public static ValueType<Boolean> booleans() {
         return new Parsed<>(text -> switch (text.toLowerCase(Locale.ROOT)) {
             case "1", "true", "yes", "on" -> true;
@@ -91,7 +91,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return the constants of an enumeration, by their {@code toString()}, upper or lower case}
+     * {@return the constants of an enumeration, by their {@code toString()}, in upper or lower case}
      *
      * @param type the enumeration
      * @param <E>  the enumeration
@@ -109,7 +109,7 @@ public final class ValueTypes {
     /**
      * {@return one of a few words, in upper or lower case}
      *
-     * @param words what is allowed, in lower case
+     * @param words the allowed words, in lower case
      */
     public static ValueType<String> words(String... words) {
         List<String> allowed = List.of(words);
@@ -123,11 +123,11 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return one of a few words, in upper or lower case, or a text that begins in a certain way}
+     * {@return one of a few words, in upper or lower case, or a text with a certain prefix}
      *
-     * @param prefix how the text begins: something must follow
-     * @param rest   what follows it, in words
-     * @param words  what else is allowed, in lower case
+     * @param prefix prefix of the text; more text must follow
+     * @param rest   description of the text after the prefix
+     * @param words  the other allowed words, in lower case
      */
     public static ValueType<String> wordsOr(String prefix, String rest, String... words) {
         ValueType<String> known = words(words);
@@ -137,11 +137,11 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return a few words, each with what it means}
+     * {@return a few words, each with a value}
      *
      * @param meanings the values by their words
-     * @param allowed  the words, in words that complete "allowed: "
-     * @param <T>      what a value is in the program
+     * @param allowed  the words, as text that completes "allowed: "
+     * @param <T>      type of a value in the program
      */
     public static <T> ValueType<T> values(Map<String, T> meanings, String allowed) {
         return new Parsed<>(text -> {
@@ -160,7 +160,7 @@ public final class ValueTypes {
     /**
      * {@return any text}
      *
-     * @param meaning what the text means, in words that complete "allowed: "
+     * @param meaning meaning of the text, in words that complete "allowed: "
      */
     public static ValueType<String> text(String meaning) {
         return new Parsed<>(Function.identity(), Function.identity(), meaning);
@@ -171,17 +171,17 @@ public final class ValueTypes {
         return new Parsed<>(Path::of, Path::toString, "a path");
     }
 
-    /** {@return internet addresses, written as numbers: names are not looked up} */
+    /** {@return internet addresses in numeric form; names are not looked up} */
     public static ValueType<InetAddress> addresses() {
         return new Parsed<>(InetAddress::ofLiteral, InetAddress::getHostAddress,
                 "an address as in 10.0.0.1 or fd00::1");
     }
 
     /**
-     * {@return values between commas; empty places are ignored}
+     * {@return values between commas; empty elements are ignored}
      *
-     * @param element the type of one value
-     * @param <T>     what one value is in the program
+     * @param element type of one value
+     * @param <T>     type of one value in the program
      */
     public static <T> ValueType<List<T>> lists(ValueType<T> element) {
         return new Parsed<>(
@@ -195,10 +195,10 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return a value that may be left open, so that the code that needs it decides}
+     * {@return an optional value; if it is absent, the code that uses it decides}
      *
-     * @param type the type of the value where there is one
-     * @param <T>  what that value is in the program
+     * @param type type of a value that is present
+     * @param <T>  type of that value in the program
      */
     public static <T> ValueType<Optional<T>> optional(ValueType<T> type) {
         return new Parsed<>(text -> Optional.of(type.parse(text)), value -> value.map(type::format).orElse("unset"),
@@ -206,12 +206,12 @@ public final class ValueTypes {
     }
 
     /**
-     * Numbers of bytes: {@code 65536}, {@code 64K} or {@code 64KiB}; {@code M} and {@code G} likewise. K is 1024, as in
-     * NCCL and its tests.
+     * Numbers of bytes: {@code 65536}, {@code 64K} or {@code 64KiB}; likewise with {@code M} and {@code G}. K is 1024,
+     * as in NCCL and its tests.
      *
-     * @param min      the smallest that is allowed
-     * @param max      the largest that is allowed
-     * @param multiple what a size must be a multiple of; 1 for any
+     * @param min      minimum value
+     * @param max      maximum value
+     * @param multiple sizes must be multiples of it; 1 for any size
      */
     public record SizeType(long min, long max, long multiple) implements ValueType<Long> {
 
@@ -278,8 +278,8 @@ public final class ValueTypes {
     /**
      * Lengths of time, always with a unit: {@code 100us}, {@code 500ms}, {@code 30s}, {@code 10m}, {@code 1h}.
      *
-     * @param min the shortest that is allowed
-     * @param max the longest that is allowed
+     * @param min minimum value
+     * @param max maximum value
      */
     public record DurationType(Duration min, Duration max) implements ValueType<Duration> {
 

@@ -1,9 +1,11 @@
 /**
- * The settings: the table of what can be set, to what, and the reader that says what it is set to, and where.
+ * The settings: the table of all settings and their allowed values, and the reader that returns each value and its
+ * origin.
  *
  * <p>
- * A {@link org.millrace.config.Configuration} is read once, where a program or the plugin begins, is immutable, and
- * refuses what it does not understand. Each part makes its options of it and hands them down. Uses no other package.
+ * A {@link org.millrace.config.Configuration} is read once, when a program or the plugin starts. It is immutable, and
+ * refuses values that it does not understand. Each part derives its options from it and passes them down. The package
+ * uses no other package of Millrace.
  */
 @NullMarked
 package org.millrace.config;
