@@ -124,8 +124,8 @@ class ConfigurationTest {
     }
 
     /**
-     * One environment serves the program and the plugin: which Java the plugin starts is none of the program's
-     * business.
+     * One environment serves the program and the plugin. The program ignores the plugin's settings, such as the Java
+     * that it starts.
      */
     @Test
     void variablesOfThePluginAreNotUnknown() {

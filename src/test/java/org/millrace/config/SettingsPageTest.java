@@ -11,8 +11,8 @@ import org.junit.jupiter.api.Test;
 import org.millrace.config.Settings.Part;
 
 /**
- * The page {@code settings.md} is the table of settings. To write it anew: {@code mvn -Pfast test
- * -Dtest=SettingsPageTest -Dsettings.page=write}.
+ * The page {@code settings.md} is the table of settings. To generate it:
+ * {@code mvn -Pfast test -Dtest=SettingsPageTest -Dsettings.page=write}.
  */
 class SettingsPageTest {
 

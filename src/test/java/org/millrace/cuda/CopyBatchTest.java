@@ -11,14 +11,14 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Copies that wait are sorted into levels: the copies of one may be made in any order. */
+/** Waiting copies are sorted into levels. The copies of one level may be made in any order. */
 class CopyBatchTest {
 
     private static final int BYTES = 64;
 
     private final CopyBatch batch = new CopyBatch();
 
-    /** The targets of each level. */
+    /** Returns the targets of each level. */
     private List<List<Long>> levels() {
         List<List<Long>> all = new ArrayList<>();
         int levels = batch.sort();
@@ -134,7 +134,7 @@ class CopyBatchTest {
         assertTrue(batch.add(1L << 31, 200, BYTES, CopyOrder.relaxed(1), false));
     }
 
-    /** Relaxed copies that do not overlap: all bytes are where they belong, whatever became part of what. */
+    /** Relaxed copies that do not overlap. All bytes reach their targets, for every combination of merged copies. */
     @Test
     void whatWasMergedIsWhole() {
         Random random = new Random(0x20b5);
@@ -185,9 +185,7 @@ class CopyBatchTest {
         assertEquals(CopyBatch.MOST / 2, batch.sort());
     }
 
-    /**
-     * What each sequence writes to its own cells, one behind the other, is the same in whatever order levels are made.
-     */
+    /** Each sequence writes to its own cells in order. The result is the same for every order within the levels. */
     @Test
     void anyOrderWithinLevelsGivesTheSame() {
         Random random = new Random(0xba7c4);

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.CopyMailbox;
 
-/** What the host tells a kernel that copies, whenever that comes and goes. */
+/** The host's commands to a copying kernel that starts and leaves at any time. */
 @Timeout(60)
 class CopyCommandsTest {
 
@@ -35,7 +35,7 @@ class CopyCommandsTest {
         return new CopyCommands(CopyMailbox.of(mailbox), first, workers, () -> launches++);
     }
 
-    /** What the kernel is asked to do, if it sees that; -1 otherwise. */
+    /** Posts and seals a copy. Returns its ticket, or -1 if the kernel does not see it. */
     private static long copy(CopyCommands commands, long to, long from, int bytes, int order) {
         long ticket = commands.post(to, from, bytes, order, null);
         return commands.seal() == 0 ? ticket : UNSEEN;
@@ -52,7 +52,7 @@ class CopyCommandsTest {
     private static final long UNSEEN = -1;
     private static final int IN_TURN = CopyOrder.IN_TURN;
 
-    /** By how much a warp loads at once: 128 times 16 bytes, 8 or 1. */
+    /** Limits of the number of bytes that a warp loads at once: 128 times 16 bytes, 8 bytes or 1 byte. */
     @ParameterizedTest
     @CsvSource({"0, 0, 2048, true", "0, 0, 2064, false", "16, 8, 1024, true", "16, 8, 1032, false", "0, 0, 1020, false",
             "4, 8, 128, true", "4, 8, 132, false", "1, 3, 128, true", "1, 3, 129, false", "0, 0, 1, true",
@@ -63,7 +63,7 @@ class CopyCommandsTest {
         assertEquals(bytes <= 32768, commands(1, 4).fits(to, from, bytes, CopyOrder.strict(3)));
     }
 
-    /** Few go to the warp, unless others of their sequence are at their worker; many to the workers. */
+    /** The warp makes a few copies, unless their sequence has other copies at a worker. The workers make many. */
     @Test
     void whoCopies() {
         CopyCommands commands = commands(1, 2);
@@ -73,7 +73,7 @@ class CopyCommandsTest {
             memory.set(ValueLayout.JAVA_BYTE, i, (byte) i);
         }
         List<Long> tickets = new ArrayList<>();
-        for (int i = 0; i < 6; i++) { // to the warp 0 1, then by sequence
+        for (int i = 0; i < 6; i++) { // the first two to the warp, then by sequence
             tickets.add(copy(commands, at(64 + 8 * i), at(8 * i), 8, CopyOrder.strict(i % 2)));
         }
         for (int i = 0; i < 6; i++) {
@@ -81,7 +81,7 @@ class CopyCommandsTest {
             assertTrue(kernel.look());
             assertEquals(i < 2, commands.isDone(tickets.get(i)));
         }
-        tickets.add(copy(commands, at(64 + 48), at(48), 8, CopyOrder.strict(0))); // behind those of its worker
+        tickets.add(copy(commands, at(64 + 48), at(48), 8, CopyOrder.strict(0))); // after the copies of its worker
         assertTrue(kernel.look());
         assertFalse(commands.isDone(tickets.get(6)), "the warp would overtake the worker");
         assertTrue(kernel.work(1) && kernel.work(1));
@@ -184,8 +184,8 @@ class CopyCommandsTest {
     }
 
     /**
-     * It has said that it leaves when the command comes, and looks once more: it may see the command, or have looked
-     * before.
+     * The kernel has announced that it leaves when the command is posted, and looks once more. It may see the command,
+     * or may have looked before.
      */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
@@ -208,7 +208,7 @@ class CopyCommandsTest {
         assertEquals(seen, copy(commands, at(0), at(16), 8, IN_TURN) != UNSEEN);
         leaving.join();
         assertEquals(seen ? 7 : 0, longAt(0));
-        commands.settle(); // at once: nothing is under way
+        commands.settle(); // returns at once, because nothing is in flight
 
         commands.invite();
         kernel.begin();

@@ -12,7 +12,10 @@ import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
-/** What is given to the kernel is what its image takes: on a GPU another number or order is an illegal address. */
+/**
+ * The arguments match the parameters of the kernel's image. On a GPU, another number or order would cause an illegal
+ * address.
+ */
 class CopyKernelTest {
 
     private static final Pattern ENTRY = Pattern.compile("\\.entry copy_commands\\(([^)]*)\\)");

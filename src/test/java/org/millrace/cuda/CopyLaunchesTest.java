@@ -13,7 +13,9 @@ import org.junit.jupiter.api.Test;
 import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
 
-/** A kernel that does not begin in one stream is tried in the next, and no stream has two that have not ended. */
+/**
+ * If a kernel does not begin in one stream, the next stream is tried. No stream has two launches that have not ended.
+ */
 class CopyLaunchesTest {
 
     private static final int COUNT = 3;
@@ -24,7 +26,7 @@ class CopyLaunchesTest {
     private final PlayedStreams streams = new PlayedStreams();
     private final CopyLaunches launches = new CopyLaunches(mailbox, streams, COUNT, 0);
 
-    /** Streams that stand behind a kernel of the program's, or do not, or that refuse a launch. */
+    /** Streams that are free, that are queued after a kernel of the program, or that refuse a launch. */
     private final class PlayedStreams implements CopyLaunches.Streams {
         private final List<String> launched = new ArrayList<>();
         private final BitSet standing = new BitSet();

@@ -22,23 +22,23 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.CopyMailbox;
 
-/** Copies by a copy engine and by a kernel that comes and goes are made in the order in which they were begun. */
+/** Copies by a copy engine and by a kernel that starts and leaves at any time keep their order. */
 @Timeout(120)
 @Tag("optimized")
 class CopyQueueTest {
 
     private static final int BYTES = 1 << 14;
     private static final int SEQUENCES = 5;
-    /** At the end of the memory, which nobody writes. */
+    /** Length of the memory's end, which no copy writes. */
     private static final int CONSTANT = 400;
 
     private final MemorySegment mailbox = Arena.ofShared().allocate(CopyMailbox.BYTES, CopyMailbox.ALIGNMENT);
     private final MemorySegment memory = Arena.ofShared().allocate(BYTES, 64);
-    /** By sequence: how much of its second half was written to since all copies were made. */
+    /** By sequence: number of bytes of its second half that were written since all copies were complete. */
     private final int[] filled = new int[SEQUENCES];
     private final PlayedEngine engine = new PlayedEngine();
 
-    /** Makes a copy now and then when somebody asks, or when it is told to. */
+    /** Makes a copy at random times when it is asked, or when the test tells it to. */
     private static final class PlayedEngine implements CopyQueue.Engine {
         private final Deque<Runnable> copies = new ArrayDeque<>();
         private Random random;
@@ -77,7 +77,7 @@ class CopyQueueTest {
 
         @Override
         public boolean submit() {
-            return false; // all are begun at once
+            return false; // all copies begin at once
         }
 
         @Override
@@ -105,8 +105,8 @@ class CopyQueueTest {
         CopyQueue queue = new CopyQueue(engine, commands);
         long at = memory.address();
         memory.set(ValueLayout.JAVA_LONG, 16, 3);
-        long first = queue.copy(at + 32, at + 16, 8); // nobody waits for the kernel, which is invited
-        long second = queue.copy(at + 40, at + 32, 8); // in its order, behind the engine's
+        long first = queue.copy(at + 32, at + 16, 8); // the kernel is invited, and no copy waits for it
+        long second = queue.copy(at + 40, at + 32, 8); // in its order, after the engine's
         assertEquals(2, engine.begun);
         assertFalse(queue.isDone(first));
         engine.make();
@@ -134,7 +134,8 @@ class CopyQueueTest {
     }
 
     /**
-     * What one queue has posted is the engine's, whatever the other does when the kernel has left without seeing it.
+     * If the kernel has left without seeing one queue's posted copies, the engine makes them, independent of the other
+     * queue.
      */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
@@ -165,9 +166,9 @@ class CopyQueueTest {
     }
 
     /**
-     * One thread begins copies that overlap, long ones and short ones, behind all others or behind those of a sequence,
-     * which has a part of the memory, and relaxed ones, which do not overlap; another plays the kernel and its workers,
-     * which leave whenever they like.
+     * One thread begins overlapping copies, long and short ones. Some are after all others, and some are after others
+     * of a sequence, which has a part of the memory. Relaxed copies do not overlap. Another thread plays the kernel and
+     * its workers, which leave at any time.
      */
     @ParameterizedTest
     @CsvSource({"1, 0", "-3000, 0", "1, 3", "-3000, 4"})
@@ -202,7 +203,7 @@ class CopyQueueTest {
             if (random.nextInt(4) == 0) {
                 await(queue, queue.last() - random.nextInt(2));
             }
-            if (random.nextInt(64) == 0) { // what is wrong may be written over later
+            if (random.nextInt(64) == 0) { // wrong bytes may be overwritten later
                 await(queue, queue.last());
                 assertArrayEquals(expected, memory.toArray(ValueLayout.JAVA_BYTE), "after copy " + i);
             }
@@ -243,9 +244,10 @@ class CopyQueueTest {
     }
 
     /**
-     * One in turn anywhere; or one of a sequence: a strict one into the first half of its part, from what was written,
-     * or a relaxed one into the second half, to a place to which nobody else writes meanwhile, from what never changes.
-     * For some time half of them are relaxed, and for some time nearly all: those are spread over the workers.
+     * Begins a copy in turn to any place, or a copy of a sequence. A strict copy writes into the first half of its
+     * part, from written bytes. A relaxed copy writes into the second half, to a place that no other copy writes
+     * meanwhile, from constant bytes. Alternately, half of the copies or nearly all of them are relaxed. In the second
+     * case they are spread over the workers.
      */
     private void begin(CopyQueue queue, int workers, Random random, byte[] expected) {
         int sequences = workers > 0 && random.nextInt(8) != 0 ? SEQUENCES : 1;
@@ -269,7 +271,8 @@ class CopyQueueTest {
         } else {
             to = sequence * part + random.nextInt((sequences == 1 ? part : part / 2) - bytes);
             int half = sequence * part + part / 2;
-            from = filled[sequence] > bytes && random.nextBoolean() ? half + filled[sequence] - bytes // what came last
+            // the last bytes written
+            from = filled[sequence] > bytes && random.nextBoolean() ? half + filled[sequence] - bytes
                     : sequence * part + random.nextInt((sequences == 1 ? part : part / 2 + filled[sequence]) - bytes);
             order = sequences == 1 ? CopyOrder.IN_TURN : CopyOrder.strict(sequence);
             if (sequences == 1 && random.nextBoolean()) { // where the next relaxed one will write

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** What a C library that stands in for libcudart was called with: every function that is bound, every argument. */
+/** The calls of a C library that stands in for libcudart: every bound function, every argument. */
 @ExtendWith(OwnClassLoader.class)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class CudaArgumentsTest {

@@ -10,12 +10,12 @@ import java.util.ArrayList;
 import java.util.List;
 import org.millrace.CCompiler;
 
-/** Shared libraries that the tests compile, each in a folder of its own below {@code target}. */
+/** Shared libraries that the tests compile, each in its own folder below {@code target}. */
 public final class NativeBuild {
 
     private NativeBuild() {}
 
-    /** A new folder. */
+    /** Creates a new folder. */
     public static Path directory() {
         try {
             return Files.createTempDirectory(Files.createDirectories(Path.of("target", "stub")), "lib")
@@ -41,7 +41,7 @@ public final class NativeBuild {
         }
     }
 
-    /** One of the stand-ins in {@code src/test/c/stub}, under the name of the library that it stands in for. */
+    /** Compiles one of the stand-ins in {@code src/test/c/stub}, under the name of the library that it replaces. */
     public static Path stub(String source, String name, String... flags) {
         return library(directory().resolve(name), Path.of("src/test/c/stub", source), flags);
     }

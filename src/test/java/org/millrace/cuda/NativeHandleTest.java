@@ -78,8 +78,8 @@ class NativeHandleTest {
     }
 
     /**
-     * Users and a closer race, many times: the release comes exactly once, after the last user, and nobody gets in
-     * after it.
+     * Users race a closing thread, many times. The release happens exactly once, after the last user, and no user
+     * enters after it.
      */
     @Test
     void isNeverGivenBackWhileItIsUsed() throws Exception {

@@ -13,9 +13,9 @@ import org.junit.jupiter.api.extension.InvocationInterceptor;
 import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 
 /**
- * Runs the tests of a class in a class loader of their own, in which no native library is bound yet. A library is bound
- * once per class loader, so this is how several stand-ins and the real one can be tested in one JVM. All methods of one
- * class share a class loader; constructors must not do anything.
+ * Runs the tests of a class in a separate class loader without bound native libraries. A library is bound once per
+ * class loader. In this way several stand-ins and the real library can be tested in one JVM. All methods of one class
+ * share a class loader. Constructors must not do anything.
  */
 public final class OwnClassLoader implements InvocationInterceptor {
 
@@ -69,7 +69,7 @@ public final class OwnClassLoader implements InvocationInterceptor {
         }
     }
 
-    /** Defines the project's classes itself and leaves all others to its parent. */
+    /** Defines the project's classes itself and delegates all others to its parent. */
     private static final class ProjectLoader extends ClassLoader {
 
         ProjectLoader(ClassLoader parent) {

@@ -12,8 +12,8 @@ import org.millrace.ffi.mailbox.millraceCopyCommand;
 import org.millrace.ffi.mailbox.millraceCopyMailbox;
 
 /**
- * Does what {@code copy.cu} does, step by step, on host memory. It knows nothing of {@link CopyMailbox}, only the
- * layout that the header declares.
+ * Plays {@code copy.cu} on host memory, step by step. It does not use {@link CopyMailbox}, but only the layout in the
+ * header.
  */
 final class PlayedCopyKernel {
 
@@ -21,7 +21,7 @@ final class PlayedCopyKernel {
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
     private final MemorySegment mailbox;
-    /** By worker: what it was given and has not told that it made. */
+    /** By worker: copies that it was given and has not reported as complete. */
     private final List<List<Given>> given = new ArrayList<>();
     private final Random random;
     private int number;
@@ -37,12 +37,12 @@ final class PlayedCopyKernel {
         }
     }
 
-    /** Its workers make copies in their order. */
+    /** Creates a kernel with workers that make copies in their order. */
     PlayedCopyKernel(MemorySegment mailbox) {
         this(mailbox, null);
     }
 
-    /** Its workers make copies in any order that they may. */
+    /** Creates a kernel with workers that make copies in any allowed order. */
     PlayedCopyKernel(MemorySegment mailbox, Random random) {
         this.mailbox = mailbox;
         this.random = random;
@@ -60,7 +60,7 @@ final class PlayedCopyKernel {
         state(mailbox_h.MILLRACE_COPY_PRESENT() | stream << mailbox_h.MILLRACE_COPY_STREAM_SHIFT());
     }
 
-    /** Carries out the next command, or gives it to a worker, if it is there. */
+    /** Executes the next command, or gives it to a worker. Returns false if there is no command. */
     boolean look() {
         long command = millraceCopyMailbox.commands$offset()
                 + Integer.remainderUnsigned(number, mailbox_h.MILLRACE_COPY_COMMANDS()) * millraceCopyCommand.sizeof();
@@ -86,7 +86,7 @@ final class PlayedCopyKernel {
         return true;
     }
 
-    /** One worker makes one of the copies that it was given; false if there is none. */
+    /** Lets a worker make one of its copies. Returns false if it has none. */
     boolean work(int worker) {
         List<Given> copies = given.get(worker - 1);
         if (copies.isEmpty()) {
@@ -118,12 +118,12 @@ final class PlayedCopyKernel {
         at(to, bytes).copyFrom(at(from, bytes));
     }
 
-    @SuppressWarnings("restricted") // tests give addresses of their own memory
+    @SuppressWarnings("restricted") // tests pass addresses of their own memory
     static MemorySegment at(long address, long bytes) {
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }
 
-    /** Says that it leaves; the look that follows is the last in vain. */
+    /** Announces that the kernel leaves. The next look is the last. */
     void announce() {
         state(mailbox_h.MILLRACE_COPY_LEAVING());
         VarHandle.fullFence();

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** The test's side of a stand-in: what it was called with, and what it shall answer. */
+/** The test's side of a stand-in: its recorded calls, and the answers that it will give. */
 @SuppressWarnings("restricted")
 public final class StubLibrary {
 
@@ -39,16 +39,14 @@ public final class StubLibrary {
         return path;
     }
 
-    /**
-     * The calls since the last time, in order, without those that only ask for the current device or make it current.
-     */
+    /** Returns the calls since the last time, in order, without calls that only query or set the current device. */
     public List<String> calls() {
         return allCalls().stream()
                 .filter(call -> !call.equals("cudaGetDevice") && !call.startsWith("cudaSetDevice "))
                 .toList();
     }
 
-    /** The calls since the last time, in order. */
+    /** Returns the calls since the last time, in order. */
     public List<String> allCalls() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment buffer = arena.allocate(LOG_BYTES);
@@ -60,7 +58,7 @@ public final class StubLibrary {
         }
     }
 
-    /** Names of all functions whose calls were taken so far. */
+    /** Returns the names of all functions with calls taken so far. */
     public Set<String> everCalled() {
         return everCalled;
     }
@@ -77,7 +75,7 @@ public final class StubLibrary {
         }
     }
 
-    /** Lets calls of a function hang until the communicator is aborted. */
+    /** Makes calls of a function hang until the communicator is aborted. */
     public void block(String function) {
         try (Arena arena = Arena.ofConfined()) {
             call("stub_block", FunctionDescriptor.ofVoid(ValueLayout.ADDRESS), arena.allocateFrom(function));
@@ -88,17 +86,17 @@ public final class StubLibrary {
         call("stub_await_blocked", FunctionDescriptor.ofVoid());
     }
 
-    /** NCCL only: what the next queries for an asynchronous error report. */
+    /** Sets the result of the next queries for an asynchronous error. NCCL only. */
     public void async(int code, int times) {
         call("stub_async", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT), code, times);
     }
 
-    /** NCCL only: which release it says it is, and whose structs it reads. */
+    /** Sets the release that the stand-in reports, and whose structs it reads. NCCL only. */
     public void release(int version) {
         call("stub_release", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT), version);
     }
 
-    /** CUDA only: the driver's version; 0 for none. */
+    /** Sets the driver's version; 0 for none. CUDA only. */
     public void driver(int version) {
         call("stub_driver", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT), version);
     }

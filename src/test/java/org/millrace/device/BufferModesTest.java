@@ -13,8 +13,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.Protocol;
 
 /**
- * Transfers whose slots are shared (OFFSET), or that use none (PTR), mixed with those of other protocols on the same
- * connections; counters that wrap.
+ * Transfers with shared slots (OFFSET) or without slots (PTR), mixed with transfers of other protocols on the same
+ * connections, with counters that wrap.
  */
 @Tag("slow")
 class BufferModesTest {
@@ -45,7 +45,7 @@ class BufferModesTest {
         return memory;
     }
 
-    /** Every rank sends to every other, all at the same time. */
+    /** Sends from every rank to every other rank, all at the same time. */
     private static void allToAll(Pump pump, Arena arena, int ranks, int operation, int count, ChunkShape shape,
             long chunkBytes, boolean userSends, boolean userReceives) {
         MemorySegment[][] output = new MemorySegment[ranks][ranks];
@@ -101,7 +101,7 @@ class BufferModesTest {
                 for (int operation = 0; operation < 6; operation++) {
                     boolean sends = operation == 0 || random.nextBoolean();
                     boolean receives = operation == 0 || random.nextBoolean();
-                    // an end whose peer goes through slots takes chunks that fit into them
+                    // an end whose peer uses slots takes chunks that fit into them
                     long chunkBytes = sends && receives ? 1 + random.nextInt(20_000) / 16 * 16 + 15 : Pump.SLOT;
                     allToAll(pump, arena, ranks, operation, count, ChunkShape.ONE_STEP, chunkBytes, sends, receives);
                     assertEquals(pump.allSlots(), pump.freeSlots(), "all slots are back");

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.Event;
 import org.millrace.Plan;
 
-/** A capture that one thread ends while another uses its streams. */
+/** One thread ends a capture while another thread uses its streams. */
 class CaptureEndTest {
 
     private static final int ROUNDS = 500;
@@ -23,10 +23,10 @@ class CaptureEndTest {
         void run() throws Exception;
     }
 
-    /** Runs two bodies at once, again and again; neither may wait for ever. */
+    /** Runs two bodies at once, repeatedly. Neither may wait forever. */
     private static void together(Body prepare, Body one, Body other, Body check) throws Exception {
         CyclicBarrier start = new CyclicBarrier(2);
-        // not closed: that would wait for threads that wait for each other
+        // Not closed, because closing would wait for threads that wait for each other.
         ExecutorService threads =
                 Executors.newThreadPerTaskExecutor(Thread.ofPlatform().daemon().name("test-", 0).factory());
         for (int round = 0; round < ROUNDS; round++) {
@@ -64,7 +64,7 @@ class CaptureEndTest {
                     side.waitFor(event);
                 }
             } catch (IllegalStateException over) {
-                // what was recorded in it cannot be waited for any more
+                // a mark recorded in the capture can no longer be waited for
             }
         }, () -> assertFalse(origin.isCapturing() || side.isCapturing()));
     }

@@ -7,11 +7,11 @@ import org.junit.jupiter.api.Test;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 
-/** A chunk has more slices where there is something for them. */
+/** A chunk has more slices if there is data for them. */
 class ChunkShapeTest {
 
     private static final ConnectionLayout LAYOUT = ConnectionLayout.DEFAULT;
-    /** The rule by which a chunk is cut fills its first slice up to here. */
+    /** Maximum number of bytes in the first slice, by the rule that divides a chunk. */
     private static final long ONE_SLICE = 2 * LAYOUT.slotBytes(Protocol.SIMPLE) / 32;
 
     @Test

@@ -11,7 +11,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.KernelCommunicator;
 
-/** What a kernel finds that has nothing but a communicator's address. */
+/** The information that a kernel finds with only a communicator's address. */
 class DeviceCommunicatorTest {
 
     @SuppressWarnings("restricted") // as a kernel does

@@ -16,7 +16,7 @@ import org.millrace.abi.DirectMemory;
 import org.millrace.abi.Protocol;
 import org.millrace.proxy.ConnectionName;
 
-/** Two devices over memory that both reach: they tell each other by head, tail and flags, and no proxy is there. */
+/** Two devices over memory that both reach. They notify each other through head, tail and flags, without a proxy. */
 class DirectConnectionTest {
 
     @ParameterizedTest
@@ -58,8 +58,8 @@ class DirectConnectionTest {
     }
 
     /**
-     * What the peer may read is in no slot, and is the sender's until the peer has read it. Operations that use slots
-     * stand between those that do not, on the same steps.
+     * Data that the peer may read lies in no slot, and must not change until the peer has read it. Operations with and
+     * without slots alternate on the same steps.
      */
     @ParameterizedTest
     @CsvSource({"1, 0", "2, 2147483640", "3, 9223372036854775799"})
@@ -98,7 +98,7 @@ class DirectConnectionTest {
                         block.progress();
                     }
                     if (from.done() && reads) {
-                        input.fill((byte) 0); // the user has it back
+                        input.fill((byte) 0); // the user has the memory back
                     }
                     assertTrue(turns < 100_000,
                             () -> "stuck: " + from.waitingFor() + "; " + to.waitingFor() + ", seed " + seed);

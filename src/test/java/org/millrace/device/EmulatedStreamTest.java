@@ -19,7 +19,7 @@ import org.millrace.agent.AgentRunner;
 import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile.Backoff;
 
-/** Streams and events of the emulated device behave as CUDA's; the test is the device's thread. */
+/** Streams and events of the emulated device behave as CUDA's. The test runs as the device's thread. */
 class EmulatedStreamTest {
 
     private static final Duration NOW = Duration.ZERO;
@@ -57,7 +57,7 @@ class EmulatedStreamTest {
         }}, () -> null, _ -> {}, () -> true, new StallLimit(Long.MAX_VALUE));
     }
 
-    /** A thread that runs proxies too does not stand still for the length of a copy. */
+    /** A thread that also runs proxies is not blocked for the duration of a copy. */
     @Test
     void aLargeCopyIsSeveralPassesAndOtherStreamsGoOn() {
         EmulatedStream stream = device.newStream();
@@ -75,7 +75,8 @@ class EmulatedStreamTest {
         assertTrue(stream.query());
         assertArrayEquals(source, target);
         device.copyToHost(MemorySegment.ofArray(target).asSlice(0, 2 << 20),
-                MemorySegment.ofArray(target).asSlice(1, 2 << 20), stream); // as if at once, where they overlap
+                // overlapping memory is copied as if at once
+                MemorySegment.ofArray(target).asSlice(1, 2 << 20), stream);
         run();
         assertArrayEquals(Arrays.copyOf(source, 2 << 20), Arrays.copyOfRange(target, 1, target.length));
         device.copyToHost(MemorySegment.ofArray(new byte[0]), MemorySegment.ofArray(new byte[0]), stream);
@@ -102,7 +103,7 @@ class EmulatedStreamTest {
         assertEquals(java.util.stream.IntStream.range(0, 100).boxed().toList(), called);
     }
 
-    /** Millions of operations ahead of the device would fill the memory: the launcher waits, as with CUDA. */
+    /** Millions of operations ahead of the device would fill the memory, so the launcher waits, as with CUDA. */
     @Test
     void whoIsTooFarAheadWaitsUntilThereIsRoom() throws Exception {
         EmulatedStream stream = device.newStream();
@@ -155,7 +156,7 @@ class EmulatedStreamTest {
         }
     }
 
-    /** It runs on the device's thread: nobody would make room for it. */
+    /** The function runs on the device's thread, so no other thread would make room for it. */
     @Test
     void aFunctionThatEnqueuesDoesNotWait() {
         EmulatedStream stream = device.newStream();
@@ -172,7 +173,10 @@ class EmulatedStreamTest {
         assertEquals(TaskQueue.MAX_TASKS + 2, called[0]);
     }
 
-    /** Whoever waits for the kernel, as its communicator does before it frees anything, would else wait for ever. */
+    /**
+     * Otherwise a thread that waits for the kernel, such as its communicator before it frees memory, would wait
+     * forever.
+     */
     @Test
     void whatRunsWhenAnInterruptedThreadClosesIsSkipped() {
         EmulatedStream stream = device.newStream();
@@ -205,7 +209,7 @@ class EmulatedStreamTest {
         second.waitFor(event);
         second.call(() -> log.add("behind"));
         device.launch(kernel(never), first);
-        first.record(event); // moves the event, and nobody who waits already
+        first.record(event); // moves the event, but does not affect threads that already wait
         run();
         assertFalse(event.query());
         assertEquals(List.of("begin", "not held up"), log.stream().sorted().toList());
@@ -269,8 +273,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * Whoever closes a stream behind its communicator, or waits for it or for its events, would else wait for a thread
-     * that has ended.
+     * Otherwise a thread that closes a stream after its communicator, or waits for the stream or its events, would wait
+     * for a thread that has ended.
      */
     @Test
     void whatIsLeftWhenTheDeviceStopsIsRunOrFails() {
@@ -321,7 +325,10 @@ class EmulatedStreamTest {
         assertThrows(MillraceException.class, stream::query);
     }
 
-    /** A program's function may block, or take a lock that the waiting thread holds: it never runs on that thread. */
+    /**
+     * A program's function may block, or take a lock that the waiting thread holds. It therefore never runs on that
+     * thread.
+     */
     @Test
     void whoWaitsRunsKernelsAndNoFunctions() {
         Backoff idle = new Backoff(0, 10, 10_000, 50_000);
@@ -366,7 +373,7 @@ class EmulatedStreamTest {
         assertTrue(stream.tasks().completed() >= 24, stream.tasks().completed() + " of 40 kernels");
     }
 
-    /** Random streams that record and wait: what is behind a mark never runs before it. */
+    /** Random streams that record and wait. An operation after a mark never runs before it. */
     @Test
     void randomWaitsKeepTheirOrder() {
         for (long seed = 1; seed <= 50; seed++) {
@@ -374,7 +381,7 @@ class EmulatedStreamTest {
             EmulatedStream[] streams = {device.newStream(), device.newStream(), device.newStream()};
             EmulatedEvent[] events = {device.newEvent(), device.newEvent()};
             boolean[] ran = new boolean[400];
-            int[] recordedBehind = {-1, -1}; // the last operation of the stream that the event was recorded on
+            int[] recordedBehind = {-1, -1}; // the last operation of the event's stream at each recording
             int[] lastOf = {-1, -1, -1};
             int[] mustFollow = {-1, -1, -1};
             String label = "seed " + seed;
@@ -404,7 +411,7 @@ class EmulatedStreamTest {
         }
     }
 
-    /** A fault of mapped memory that was cut off surfaces late, where the kernel itself no longer catches it. */
+    /** A fault of mapped memory that was truncated surfaces late, where the kernel itself no longer catches it. */
     @Test
     void aTaskWhoseFaultSurfacesBehindItsPassLeavesTheDevice() {
         EmulatedStream stream = device.newStream();

@@ -1,6 +1,6 @@
 package org.millrace.device;
 
-/** Waits for something that does not come. */
+/** Waits for an event that never occurs. */
 public final class EndlessBlock implements Block {
 
     private EndlessBlock() {}

@@ -13,7 +13,10 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 
-/** Which all-reduces around a ring are one hop: those of two ranks, with little to add up, that round on no side. */
+/**
+ * Selection of all-reduces around a ring that take one hop: those of two ranks, with few elements, that round on
+ * neither side.
+ */
 class ExchangeTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8192, 8192, 65536);

@@ -14,7 +14,7 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.WorkBatch;
 
-/** Every function has a number of its own that a batch can carry. */
+/** Every function has a unique number that a batch can carry. */
 class FunctionNumberTest {
 
     private record Row(Operation operation, CollectiveFunction.Algorithm algorithm) {

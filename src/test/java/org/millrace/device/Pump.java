@@ -23,8 +23,8 @@ import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotPool;
 
 /**
- * All ranks in one thread: every rank's blocks and proxies in turn, in an order that changes, with frames that complete
- * when they like.
+ * All ranks in one thread. Blocks and proxies of every rank run in turn, in a changing order, and frames complete at
+ * random times.
  */
 final class Pump {
 
@@ -49,7 +49,7 @@ final class Pump {
     private final List<ProxyConnection> proxies = new ArrayList<>();
     private final List<Block> blocks = new ArrayList<>();
     private final Map<Side, SlotPool> pools = new HashMap<>();
-    /** Connections that share a pool of slots; 0 if each has its own. */
+    /** Number of connections that share a pool of slots; 0 if each has its own slots. */
     private final int sharing;
     private long operations;
 
@@ -64,7 +64,7 @@ final class Pump {
         this.random = random;
     }
 
-    /** A channel as a rank sees it, whose ring passes the ranks in the order of their numbers. */
+    /** Returns a channel as a rank sees it. Its ring passes the ranks in the order of their numbers. */
     static DeviceChannel ring(Arena arena, int rank, int ranks) {
         return new DeviceChannel(rank, 0,
                 KernelChannel.of(arena.allocate(KernelChannel.BYTES, KernelChannel.ALIGNMENT)),
@@ -112,7 +112,7 @@ final class Pump {
         return pool == null ? own : own.withShared(pool.slots(), sends);
     }
 
-    /** Slots of all pools that nobody holds, and how many there are. */
+    /** Returns the number of free slots in all pools. */
     int freeSlots() {
         return pools.values().stream().mapToInt(SlotPool::freeSlots).sum();
     }
@@ -121,7 +121,7 @@ final class Pump {
         return pools.size() * SlotPool.slots(sharing);
     }
 
-    /** Begins the next operation: blocks that are added from now on are its. */
+    /** Begins the next operation. Blocks that are added from now on belong to it. */
     void nextOperation() {
         operations++;
     }
@@ -132,7 +132,7 @@ final class Pump {
         add(rank, algorithm, memory, shape, from, to, null);
     }
 
-    /** The same with the user's memory, registered: all that the block touches. */
+    /** Does the same with registered memory of the user, which contains all memory that the block accesses. */
     void add(int rank, ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape, List<Integer> from,
             List<Integer> to, MemorySegment user) {
         MemoryRegion region = user == null ? null : MemoryFrames.region(user);
@@ -148,7 +148,7 @@ final class Pump {
                 shape.protocol(), user);
     }
 
-    /** Runs until all blocks are done and all frames are through. */
+    /** Runs until all blocks are done and all frames have completed. */
     void run() {
         blocks.forEach(Block::begin);
         int idle = 0;

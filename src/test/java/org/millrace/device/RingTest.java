@@ -15,8 +15,8 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * Whole rings in one thread: what each algorithm leaves with every rank, at counters that wrap, for shares smaller and
- * larger than a round.
+ * Whole rings in one thread. Checks each algorithm's result on every rank, with counters that wrap, for shares smaller
+ * and larger than a round.
  */
 class RingTest {
 
@@ -58,7 +58,7 @@ class RingTest {
             pump = new Pump(memory, firstStep, random);
             for (int operation = 0; operation < 5; operation++) {
                 pump.nextOperation();
-                // operations of all protocols on the same connections, one after another
+                // Operations of all protocols run on the same connections, one after another.
                 protocol = Protocol.of(random.nextInt(3));
                 body.run(random);
             }
@@ -139,8 +139,8 @@ class RingTest {
     }
 
     /**
-     * Some ranks leave elements where the user has them, and some go through slots; averages change elements before
-     * they are sent.
+     * Some ranks keep elements in the user's memory, and others use slots. Averages change elements before they are
+     * sent.
      */
     @ParameterizedTest
     @CsvSource(textBlock = CASES)

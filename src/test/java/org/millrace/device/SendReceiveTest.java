@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.Protocol;
 
-/** A transfer says what travels: chunks of the communicator's size, or full slots of LL. */
+/** A transfer determines its chunks: the communicator's chunk size, or full slots of LL. */
 class SendReceiveTest {
 
     private static final int TRANSFER_CHUNK = 100;

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
 
-/** Lists of pieces as no proxy of ours makes them: any lengths, any offsets, any order. */
+/** Lists of pieces that our proxies would not create: any lengths, any offsets, any order. */
 class SliceGatherTest {
 
     private static final int BOUNCE = 1 << 18;
@@ -42,7 +42,7 @@ class SliceGatherTest {
     }
 
     /**
-     * Every slice is a random partition of the slot; pieces lie anywhere and are listed in any order. Heads pass the
+     * Every slice is a random partition of the slot. Pieces lie anywhere and are listed in any order. Heads pass the
      * ring's end and the counters' wraps.
      */
     @ParameterizedTest

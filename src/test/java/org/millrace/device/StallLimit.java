@@ -3,7 +3,7 @@ package org.millrace.device;
 import java.util.function.Supplier;
 import org.millrace.MillraceException;
 
-/** Gives up a kernel that moves nothing for so long. */
+/** Abandons a kernel that moves nothing for the given time. */
 public record StallLimit(long patienceNanos) implements EmulatedDevice.KernelWatch {
 
     @Override

@@ -25,8 +25,8 @@ import org.millrace.proxy.SlotBuffers;
 import org.millrace.proxy.UnpackReceiveSource;
 
 /**
- * Rings' slices of two steps, some empty, through both proxies and the pages to a device that unpacks, across the ring
- * of 16 lists and the wraps of both counters.
+ * A ring's slices of two steps, some of them empty, pass through both proxies and the pages to a device that unpacks.
+ * They pass the end of the ring of 16 lists and the wraps of both counters.
  */
 @Tag("slow")
 class UnpackProxyTest {
@@ -97,7 +97,7 @@ class UnpackProxyTest {
         }
     }
 
-    /** A sending kernel's slice: the size, the data, tail. */
+    /** Sends a slice as a kernel does: the size, the data, then tail. */
     private static boolean send(ConnectionInfo info, long step, int bytes, int number) {
         if (info.sendMem().headAcquire() + ConnectionLayout.SLOTS - (step + 2) < 0) {
             return false;

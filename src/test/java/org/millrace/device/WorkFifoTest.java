@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.WorkFifoCounters;
 
-/** The ring of work items: what is put in lies where its position says, through every wrap, until it is given back. */
+/** The ring of work items. Items lie at their positions, through every wrap, until their room is freed. */
 class WorkFifoTest {
 
     private static final int BYTES = 512;

@@ -32,7 +32,7 @@ import org.millrace.abi.WorkBatch;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 
-/** Work goes through the FIFO to a device on a thread of its own. */
+/** Work passes through the FIFO to a device on a separate thread. */
 @Timeout(120)
 @Tag("slow")
 @Tag("optimized")
@@ -84,7 +84,7 @@ class WorkLauncherTest {
         }
     }
 
-    /** Launches as an engine does; the kernel, or null if there is no room. */
+    /** Launches as an engine does. Returns the kernel, or null if the FIFO has no room. */
     private static EmulatedKernel launchIfRoom(WorkLauncher launcher, KernelPlan plan, DeviceStream stream,
             Runnable announce) {
         synchronized (launcher) {
@@ -108,8 +108,11 @@ class WorkLauncherTest {
         return kernel;
     }
 
-    /** Function ADD adds its argument to a word if the word is what its count says; HANG waits until it is released. */
-    @SuppressWarnings("restricted") // work says where its operands lie
+    /**
+     * Returns a block. Function ADD adds its argument to a word if the word equals its count. HANG waits until it is
+     * released.
+     */
+    @SuppressWarnings("restricted") // work states the location of its operands
     private Block block(int function, CollectiveWork work, int channel) {
         long before = work.countLow();
         long amount = work.reductionArgument();
@@ -197,7 +200,7 @@ class WorkLauncherTest {
         return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
     }
 
-    /** Its kernels read the plan's memory; nothing else is launched that would poll. */
+    /** The plan's kernels read its memory. No later launch polls. */
     @Test
     void aPlanIsFreedBehindItsLastKernel() {
         DeviceCommunicator communicator = communicator(1024, 0);
@@ -269,7 +272,10 @@ class WorkLauncherTest {
         assertEquals(1, order.get(), "kernels began after the abort");
     }
 
-    /** Whoever runs the device may be lost: who closes the communicator hears of it, and does not wait for ever. */
+    /**
+     * The thread that runs the device may be lost. The thread that closes the communicator is then notified, and does
+     * not wait forever.
+     */
     @Test
     void aDrainEndsThoughNobodyRunsTheDevice() {
         DeviceCommunicator communicator = communicator(1024, 0);
@@ -284,7 +290,7 @@ class WorkLauncherTest {
         assertTrue(failure.get().getMessage().contains("neither moves nor leaves"), failure.get().getMessage());
     }
 
-    /** An abort drains the launcher: the caller may look again only after that. */
+    /** An abort drains the launcher. The caller may check for room only after that. */
     @Test
     void whoWaitsForRoomIsToldOfTheAbortAlsoBehindTheDrain() {
         DeviceCommunicator communicator = communicator(1024, 0);

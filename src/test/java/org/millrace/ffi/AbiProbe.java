@@ -14,8 +14,8 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 
 /**
- * A C program that prints what the C compiler makes of types and constants, and beside it what Java believes. Each
- * question is one line of output, {@code key=value}; both sides are derived from the generated layouts.
+ * A C program that prints the C compiler's values for types and constants, together with Java's values. Each question
+ * is one line of output, {@code key=value}. Both sides are derived from the generated layouts.
  */
 final class AbiProbe {
     private static final int POINTER = 5;
@@ -27,7 +27,7 @@ final class AbiProbe {
     private final UnaryOperator<String> spelling;
     private int fields;
 
-    /** The spelling turns {@code type.path} into what the C headers call it, or into "" to leave it out. */
+    /** @param spelling maps {@code type.path} to its spelling in the C headers, or to "" to omit it */
     AbiProbe(UnaryOperator<String> spelling) {
         this.spelling = spelling;
     }
@@ -50,7 +50,7 @@ final class AbiProbe {
         members(name, layout, "", layout, new ArrayList<>());
     }
 
-    /** A constant's value, and whether its type is the one that Java gives it. */
+    /** Asks for a constant's value, and whether C and Java give it the same type. */
     void constant(String name, Number value) {
         ask("sizeof " + name, "sizeof(" + name + ")", size(value));
         ask("kind " + name, "KIND(" + name + ")", isReal(value) ? REAL : INTEGER);
@@ -62,7 +62,7 @@ final class AbiProbe {
             expected.put(name, Double.toString(value.doubleValue()));
             body.append("  printf(\"%s=%%.1f\\n\", (double)(%s));\n".formatted(name, name));
         } else {
-            // An unsigned constant is a negative int in Java: only the bits can agree.
+            // An unsigned constant is a negative int in Java, so only the bits can agree.
             boolean isInt = size(value) == Integer.BYTES;
             long bits = isInt ? Integer.toUnsignedLong(value.intValue()) : value.longValue();
             ask(name, "(unsigned long long)(" + name + ")" + (isInt ? " & 0xffffffffULL" : ""), bits);
@@ -107,7 +107,7 @@ final class AbiProbe {
         }
         switch (member) {
             case GroupLayout nested -> members(type, root, cPath + ".", nested, path);
-            // The first element proves where the array begins, the last one its length and stride.
+            // The first element proves the array's offset, and the last one proves its length and stride.
             case SequenceLayout array -> {
                 element(type, root, cPath, array, 0, path);
                 if (array.elementCount() > 1) {

@@ -22,15 +22,15 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.CCompiler;
 
 /**
- * Proves that the generated classes are what this machine's C compiler makes of {@code headers/}: every struct, every
- * field, every constant, in both directions.
+ * Proves that the generated classes match this machine's C compiler for {@code headers/}: every struct, every field,
+ * every constant, in both directions.
  */
 class AbiProofTest {
     private static final Path HEADERS = Path.of("headers");
     private static final String REMEDY = "what headers/ declares must be named in jextract/*.includes, and then be"
             + " generated (mvn -Pjextract -Djextract.update)";
 
-    /** Tables that the plugin's shim fills in by itself. {@link NcclHeadersTest} compares them with NCCL's. */
+    /** Tables that the plugin's shim fills in itself. {@link NcclHeadersTest} compares them with NCCL's. */
     private static final Pattern OF_C_ALONE = Pattern.compile("(ncclCollNet|ncclNetSGE)_v\\d+_t(\\..*)?");
 
     private static List<Bindings> bindings;
@@ -109,7 +109,10 @@ class AbiProofTest {
                 "the generated classes");
     }
 
-    /** Layouts have their members' alignment; what a declaration demands beyond that jextract does not carry over. */
+    /**
+     * Returns the expected alignment. Layouts have their members' alignment. jextract does not transfer a larger
+     * alignment from a declaration.
+     */
     private static long alignment(String name, GroupLayout layout) {
         return Math.max(layout.byteAlignment(), declared.alignments.getOrDefault(name, 1L));
     }

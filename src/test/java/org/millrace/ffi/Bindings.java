@@ -16,16 +16,16 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * What jextract generated for one header, found by looking at the classes themselves: nothing here lists names.
+ * jextract's output for one header, found by reflection on the classes. No names are listed here.
  *
  * @param header  the header, relative to {@code headers/}
- * @param symbols the class that holds the header's functions and constants
+ * @param symbols class with the header's functions and constants
  * @param types   the package's other classes: structs, unions, typedefs, function pointers
  */
 record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
     private static final Path ARGUMENT_FILES = Path.of("jextract");
 
-    /** One element for each argument file in {@code jextract/}. */
+    /** Returns one element for each argument file in {@code jextract/}. */
     static List<Bindings> all() throws IOException, ReflectiveOperationException, URISyntaxException {
         List<Bindings> all = new ArrayList<>();
         for (Path file : listed(ARGUMENT_FILES, ".args")) {
@@ -57,7 +57,7 @@ record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
         }
     }
 
-    /** Structs, unions and other names of them. */
+    /** Returns structs, unions and their aliases. */
     SortedMap<String, GroupLayout> groups() throws ReflectiveOperationException {
         SortedMap<String, GroupLayout> groups = new TreeMap<>();
         for (Class<?> type : types) {
@@ -69,7 +69,9 @@ record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
         return groups;
     }
 
-    /** Enumerators and macros: Byte, Short, Integer, Long, Float or Double, whichever the generated method returns. */
+    /**
+     * Returns enumerators and macros as Byte, Short, Integer, Long, Float or Double, according to the generated method.
+     */
     SortedMap<String, Number> constants() throws ReflectiveOperationException {
         SortedMap<String, Number> constants = new TreeMap<>();
         for (Method method : symbols.getMethods()) {
@@ -82,7 +84,7 @@ record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
         return constants;
     }
 
-    /** Name to number of parameters. */
+    /** Returns the number of parameters by name. */
     SortedMap<String, Integer> functions() {
         SortedMap<String, Integer> functions = new TreeMap<>();
         for (Method method : symbols.getMethods()) {
@@ -96,7 +98,7 @@ record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
         return functions;
     }
 
-    /** Name ("type", or "struct.field") to number of parameters. */
+    /** Returns the number of parameters by name ("type", or "struct.field"). */
     SortedMap<String, Integer> functionPointers() throws ReflectiveOperationException {
         SortedMap<String, Integer> pointers = new TreeMap<>();
         for (Class<?> type : types) {
@@ -112,7 +114,7 @@ record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
         return pointers;
     }
 
-    /** Typedefs of pointers and of primitive types. */
+    /** Returns typedefs of pointers and of primitive types. */
     SortedMap<String, ValueLayout> scalarTypes() throws ReflectiveOperationException {
         SortedMap<String, ValueLayout> scalars = new TreeMap<>();
         for (Field field : symbols.getFields()) {

@@ -9,9 +9,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * What a C header declares, each thing as one line that does not depend on how it is written: functions with the types
- * of their parameters, enumerators and macros with their values, fields with their types. It understands {@code nccl.h}
- * and our own headers, and throws at anything else.
+ * The declarations of a C header, each as one line that does not depend on formatting: functions with the types of
+ * their parameters, enumerators and macros with their values, fields with their types. It parses {@code nccl.h} and our
+ * own headers, and throws for anything else.
  */
 final class HeaderDeclarations {
 
@@ -24,14 +24,14 @@ final class HeaderDeclarations {
     private static final Pattern POINTER = Pattern.compile("typedef struct (\\w+) ?\\* ?(\\w+)");
     private static final Pattern FUNCTION = Pattern.compile("((?:const )?\\w+ ?\\*?) ?(\\w+)\\((.*)\\)");
     private static final Pattern VARIABLE = Pattern.compile("(.*?[ *])(\\w+)(\\[\\w+\\])?");
-    /** Declared, and of no use to anybody but the compiler. */
+    /** Declarations that only the compiler needs. */
     private static final Pattern IGNORED = Pattern.compile("struct \\w+");
 
     private final SortedMap<String, String> all = new TreeMap<>();
 
     private HeaderDeclarations() {}
 
-    /** {@return name to line} */
+    /** {@return the lines by name} */
     static SortedMap<String, String> of(String header) {
         HeaderDeclarations declarations = new HeaderDeclarations();
         declarations.read(COMMENT.matcher(header.replace("\\\n", " ")).replaceAll(" "));

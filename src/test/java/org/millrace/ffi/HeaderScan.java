@@ -14,8 +14,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * What {@code headers/} declares, read without jextract. It understands just the style in which those headers are
- * written, and throws at anything else: nothing is passed over.
+ * The declarations of {@code headers/}, read without jextract. It parses only the headers' own style, and throws for
+ * anything else, so it skips nothing.
  */
 final class HeaderScan {
     private static final Pattern COMMENT = Pattern.compile("/\\*.*?\\*/", Pattern.DOTALL);
@@ -31,17 +31,17 @@ final class HeaderScan {
     private static final Pattern FUNCTION = Pattern.compile("(?:const )?\\w+ \\*?(\\w+)\\((.*)\\)");
     private static final Pattern FIELD = Pattern.compile(".*?(\\w+)(?:\\[[^\\]]*\\])*");
 
-    /** A function, or a pointer to one, as it is declared. */
+    /** A declared function or function pointer. */
     record Function(String declaration, int parameters) {
     }
 
-    /** Struct or union to its fields' names. Aliases of one have its fields. */
+    /** Names of the fields of each struct or union. An alias has the same fields. */
     final SortedMap<String, List<String>> groups = new TreeMap<>();
-    /** Struct or union to the alignment that its declaration demands. */
+    /** Alignment that the declaration of a struct or union demands. */
     final SortedMap<String, Long> alignments = new TreeMap<>();
     final SortedMap<String, Path> constants = new TreeMap<>();
     final SortedMap<String, Function> functions = new TreeMap<>();
-    /** Those of structs are named {@code struct.field}. */
+    /** Function pointers; those in structs have the name {@code struct.field}. */
     final SortedMap<String, Function> functionPointers = new TreeMap<>();
     final SortedMap<String, String> pointerTypes = new TreeMap<>();
 
@@ -125,7 +125,7 @@ final class HeaderScan {
         return names;
     }
 
-    /** A variadic one is not recorded: jextract makes nothing of it. */
+    /** Records a function pointer. A variadic one is not recorded, because jextract generates nothing for it. */
     private void functionPointer(String name, String declaration, String parameters) {
         if (!parameters.contains("...")) {
             functionPointers.put(name, new Function(declaration, count(parameters)));

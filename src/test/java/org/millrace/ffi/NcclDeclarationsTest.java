@@ -21,26 +21,26 @@ import org.millrace.Operation;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * What {@code nccl.h} of 2.30.7 declares, beside what is bound of it. The list beside this test was made from that
- * header; {@link NcclHeadersTest} compares the two where somebody has NCCL's source.
+ * The declarations of {@code nccl.h} of 2.30.7, compared with the bound ones. The list beside this test was generated
+ * from that header. {@link NcclHeadersTest} compares the two where NCCL's source is available.
  */
 class NcclDeclarationsTest {
 
     static final String RELEASE = "2.30.7";
     private static final String LIST = "nccl-" + RELEASE + ".txt";
     private static final String INITIALIZER = "a macro for C that NcclConfig and NcclGroup do the work of";
-    /** What is not bound, and why; of a line each. */
+    /** Declarations that are not bound, with the reason; each is one line of the list. */
     private static final Map<String, String> NOT_BOUND = Map.ofEntries(
             Map.entry("NCCL_SUFFIX", "part of the version that ncclGetVersion does not tell either"),
             Map.entry("NCCL_COMM_NULL", "Java has null"), Map.entry("NCCL_CONFIG_UNDEF_PTR", "Java has null"),
             Map.entry("NCCL_API_MAGIC", "for NCCL's own use, and new in 2.29; MILLRACE_NCCL_CONFIG_MAGIC is its value"),
             Map.entry("NCCL_CONFIG_INITIALIZER", INITIALIZER), Map.entry("NCCL_SIM_INFO_INITIALIZER", INITIALIZER),
             Map.entry("ncclNumOps_dummy", "helps the C compiler to the size of ncclRedOp_t"));
-    /** Generated, but without a method of the typed interface. */
+    /** Generated functions without a method in the typed interface. */
     private static final Map<String, String> NOT_TYPED =
             Map.of("ncclBcast", "deprecated by NCCL: NcclCommunicator.broadcast with one buffer for both",
                     "ncclResetDebugInit", "deprecated by NCCL: not supported, and to be removed");
-    /** Written in another way; the ABI's proof holds the values. */
+    /** Declarations with another spelling. The proof of the ABI covers the values. */
     private static final Map<String, String> OTHERWISE =
             Map.of("ncclMaxRedOp", "enumerator ncclRedOp_t ncclMaxRedOp = 0x7fffffff>>(32-8*sizeof(ncclRedOp_dummy_t))",
                     "NCCL_CONFIG_UNDEF_INT", "macro NCCL_CONFIG_UNDEF_INT = INT_MIN");
@@ -51,7 +51,10 @@ class NcclDeclarationsTest {
         }
     }
 
-    /** All but the names by which profilers stand in for NCCL's functions: the same functions again. */
+    /**
+     * Returns all declarations except the names that profilers use to replace NCCL's functions. Those declare the same
+     * functions again.
+     */
     static List<String> declared(String header) {
         SortedMap<String, String> all = HeaderDeclarations.of(header);
         List<String> twins = all.keySet().stream().filter(name -> name.startsWith("pnccl")).toList();
@@ -93,7 +96,7 @@ class NcclDeclarationsTest {
         assertTrue(names.size() > 160, "too few declarations to judge: " + names.size());
     }
 
-    /** A number is the same in every base. */
+    /** Compares two declarations. A number is the same in every base. */
     private static boolean same(String theirs, String ours) {
         return theirs.equals(ours) || value(theirs).equals(value(ours))
                 && theirs.replaceFirst("=.*", "").equals(ours.replaceFirst("=.*", ""));
@@ -108,7 +111,7 @@ class NcclDeclarationsTest {
         }
     }
 
-    /** The header is one thing, what jextract was asked for another, and what Java code calls a third. */
+    /** The header, jextract's argument files and the calls of Java code are three separate lists. */
     @Test
     void everyFunctionIsGeneratedAndHasItsPlaceInTheTypedInterface() throws Exception {
         String functions =

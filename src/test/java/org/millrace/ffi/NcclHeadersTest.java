@@ -22,49 +22,50 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.CCompiler;
 
 /**
- * Compares the declarations in {@code headers/} with NCCL's and CUDA's own, where someone has those: checkouts of
- * NCCL's repository, as many releases as one likes,
+ * Compares the declarations in {@code headers/} with NCCL's and CUDA's own, if they are available: checkouts of NCCL's
+ * repository, for any number of releases,
  *
  * <pre>{@code
  * mvn test -Dtest=NcclHeadersTest -Dmillrace.nccl.sources=nccl-2.28.9:nccl-2.29.7:nccl-2.30.7 -Dmillrace.cuda.headers=/usr/local/cuda/include
  * }</pre>
  *
- * or {@code -Dmillrace.nccl.headers=} and an include path on which nccl.h and cuda_runtime_api.h lie. Where NCCL's
- * source is on it too ({@code src/include}, {@code src/include/plugin} and {@code src}, with the cccl folder of CUDA's
- * headers), the plugin tables and the structs shared with the device are compared as well.
+ * or {@code -Dmillrace.nccl.headers=} and an include path with nccl.h and cuda_runtime_api.h. If that path also has
+ * NCCL's source, the plugin tables and the structs shared with the device are compared as well. The source consists of
+ * {@code src/include}, {@code src/include/plugin} and {@code src}, with the cccl folder of CUDA's headers.
  *
  * <p>
- * What these headers do not know (names of ours, or of another release) is left out and printed.
+ * Names that these headers do not know (ours, or another release's) are omitted and printed.
  */
 class NcclHeadersTest {
     private static final Pattern INCLUDE = Pattern.compile("(?m)^#\\s*include\\s+[\"<](.+?)[\">]");
     private static final Pattern WORD = Pattern.compile("\\w+");
-    /** They name a release. */
+    /** Names that identify a release. */
     private static final Set<String> VERSION =
             Set.of("NCCL_MAJOR", "NCCL_MINOR", "NCCL_PATCH", "NCCL_VERSION_CODE", "ncclNumResults");
     private static final List<String> PUBLIC = List.of("nccl.h", "cuda_runtime_api.h");
     private static final List<String> INTERNAL =
             List.of("nccl.h", "comm.h", "nccl_net.h", "nccl_tuner.h", "device/network/unpack/unpack_defs.h");
-    /** GIN's descriptors: in the headers of those releases that have them. */
+    /** GIN's descriptors, in the headers of releases that have them. */
     private static final List<String> GIN = List.of("nccl_device/gin/proxy/gin_proxy_device_host_common.h");
-    /** What a build gives. What only NCCL's own sources define is named, but not called. */
+    /** Flags of a build. Symbols that only NCCL's own sources define are named, but not called. */
     private static final List<String> FLAGS =
             List.of("-std=gnu++17", "-w", "-DNCCL_OS_LINUX", "-no-pie", "-Wl,--unresolved-symbols=ignore-all");
-    /** Structs and unions that have no name in NCCL, so that their members seem to be the outer one's. */
+    /** Structs and unions without a name in NCCL. Their members appear to belong to the outer struct. */
     private static final Pattern UNNAMED = Pattern.compile("\\.(words|piece|schedule|event)(?=[.\\[]|$)");
-    /** Padding, and the bytes and words that stand for bit-fields: C cannot take their offset. */
+    /** Padding, and the bytes and words that represent bit-fields. C cannot take their offset. */
     private static final Pattern UNADDRESSABLE =
             Pattern.compile(".*\\.(pad\\d.*|\\w+Flags|channelLo|channelHi|nWarps|chunkGrains)"
                     + "|ncclDevWorkColl\\.schedule(\\.(cbd|collnet))?");
 
-    /** The release whose structs on the device are ours. */
+    /** The release with the same device structs as ours. */
     private static final String OLDEST = "NCCL 2.28.9";
     /**
-     * Later releases changed them. Only the emulated device lays them out, for itself: the takeover reads none of them.
+     * Structs that later releases changed. Only the emulated device lays them out, for itself, and the takeover reads
+     * none of them.
      */
     private static final Pattern CHANGED = Pattern.compile("(\\w+ )?(ncclDevWorkColl|ncclDevWorkCollReg|ncclRing"
             + "|ncclDevChannel|ncclKernelComm\\.isAllNvlink)(\\W.*)?");
-    /** Their last argument's struct is that of v4 by another name. */
+    /** Functions with a last argument that is the struct of v4 under another name. */
     private static final Set<String> ALIKE =
             Set.of("ncclProfiler_v5_t.recordEventState", "ncclProfiler_v6_t.recordEventState");
 
@@ -97,7 +98,7 @@ class NcclHeadersTest {
         }
     }
 
-    /** The list of declarations that the bindings are held against was made from this header. */
+    /** The list of declarations that the bindings are compared with was generated from this header. */
     @ParameterizedTest
     @MethodSource("sources")
     void theListOfDeclarationsIsTheirs(NcclSource headers) throws Exception {
@@ -163,7 +164,7 @@ class NcclHeadersTest {
         int count = 0;
         for (var function : ours.functions.entrySet()) {
             if (known.contains(function.getKey())) {
-                // A release may hide a function behind a macro; the library still has the function.
+                // A release may hide a function behind a macro, but the library still has the function.
                 text.append("#undef ").append(function.getKey()).append('\n');
                 text.append(function.getValue().declaration()).append(";\n");
                 count++;
@@ -206,7 +207,9 @@ class NcclHeadersTest {
         return theirs;
     }
 
-    /** A struct that begins with its size grows at its end from release to release. */
+    /**
+     * Returns whether sizes may differ. A struct that begins with its size grows at its end from release to release.
+     */
     private static boolean mayDiffer(String key) {
         return key.matches("sizeof nccl(Config|SimInfo)_t");
     }
@@ -217,7 +220,7 @@ class NcclHeadersTest {
         return text.toString();
     }
 
-    /** Follows the includes, so that names which the compiler would not see do not count. */
+    /** Follows the includes, so that names invisible to the compiler do not count. */
     private void collectWords(Path file, Set<Path> seen) throws IOException {
         if (file == null || !seen.add(file)) {
             return;

@@ -13,20 +13,20 @@ import java.util.stream.Stream;
 /**
  * Headers of a release of NCCL, on an include path.
  *
- * @param name     what people call it
- * @param includes where a compiler looks
+ * @param name     name of the release for messages
+ * @param includes directories that a compiler searches
  */
 record NcclSource(String name, List<Path> includes) {
 
-    /** A checkout's template of {@code nccl.h}. */
+    /** Template of {@code nccl.h} in a checkout. */
     private static final String TEMPLATE = "src/nccl.h.in";
     private static final Pattern VERSION = Pattern.compile("(?m)^NCCL_(MAJOR|MINOR|PATCH|SUFFIX)\\s*:=[ \\t]*(\\S*)");
 
     /**
-     * {@return those that the system properties name}: {@code millrace.nccl.headers}, an include path, and
+     * {@return the headers that the system properties name}: {@code millrace.nccl.headers}, an include path, and
      * {@code millrace.nccl.sources}, checkouts of NCCL's repository, with {@code millrace.cuda.headers}
      *
-     * @param directory for the headers that a checkout's build would make
+     * @param directory directory for the headers that a checkout's build would generate
      */
     static List<NcclSource> all(Path directory) throws IOException {
         List<NcclSource> all = new ArrayList<>();
@@ -71,7 +71,7 @@ record NcclSource(String name, List<Path> includes) {
         return new NcclSource(name.toString(), includes);
     }
 
-    /** The file on the include path; null if there is none. */
+    /** Returns the file on the include path; null if it is not there. */
     Path find(String header) {
         return includes.stream().map(path -> path.resolve(header)).filter(Files::exists).findFirst().orElse(null);
     }

@@ -20,13 +20,13 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.plugin.HostProgram;
 
-/** Processes that live, of which {@code /proc} does not tell, and files of theirs. */
+/** Living processes that {@code /proc} does not show, and their files. */
 @Timeout(120)
 @Tag("slow")
 class HiddenProcessTest {
 
     private static final Path SHARED = Path.of("/dev/shm");
-    /** A process of the first user that the user's others may not look at, and one that has ended. */
+    /** A process of the first user that the user's other processes may not inspect, and a process that has ended. */
     private static final String TWO = String.join(" ", OtherUser.as(OtherUser.FIRST, "+net_raw"))
             + " sleep 1000 & export HIDDEN=$!; true & export GONE=$!; wait $GONE\n"
             + "while [ \"$(cat /proc/$HIDDEN/comm)\" != sleep ]; do :; done\n"
@@ -39,8 +39,8 @@ class HiddenProcessTest {
     }
 
     /**
-     * Where {@code /proc} shows all, hides some, is empty, or is that of another namespace. What is dead is told only
-     * where numbers say anything.
+     * {@code /proc} shows all processes, hides some, is empty, or belongs to another namespace. Dead processes are
+     * recognized only where process numbers are meaningful.
      */
     @ParameterizedTest
     @CsvSource(
@@ -53,7 +53,8 @@ class HiddenProcessTest {
         List<String> command = new ArrayList<>(OwnNamespace.after(TWO, proc));
         command.addAll(OtherUser.as(OtherUser.FIRST));
         Path java = Path.of(System.getProperty("java.home"));
-        Collections.addAll(command, "env", "LD_LIBRARY_PATH=" + java.resolve("lib"), // or the loader asks /proc
+        // otherwise the loader would need /proc
+        Collections.addAll(command, "env", "LD_LIBRARY_PATH=" + java.resolve("lib"),
                 java.resolve("bin").resolve("java").toString(), "-Xint", "--enable-native-access=ALL-UNNAMED", "-cp",
                 System.getProperty("java.class.path"), Child.class.getName());
         Process child = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
@@ -62,7 +63,7 @@ class HiddenProcessTest {
         assertEquals(0, child.waitFor());
     }
 
-    /** In C, when a program exits. */
+    /** The deletion in C, when a program exits. */
     @ParameterizedTest
     @ValueSource(strings = {"true", "mount -o remount,hidepid=2 /proc"})
     void theFilesOfWhoIsNotSeenStay(String proc) throws Exception {
@@ -79,7 +80,7 @@ class HiddenProcessTest {
         assertEquals(left.group(1), left.group(2), outcome.output());
     }
 
-    /** Looks at the two processes of the environment. */
+    /** Examines the two processes of the environment. */
     static final class Child {
 
         private Child() {}

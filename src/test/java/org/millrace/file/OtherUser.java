@@ -9,35 +9,38 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 
 /**
- * Runs programs as users that are not root, which root alone can. They may read all files, as the class path may lie
- * where root alone does, and write none but their own.
+ * Runs programs as users other than root, which only root can do. They may read all files, because the class path may
+ * lie where only root has access. They write only their own files.
  */
 public final class OtherUser {
 
-    /** Two of them; nobody has given them names. */
+    /** Two user numbers without names. */
     public static final int FIRST = 471_101;
     public static final int SECOND = 471_102;
 
     private OtherUser() {}
 
-    /** Before a command, has it run as a user. */
+    /** Returns a command prefix that runs the command as a user. */
     public static List<String> as(int user) {
         return as(user, "+dac_read_search");
     }
 
-    /** The same with capabilities, as setpriv writes them: who lacks one of them may not look at the process. */
+    /**
+     * Returns the same with capabilities in setpriv's format. A process without one of them may not inspect the
+     * program.
+     */
     static List<String> as(int user, String capabilities) {
         return List.of("setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups",
                 "--inh-caps=-all," + capabilities, "--ambient-caps=" + capabilities);
     }
 
-    /** Skips a test that this process's user cannot make. */
+    /** Skips a test that this process's user cannot run. */
     public static void assumePossible() throws Exception {
         assumeTrue(User.ID == 0, "it takes root to run a program as another user");
         OwnNamespace.assumePossible(as(FIRST));
     }
 
-    /** Makes a directory in which every user makes files, as in {@code /tmp}, which others do not delete. */
+    /** Creates a directory like {@code /tmp}: every user can create files there that other users cannot delete. */
     public static Path openToAll(Path directory) throws IOException {
         Files.createDirectories(directory);
         Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxrwxrwx"));

@@ -7,18 +7,18 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Runs programs where other processes, mounts and /dev/shm are not those of this machine. */
+/** Runs programs in namespaces with separate processes, mounts and /dev/shm. */
 public final class OwnNamespace {
 
     private OwnNamespace() {}
 
-    /** Before a command, has it run after others, lines of a shell, in namespaces that all have to themselves. */
+    /** Returns a command prefix that runs shell lines and then the command, together in separate namespaces. */
     public static List<String> after(String... steps) {
         return List.of("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec",
                 "mount -t tmpfs -o mode=1777 none /dev/shm\n" + String.join("\n", steps) + "\nexec \"$@\"", "sh");
     }
 
-    /** Skips a test where none can be made. */
+    /** Skips a test where no namespaces can be created. */
     public static void assumePossible() throws Exception {
         assumePossible(after());
     }

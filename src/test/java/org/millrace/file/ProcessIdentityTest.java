@@ -10,7 +10,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class ProcessIdentityTest {
 
-    /** As /proc/PID/task/THREAD/status had it of a thread that no core was left for when its process was killed. */
+    /** The content of /proc/PID/task/THREAD/status for a thread without a core when its process was killed. */
     @ParameterizedTest
     @CsvSource({"0000000000000100, true", "0000000000000000, false", "0000000000004200, false",
             "ffffffffffffffff, true"})

@@ -38,7 +38,10 @@ class UserTest {
         assertEquals(0, child.waitFor());
     }
 
-    /** Who it is, whom it is without native access, whose what it makes is, and whether it knows that for its own. */
+    /**
+     * Prints the user, the user without native access, the owner of a created file, and whether the process considers
+     * the file its own.
+     */
     static final class Child {
 
         private Child() {}

@@ -21,8 +21,8 @@ import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 
 /**
- * Libraries that are missing, broken, not what they should be, or come twice; what is said of each, and which one is
- * taken.
+ * Libraries that are missing, broken, of the wrong kind, or requested twice: the message about each, and the choice
+ * among them.
  */
 @ExtendWith(OwnClassLoader.class)
 class NativeLibraryTest {
@@ -44,7 +44,7 @@ class NativeLibraryTest {
         }
     }
 
-    /** Each test looks for a library of its own title: what is bound stays bound. */
+    /** Makes titles unique, because a bound library stays bound. Each test looks for a library with its own title. */
     private static int titles;
 
     private Path directory;
@@ -104,7 +104,7 @@ class NativeLibraryTest {
                 "MILLRACE_PROBE_LIBRARY says that " + title + " is " + none + ", but there is no such file."));
         System.setProperty("millrace.probe.library", none.toString());
         assertTrue(refusal(null).startsWith("-Dmillrace.probe.library says that "));
-        // A setting is an order: the good library elsewhere is not taken instead.
+        // A setting is binding: the usable library elsewhere is not taken instead.
         good(directory.resolve(NAME));
         assertTrue(refusal(null, directory).contains("no such file"));
         String folder = refusal(subdirectory("empty").toString());
@@ -127,7 +127,7 @@ class NativeLibraryTest {
     void aLibraryForAnotherProcessorIsRefused() throws IOException {
         Path file = good(directory.resolve(NAME));
         byte[] bytes = Files.readAllBytes(file);
-        bytes[18] = (byte) (bytes[18] == 8 ? 9 : 8); // e_machine: MIPS, or what is not MIPS
+        bytes[18] = (byte) (bytes[18] == 8 ? 9 : 8); // e_machine: MIPS, or another value on MIPS
         Files.write(file, bytes);
         assertTrue(refusal(file.toString()).contains(file + ": "), refusal(file.toString()));
     }

@@ -26,9 +26,9 @@ import org.millrace.ffi.nccl.ncclDevCommRequirements_v28;
 import org.millrace.ffi.nccl.ncclDevCommRequirements_v30;
 
 /**
- * Compares what kernels are given with the headers that they are compiled with, where someone has those: run with
- * {@code -Dmillrace.nccl.headers=} and the include path on which nccl.h, nccl_device.h and cuda_runtime_api.h lie. One
- * release's headers at a time.
+ * Compares the kernels' structs with the headers that kernels are compiled with, if headers are available. Run with
+ * {@code -Dmillrace.nccl.headers=} and the include path with nccl.h, nccl_device.h and cuda_runtime_api.h. Compares the
+ * headers of one release at a time.
  */
 @EnabledIfSystemProperty(named = "millrace.nccl.headers", matches = ".+")
 class DeviceLayoutHeadersTest {
@@ -62,7 +62,7 @@ class DeviceLayoutHeadersTest {
                 .filter(core::contains)
                 .forEach(name -> ours.put("offsetof(ncclDevCommRequirements, " + name + ")",
                         requirements.byteOffset(PathElement.groupElement(name))));
-        // where the number of contexts lies: only its first byte is set in a struct that is otherwise zero
+        // Finds the offset of the number of contexts: only its first byte is set in a struct that is otherwise zero.
         MemorySegment struct = Arena.ofAuto().allocate(layout.type());
         for (long at = 0; at < layout.bytes; at++) {
             struct.fill((byte) 0).set(ValueLayout.JAVA_BYTE, at, (byte) 3);
@@ -86,7 +86,7 @@ class DeviceLayoutHeadersTest {
         }
     }
 
-    /** The values of expressions, by the machine's C++ compiler. */
+    /** Returns the values of expressions from the machine's C++ compiler. */
     private static SortedMap<String, String> ask(Path directory, List<Path> includes, List<String> expressions)
             throws IOException, InterruptedException {
         StringBuilder source = new StringBuilder(
@@ -98,7 +98,7 @@ class DeviceLayoutHeadersTest {
                 .append("));\n"));
         Path file = Files.writeString(directory.resolve("ask.cc"), source.append("}\n"));
         Path program = directory.resolve("ask");
-        // DOCA's headers, which NCCL's backend for NICs includes, are seldom there
+        // DOCA's headers, which NCCL's backend for NICs includes, are rarely installed.
         List<String> arguments = new ArrayList<>(List.of("-std=gnu++17", "-w", "-DNCCL_GIN_GDAKI_ENABLE=0"));
         includes.forEach(include -> arguments.add("-I" + include));
         arguments.addAll(List.of("-o", program.toString(), file.toString()));

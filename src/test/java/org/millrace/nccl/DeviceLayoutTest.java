@@ -9,7 +9,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.MillraceException;
 
-/** Which kernels can run with which NCCL. */
+/** Combinations of kernels and NCCL releases that work. */
 class DeviceLayoutTest {
 
     @ParameterizedTest

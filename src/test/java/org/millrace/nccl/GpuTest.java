@@ -37,7 +37,7 @@ import org.millrace.cuda.KernelParameters;
 import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.PinnedMemory;
 
-/** The bindings on a GPU: memory, kernels, graphs, and a communicator over all the GPUs of this process. */
+/** The bindings on a GPU: memory, kernels, graphs, and a communicator over all GPUs of this process. */
 @Tag("gpu")
 class GpuTest {
 
@@ -130,7 +130,7 @@ class GpuTest {
             assertFalse(device.name().isBlank());
             CudaDevice.MemoryInfo memory = device.memoryInfo();
             assertTrue(memory.free() > 0 && memory.free() <= memory.total(), memory.toString());
-            // The structure's own figure and the driver's differ by what the driver keeps.
+            // The structure's value and the driver's value differ by the memory that the driver keeps.
             assertTrue(Math.abs(device.totalMemory() - memory.total()) < memory.total() / 10,
                     device.totalMemory() + " and " + memory.total());
             assertEquals(device, cuda().deviceByPciBusId(device.pciBusId()));
@@ -153,7 +153,7 @@ class GpuTest {
             AtomicInteger called = new AtomicInteger();
             start.record(stream);
             stream.fill(memory.segment(), (byte) 0);
-            // Through the device's view of mapped host memory.
+            // Copies through the device's view of mapped host memory.
             stream.copy(memory.segment(), out.device());
             stream.copy(back.host(), memory.segment());
             stream.call(HostFunction.once(called::incrementAndGet));

@@ -27,14 +27,14 @@ import org.millrace.cuda.OwnClassLoader;
 import org.millrace.library.NativeLibrary;
 import org.millrace.nccl.NcclConfig.Option;
 
-/** What a C library that stands in for libnccl was called with: every function that is bound, every argument. */
+/** The calls of a C library that stands in for libnccl: every bound function, every argument. */
 @ExtendWith(OwnClassLoader.class)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class NcclArgumentsTest {
 
-    /** The start of a config that NCCL reads: size, magic, version. */
+    /** Beginning of a config that NCCL reads: size, magic, version. */
     private static final String CONFIG = "{96 cafebeef 23007 ";
-    /** What the stand-in says that it is. */
+    /** Release that the stand-in reports. */
     private static final int RELEASE = 22809;
     private static final int UNDEFINED = Integer.MIN_VALUE;
     private static final MemorySegment SEND = DeviceSegments.of(0x700000000000L, 1 << 20);
@@ -123,7 +123,7 @@ class NcclArgumentsTest {
                         + " ordering=" + u + "}");
     }
 
-    /** Without the questions for the version. */
+    /** Compares the calls, without queries for the version. */
     private void assertJoins(String... expected) {
         assertEquals(List.of(expected),
                 stubs.calls().stream().filter(call -> !call.startsWith("ncclGetVersion")).toList());
@@ -275,7 +275,7 @@ class NcclArgumentsTest {
         assertEquals("5a".repeat(UniqueId.BYTES), drawn.toHex());
         NcclCommunicator root = c.grow(6, drawn, null);
         NcclCommunicator other = c.grow(6, null, NcclConfig.DEFAULT);
-        assertEquals(4, root.size()); // what the stand-in says, when it is asked
+        assertEquals(4, root.size()); // the stand-in's answer
         assertEquals(3, other.rank());
         NcclCommunicator added = nccl.joinGrowing(stubs.device(), drawn, 6, 5, NcclConfig.DEFAULT);
         assertEquals(List.of(5, 6), List.of(added.rank(), added.size()));

@@ -28,7 +28,7 @@ import org.millrace.cuda.KernelParameters;
 import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.OwnClassLoader;
 
-/** Communicators that do not block, communicators that end while they are used, and what a call costs. */
+/** Non-blocking communicators, communicators that end while they are used, and the cost of a call. */
 @ExtendWith(OwnClassLoader.class)
 class NcclLifeTest {
 
@@ -47,7 +47,7 @@ class NcclLifeTest {
         return stubs.nccl.join(stubs.device(), stubs.nccl.newUniqueId(), 2, 1, NcclConfig.DEFAULT.withBlocking(false));
     }
 
-    /** Names of the calls since the last time. */
+    /** Returns the names of the calls since the last time. */
     private List<String> names() {
         return stubs.calls().stream().map(call -> call.split(" ")[0]).toList();
     }
@@ -119,7 +119,7 @@ class NcclLifeTest {
         stuck.start();
         stubs.ncclStub.awaitBlocked();
         stubs.calls();
-        // close() leaves the communicator to the call that is stuck; abort() does not.
+        // close() leaves the communicator to the stuck call, and abort() does not.
         c.close();
         assertEquals(List.of(), stubs.calls());
         c.abort();
@@ -181,10 +181,7 @@ class NcclLifeTest {
         assertFlat("launch", () -> kernel.launch(shape, arguments, stream));
     }
 
-    /**
-     * Compiled code allocates nothing; when it is compiled is the JVM's choice, so several rounds are allowed to get
-     * there.
-     */
+    /** Checks that compiled code allocates nothing. The JVM decides when to compile, so several rounds are allowed. */
     private static void assertFlat(String what, Runnable call) {
         var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         int calls = 20_000;

@@ -18,7 +18,7 @@ import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.OwnClassLoader;
 
-/** Operands, scalars and ids: what is accepted, and the bits that come out. */
+/** Operands, scalars and ids: the accepted values, and the resulting bits. */
 @ExtendWith(OwnClassLoader.class)
 class NcclValuesTest {
 
@@ -66,12 +66,12 @@ class NcclValuesTest {
         assertEquals("ffffffffffffff7f", scalar(1e30, DataType.INT64));
         assertEquals("003c", scalar(1, DataType.FLOAT16));
         assertEquals("803f", scalar(1, DataType.BFLOAT16));
-        // Halfway between two bfloat16 values: to the even one, down and up.
+        // Halfway between two bfloat16 values: rounds to the even one, down and up.
         assertEquals("803f", scalar(Float.intBitsToFloat(0x3f808000), DataType.BFLOAT16));
         assertEquals("823f", scalar(Float.intBitsToFloat(0x3f818000), DataType.BFLOAT16));
         assertEquals("ff7f", scalar(Double.NaN, DataType.BFLOAT16));
-        // Above halfway between two binary16 values, by less than a binary32 shows: rounding twice would go down to the
-        // even one.
+        // Above halfway between two binary16 values, by less than binary32 resolves. Rounding twice would round down to
+        // the even one.
         assertEquals("013c", scalar(1 + 0x1p-11 + 0x1p-40, DataType.FLOAT16));
         assertEquals("007c", scalar(1e6, DataType.FLOAT16));
         assertEquals("38", scalar(1, DataType.FLOAT8_E4M3));

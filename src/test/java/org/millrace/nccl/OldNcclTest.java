@@ -15,7 +15,7 @@ import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.OwnClassLoader;
 
-/** An NCCL that is older than most of the functions that are bound. */
+/** An NCCL that is older than most of the bound functions. */
 @ExtendWith(OwnClassLoader.class)
 class OldNcclTest {
 

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 
-/** AMD's library exports NCCL's functions under a name of its own. */
+/** AMD's library exports NCCL's functions under a different file name. */
 @ExtendWith(OwnClassLoader.class)
 class RcclTest {
 

@@ -23,8 +23,8 @@ import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.library.NativeLibrary;
 
 /**
- * The real libnccl and libcudart of this machine, where there are any. Say where with {@code -Dmillrace.nccl.library}
- * and {@code -Dmillrace.cudart.library}; {@code pip download --no-deps nvidia-nccl-cu13} brings the former, and neither
+ * The real libnccl and libcudart of this machine, if present. Set their locations with {@code -Dmillrace.nccl.library}
+ * and {@code -Dmillrace.cudart.library}. {@code pip download --no-deps nvidia-nccl-cu13} fetches the former. Neither
  * needs a GPU or a driver here.
  */
 class RealLibrariesTest {
@@ -109,7 +109,7 @@ class RealLibrariesTest {
         assertEquals(NcclResult.UNHANDLED_CUDA_ERROR, all.result());
         NcclException one;
         try (Arena arena = Arena.ofConfined()) {
-            // Past our own check of the device, which would say the same of CUDA before NCCL is asked.
+            // Bypasses our own check of the device, which would report the same of CUDA before NCCL is called.
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
             int code = nccl_h.ncclCommInitRank(out, 1, nccl.newUniqueId().write(arena), 0);
             one = assertThrows(NcclException.class, () -> NcclCommunicator.joined(nccl, device, out, 1, 0,

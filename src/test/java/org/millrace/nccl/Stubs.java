@@ -52,7 +52,7 @@ final class Stubs {
         return device().newStream();
     }
 
-    /** Rank 1 of 2. */
+    /** Returns rank 1 of 2. */
     NcclCommunicator communicator() {
         NcclCommunicator communicator = nccl.join(device(), nccl.newUniqueId(), 2, 1);
         calls();

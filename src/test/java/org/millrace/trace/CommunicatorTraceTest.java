@@ -12,7 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.trace.CommunicatorTrace.TraceName;
 import org.millrace.trace.TracedCommunicator.Operation;
 
-/** What is remembered of a communicator's operations. */
+/** The remembered operations of a communicator. */
 class CommunicatorTraceTest {
 
     @TempDir

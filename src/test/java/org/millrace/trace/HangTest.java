@@ -20,14 +20,17 @@ import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.trace.Verdict.Cause;
 
-/** Verdicts on processes that are made up. */
+/** Verdicts on fabricated processes. */
 class HangTest {
 
     static final long SECOND = 1_000_000_000L;
     static final long NOW = 1000 * SECOND;
     private static final Duration QUIET = Duration.ofSeconds(1);
 
-    /** One end of a connection that has sent, or been given, so many steps, and used so many. */
+    /**
+     * Returns one end of a connection that has sent or received the given number of steps and consumed the given
+     * number.
+     */
     private static TracedConnection end(long hash, long key, Direction direction, long done, long consumed,
             long lastChange) {
         return new TracedConnection(0, 1, TracedState.OPEN,
@@ -46,7 +49,7 @@ class HangTest {
                 process -> process.alive() ? ProcessState.RUNNING : ProcessState.DEAD);
     }
 
-    /** Two ranks of which the second does not take what the first sends, if it has used less than three steps. */
+    /** Returns two ranks. The second does not take the first rank's data if it has consumed fewer than three steps. */
     private static TracedProcess[] pair(long hash, long pid, boolean alive, long lastChange, long consumed) {
         return new TracedProcess[] {process(pid, 0, true, NOW, end(hash, pid, Direction.SEND, 3, 0, lastChange)),
                 process(pid + 1, 1, alive, alive ? NOW : lastChange,
@@ -67,7 +70,7 @@ class HangTest {
         assertEquals(List.of(), verdicts(pair(7, 10, true, NOW - 20 * SECOND, 3)));
     }
 
-    /** Rank 1 had no core until half a second ago: it may have launched anything since. */
+    /** Rank 1 had no core until half a second ago. It may have launched anything since. */
     @Test
     void whoHadNoCoreIsNotBlamed() {
         TracedProcess[] ranks = pair(7, 10, true, NOW - 2 * SECOND, 1);
@@ -89,7 +92,7 @@ class HangTest {
                 verdicts.getFirst()::sentence);
     }
 
-    /** It saw before that the other one did not launch: that is not why it died. */
+    /** The rank earlier saw that the other one did not launch. That is not the reason for its end. */
     @Test
     void theLastWordsOfTheDeadAreNotWhatTheySaidOfOthers() {
         TracedProcess[] ranks = pair(7, 10, false, NOW - 2 * SECOND, 1);
@@ -100,7 +103,7 @@ class HangTest {
         assertTrue(sentence.contains("its last words: the disk is full"), sentence);
     }
 
-    /** A job that died before this one began had the same hash; tables before v11 have none at all. */
+    /** A job that died before this one began had the same hash. Tables before v11 have no hash at all. */
     @Test
     void theDeadOfAnotherJobAreNotBlamed() {
         for (long hash : new long[] {0, 7}) {
@@ -153,7 +156,7 @@ class HangTest {
         assertTrue(verdict.sentence().contains("GIN, context 3: 3 descriptors are not completed"), verdict.sentence());
     }
 
-    /** The files are read one after the other, which takes five seconds here: the first rank may go on meanwhile. */
+    /** The files are read one after the other, which takes five seconds here. The first rank may continue meanwhile. */
     @Test
     void whatStandsStillDidSoBeforeTheFirstFileWasRead() {
         TracedProcess[] ranks = pair(7, 10, true, NOW - SECOND / 2, 1);
@@ -181,7 +184,7 @@ class HangTest {
                 of.agents(), of.communicators(), of.connections(), of.gin(), List.of(silence(state)), of.messages());
     }
 
-    /** Of two hosts: this one's trace is all there is. */
+    /** Of two hosts, only this one's trace is available. */
     @Test
     void aSilentNetworkIsNamedBeforeWhatFollowsFromIt() {
         TracedProcess waiting = process(10, 0, true, NOW, end(7, 10, Direction.SEND, 3, 0, NOW - 12 * SECOND),
@@ -197,7 +200,7 @@ class HangTest {
                 verdicts(silent(waiting, TracedState.CLOSED)).stream().map(Verdict::cause).toList(), "it is over");
     }
 
-    /** Nobody waits for anything, or it does not show. */
+    /** No rank waits, or no trace shows it. */
     @Test
     void aSilentNetworkIsNamedWhereNothingStandsStill() {
         TracedProcess idle = process(10, 0, true, NOW, end(7, 10, Direction.SEND, 3, 3, NOW - SECOND / 2));
@@ -222,7 +225,10 @@ class HangTest {
         assertEquals(Duration.ofSeconds(11), verdict.still());
     }
 
-    /** It has gone on between two readings: what the first came to was over before it could be told. */
+    /**
+     * The rank has continued between two readings. The first reading's verdict was outdated before it could be
+     * reported.
+     */
     @Test
     void whatASecondReadingDoesNotComeToIsNotTold() throws IOException {
         Deque<List<TracedProcess>> readings = new ArrayDeque<>();
@@ -235,10 +241,10 @@ class HangTest {
                 Hang.verdicts(readings::remove, QUIET).stream().map(Verdict::cause).toList());
         assertEquals(0, readings.size());
         readings.add(goesOn);
-        assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET)); // and nobody reads twice for nothing
+        assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET)); // without a verdict there is no second reading
     }
 
-    /** Two ranks of this process, of which the second has used so many of three steps. */
+    /** Returns two ranks of this process. The second has consumed the given number of three steps. */
     static TracedProcess[] running(long consumed) {
         return running(consumed, NOW - 2 * SECOND);
     }
@@ -259,7 +265,10 @@ class HangTest {
                 of.agents(), communicators, of.connections(), of.gin(), of.silences(), messages);
     }
 
-    /** A rank that has launched broadcasts up to one, of which it remembers 32; the wrong one has another size. */
+    /**
+     * Returns a rank that has launched broadcasts up to the given one and remembers 32 of them. The wrong one has
+     * another size.
+     */
     private static TracedProcess broadcasts(int rank, long last, long wrong, int differs, long differsAt) {
         List<Operation> operations = new ArrayList<>();
         for (long number = Math.max(0, last - 31); number <= last; number++) {
@@ -272,7 +281,9 @@ class HangTest {
         return with(bare, bare.identity(), List.of(), List.of(communicator));
     }
 
-    /** Rank 0 is the root, and so far ahead that nobody remembers what it ran when the others disagreed. */
+    /**
+     * Rank 0 is the root. It is so far ahead that its operation at the time of the mismatch is no longer remembered.
+     */
     @Test
     void whoIsFarAheadRanWhatTheOneBeforeRan() {
         TracedProcess root = broadcasts(0, 8000, -1, -1, -1);
@@ -283,7 +294,10 @@ class HangTest {
         assertEquals(List.of(2), ranks(root, broadcasts(1, 15, -1, -1, -1), broadcasts(2, 13, 13, -1, -1)));
     }
 
-    /** A rank whose kernels have come so far, which remembers one operation; it may have found one to differ. */
+    /**
+     * Returns a rank with kernels at the given progress that remembers one operation. It may have found a rank to
+     * differ.
+     */
     private static TracedProcess transfers(int rank, long begun, long ended, long enqueued, Operation oldest,
             int differs) {
         List<Operation> last = List.of(transfer(enqueued - 1, enqueued - 1, 1 - rank));
@@ -315,7 +329,7 @@ class HangTest {
         assertEquals(List.of(Cause.DISAGREEMENT, 2), List.of(verdict.cause(), verdict.rank()));
     }
 
-    /** The others have enqueued more since than they remember, but for the operation that they are in. */
+    /** The others have since enqueued more operations than they remember, except for the operation that they are in. */
     @Test
     void whatARankHasNotLaunchedIsNamedAlsoIfItLiesFarBack() {
         Verdict verdict = verdicts(transfers(0, 50, 49, 90, transfer(49, 7, 2), -1),
@@ -324,7 +338,9 @@ class HangTest {
         assertEquals(7, verdict.operation().sequence());
     }
 
-    /** It had come to the twentieth, and had not yet written down that all since the fifth have ended. */
+    /**
+     * The rank had reached the twentieth operation, and had not yet stored the end of all operations since the fifth.
+     */
     @Test
     void whoIsGoneIsMissedInWhatTheOthersAreIn() {
         List<Operation> operations = new ArrayList<>();

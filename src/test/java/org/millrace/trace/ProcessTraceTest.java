@@ -39,7 +39,7 @@ import org.millrace.trace.TraceLayout.GinFields;
 import org.millrace.trace.TracedConnection.Frame;
 import org.millrace.trace.TracedConnection.Standing;
 
-/** What is written down is what is read, whatever else is in the file. */
+/** A reader gets the values that were written, independent of other content of the file. */
 class ProcessTraceTest {
 
     private static final int SIMPLE = 2;
@@ -109,11 +109,11 @@ class ProcessTraceTest {
         last.forEach(frame -> assertEquals(frame.number() + 1, frame.size()));
     }
 
-    /** An agent stores what connections did behind it: what it has not stored yet stands in the ring already. */
+    /** An agent stores connections' values later. Frames that are not stored yet are already in the ring. */
     @Test
     void framesThatAreNotStoredYetAreNotTakenForOthers() throws IOException {
         ConnectionTrace connection = connection(Direction.SEND);
-        long frames = 2L * ConnectionFields.FRAMES + 5; // few bytes: an agent stores by itself what is worth 64 KiB
+        long frames = 2L * ConnectionFields.FRAMES + 5; // few bytes, because an agent stores at once after 64 KiB
         for (int frame = 1; frame <= frames; frame++) {
             connection.taken(FIRST + frame, frame, SIMPLE);
             connection.done(FIRST + frame);
@@ -294,7 +294,7 @@ class ProcessTraceTest {
         assertEquals(Duration.ofMillis(1), events.get("millrace.Outage").getDuration("lasted"));
     }
 
-    /** Another process of the user may write what it likes. */
+    /** Another process of the user may write arbitrary bytes. */
     @Test
     void hostileBytesDoNoHarm() throws IOException {
         connection(Direction.SEND).taken(FIRST + 1, 8, SIMPLE);

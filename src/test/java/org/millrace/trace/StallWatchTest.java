@@ -15,7 +15,7 @@ import org.millrace.trace.Verdict.Cause;
 
 class StallWatchTest {
 
-    /** A look takes some milliseconds of a process that has just begun, and of the compiler. */
+    /** A look takes some milliseconds from a starting process and from the compiler. */
     @Test
     void nothingIsLookedAtBeforeItCanHaveStoodStill() {
         Duration quiet = Duration.ofSeconds(10);
@@ -27,7 +27,7 @@ class StallWatchTest {
         assertTrue(watch.isDue(later + quiet.toNanos() / 4));
     }
 
-    /** Every look takes longer than a nanosecond: where cores are scarce they all take longer than anything given. */
+    /** Every look takes longer than a nanosecond. Where cores are scarce, looks take longer than any limit. */
     @Test
     void whatALookComesToIsToldHoweverLongItTook() throws IOException {
         List<Verdict> told = new ArrayList<>();
@@ -46,14 +46,14 @@ class StallWatchTest {
         StallWatch watch = new StallWatch(() -> true, readings::remove, Duration.ofSeconds(1),
                 verdict -> told.add(verdict.cause()));
         for (List<TracedProcess> look : looks) {
-            readings.addAll(List.of(look, look)); // each look reads twice, if there is something in the first
+            readings.addAll(List.of(look, look)); // each look reads twice if the first reading has a verdict
             watch.look(HangTest.NOW);
             readings.clear();
         }
         return told;
     }
 
-    /** Where cores are scarce a look comes to nothing, and the next one to the same again. */
+    /** Where cores are scarce, a look may find nothing, and the next look may find the same stall again. */
     @Test
     void aStallIsToldOnceUntilSomethingMoves() throws IOException {
         List<TracedProcess> still = List.of(HangTest.running(1));
@@ -63,7 +63,7 @@ class StallWatchTest {
         assertEquals(List.of(Cause.NOT_CONSUMED, Cause.NOT_CONSUMED), told(List.of(still, later, later)));
     }
 
-    /** What stands still for it is the same stall, before and after its connections are lost. */
+    /** Connections that the silent network stops belong to the same stall, before and after they are lost. */
     @Test
     void aSilentNetworkIsToldOnce() throws IOException {
         TracedProcess[] ranks = HangTest.running(1);

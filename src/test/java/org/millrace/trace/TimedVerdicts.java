@@ -6,7 +6,7 @@ import java.lang.management.ThreadMXBean;
 import java.time.Duration;
 import java.util.List;
 
-/** Asks, and remembers for how long it had to wait: for the answer, and for how long of that it had a core. */
+/** Asks for verdicts, and records the time until the answer and the CPU time within it. */
 public final class TimedVerdicts {
 
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -16,7 +16,7 @@ public final class TimedVerdicts {
     private long slowest;
     private long busiest;
 
-    /** @param quiet for how long a connection has stood still that counts */
+    /** @param quiet minimum time without progress of a connection that counts */
     public TimedVerdicts(Hang.Reading reading, Duration quiet) {
         this.reading = reading;
         this.quiet = quiet;

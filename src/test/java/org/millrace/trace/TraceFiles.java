@@ -5,14 +5,16 @@ import java.nio.file.Path;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
-/** What tests of other packages want of traces. */
+/** Access to traces for tests of other packages. */
 public final class TraceFiles {
 
     public static final int NO_AGENT = ConnectionFields.NO_AGENT;
 
     private TraceFiles() {}
 
-    /** Whether the process that writes a trace has taken its lock, by which those of other namespaces know it. */
+    /**
+     * Returns whether the process that writes a trace has taken its lock, which processes of other namespaces check.
+     */
     public static boolean isLocked(ByteBuffer header) {
         return header.getInt(TraceLayout.LOCKED_OFFSET) == 1;
     }

@@ -21,7 +21,10 @@ class TraceReaderTest {
     @TempDir
     Path directory;
 
-    /** What a process writes after the moment that is told is read: the moment is that of the first byte. */
+    /**
+     * Data that a process writes after the reference time is also read. The reference time is the time of the first
+     * byte.
+     */
     @Test
     void allIsReadAfterTheMomentThatIsTold() throws IOException {
         Path file = directory.resolve(FileName.ours(1, FileName.TRACE).toString());

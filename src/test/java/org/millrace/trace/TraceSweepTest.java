@@ -20,7 +20,7 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SystemCall;
 import org.millrace.file.User;
 
-/** When files go whose processes have ended. */
+/** The deletion of files of processes that have ended. */
 class TraceSweepTest {
 
     private static final long EXCLUSIVE = 2;
@@ -47,7 +47,7 @@ class TraceSweepTest {
         assertTrue(Files.exists(trace.path()), "its process lives");
     }
 
-    /** Its number says nothing here: the lock of its file does. */
+    /** The process's number is meaningless here. The lock of its file decides. */
     @Test
     void aTraceOfAnotherContainerGoesOnceNobodyHoldsItsLock() throws IOException {
         Path shared = Path.of("/dev/shm");
@@ -88,7 +88,10 @@ class TraceSweepTest {
         }
     }
 
-    /** Whoever can write there can make files by the names of traces: they are not opened, and stand for no process. */
+    /**
+     * Any user with write access can create files with names of traces. They are not opened, and do not count as
+     * processes.
+     */
     @Test
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void whatIsNoTraceOfThisUserIsLeftAlone() throws Exception {

@@ -21,7 +21,7 @@ import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
 
-/** Dispatch and combine of routed tokens, every token compared with a plain reference. */
+/** Dispatch and combine of routed tokens. Every token is compared with a plain reference. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class ExpertExchangeTest {

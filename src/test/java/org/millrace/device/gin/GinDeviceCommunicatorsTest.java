@@ -24,7 +24,7 @@ class GinDeviceCommunicatorsTest {
 
     private static final int RANKS = 2;
 
-    /** Each has its contexts: a signal of one is no signal of another, and what is closed makes room. */
+    /** Each has its own contexts and signals, and a closed one makes room. */
     @Test
     void everyDeviceCommunicatorHasContextsOfItsOwn() throws Exception {
         try (GinRanks group = new GinRanks("shm", RANKS)) {
@@ -61,7 +61,7 @@ class GinDeviceCommunicatorsTest {
         }
     }
 
-    /** Two buffers' exchanges share three device communicators: each has signals of its own, from a base on. */
+    /** Two buffers' exchanges share three device communicators. Each exchange has its own signals, from its base on. */
     @Test
     void twoExchangesShareThem() throws Exception {
         ExpertPlan plan = new ExpertPlan(RANKS, 4, 7, 100, 2, 5, 20251120);

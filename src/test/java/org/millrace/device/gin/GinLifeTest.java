@@ -25,7 +25,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 
-/** Windows and contexts come and go while the agents run. */
+/** Windows and contexts are created and closed while the agents run. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinLifeTest {
 
@@ -41,7 +41,7 @@ class GinLifeTest {
                 HostGin gin = new HostGin(device, 0);
                 memory[0].set(ValueLayout.JAVA_LONG, 0, 17);
                 gin.put(device.world(), 1, ahead, 8, ahead, 0, 8, RemoteAction.increment(0), 0);
-                gin.waitCounter(0, 1); // it is on its way, and the other rank has neither window nor context
+                gin.waitCounter(0, 1); // the put is in flight, and the other rank has neither window nor context
                 group.window(communicators[1], memory[1]);
                 try (GinDeviceCommunicator late = new GinDeviceCommunicator(communicators[1], requirements)) {
                     new HostGin(late, 0).waitSignal(0, 1);
@@ -81,7 +81,7 @@ class GinLifeTest {
             new HostGin(devices[1], 0).waitSignal(0, 1);
             for (int rank = 0; rank < 2; rank++) {
                 communicators[rank].deregister(windows[rank]);
-                communicators[rank].deregister(windows[rank]); // again: nothing happens
+                communicators[rank].deregister(windows[rank]); // a second call does nothing
             }
             Window[] next = group.windows(communicators, memory);
             assertEquals(2, next[0].handle());

@@ -28,10 +28,7 @@ import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 
-/**
- * The ranks of a group in one process, each with a network of its own; one or two threads carry all their descriptors
- * out.
- */
+/** The ranks of a group in one process, each with its own network. One or two threads execute all their descriptors. */
 final class GinRanks implements AutoCloseable {
 
     static final long PATIENCE_SECONDS = 60;
@@ -45,7 +42,7 @@ final class GinRanks implements AutoCloseable {
     private final List<GinCommunicator[]> communicators = new ArrayList<>();
     private final List<GinDeviceCommunicator> devices = new ArrayList<>();
 
-    /** What one rank does. */
+    /** The work of one rank. */
     interface Body {
         void run(int rank) throws Exception;
     }
@@ -67,7 +64,7 @@ final class GinRanks implements AutoCloseable {
         }
     }
 
-    /** Connects all ranks; served from now on. */
+    /** Connects all ranks. Agents serve them from now on. */
     GinCommunicator[] connect(GinOptions options) throws Exception {
         byte[][] addresses = Arrays.stream(listeners).map(Listener::address).toArray(byte[][]::new);
         GinCommunicator[] made = new GinCommunicator[ranks];
@@ -82,12 +79,12 @@ final class GinRanks implements AutoCloseable {
         return made;
     }
 
-    /** Memory of a rank as a window. */
+    /** Registers a rank's memory as a window. */
     Window window(GinCommunicator communicator, MemorySegment memory) {
         return communicator.register(HostWindowMemory.register(networks[communicator.rank()], memory));
     }
 
-    /** The same memory for every rank, each its own. */
+    /** Returns memory of the given size for every rank. */
     MemorySegment[] memory(long bytes) {
         MemorySegment[] all = new MemorySegment[ranks];
         for (int rank = 0; rank < ranks; rank++) {
@@ -113,7 +110,7 @@ final class GinRanks implements AutoCloseable {
         return made;
     }
 
-    /** Runs a body on each rank and throws what the first threw. */
+    /** Runs a body on each rank, and throws the first exception. */
     void run(Body body) throws Exception {
         call(ranks, rank -> () -> {
             body.run(rank);
@@ -121,7 +118,7 @@ final class GinRanks implements AutoCloseable {
         });
     }
 
-    /** Runs callables at once and throws what the first threw. */
+    /** Runs callables at the same time, and throws the first exception. */
     static void call(int count, IntFunction<Callable<Void>> body) throws Exception {
         ExecutorService threads =
                 Executors.newThreadPerTaskExecutor(Thread.ofPlatform().name("test-block-", 0).daemon().factory());

@@ -26,7 +26,7 @@ import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
 
-/** Hosts of several ranks: tokens are forwarded in two levels, or go straight; every one is compared. */
+/** Hosts of several ranks. Tokens are forwarded in two levels or sent directly, and every token is compared. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class HybridExchangeTest {
@@ -34,7 +34,7 @@ class HybridExchangeTest {
     private static final int TOKENS = 150;
     private static final int BATCHES = 4;
 
-    /** What a rank of a group does, with all that it has. */
+    /** The work of a rank of a group, with its resources. */
     @FunctionalInterface
     private interface Part {
         void run(GinDeviceCommunicator device, Window window, MemorySegment memory) throws Exception;
@@ -64,7 +64,7 @@ class HybridExchangeTest {
         assertEquals((long) BATCHES * ranks * TOKENS * experts, moved.get(), hosted.toString());
     }
 
-    /** Nobody leaves a barrier before all have come, and what near ranks stored before is there. */
+    /** No rank leaves a barrier before all have arrived, and stores of near ranks before the barrier are visible. */
     @Test
     void theBarrierHoldsAllRanks() throws Exception {
         int rounds = 200;

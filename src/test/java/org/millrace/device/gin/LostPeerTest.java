@@ -21,8 +21,8 @@ import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
 
 /**
- * A rank that fails, leaves or asks for nonsense: its communicator ends with a message that says who, and others live
- * on.
+ * A rank fails, leaves or sends invalid requests. Its communicator ends with a message that names the rank, and other
+ * communicators continue.
  */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LostPeerTest {
@@ -46,10 +46,10 @@ class LostPeerTest {
                     doomed[1].fail(new GinException("rank 1 was killed by the test"));
                 } else {
                     GinException waiting = assertThrows(GinException.class, () -> {
-                        GinBarrier.world(gin, 0).sync(); // another's end may be seen before this one's
+                        GinBarrier.world(gin, 0).sync(); // another rank's end may be seen before this one's
                         gin.waitSignal(0, 1);
                     });
-                    // the first to see it names rank 1; the others may hear of that rank's end first
+                    // The first rank to notice names rank 1. The others may learn of that rank's end first.
                     assertTrue(
                             waiting.getMessage()
                                     .matches("(?s)rank " + rank + ": the communicator has failed.*lost rank [02 1].*"),
@@ -90,7 +90,7 @@ class LostPeerTest {
             gin.waitSignal(0, 43);
             assertNull(communicators[0].failure(), "nothing was wanted of the rank that left");
             GinException missed = assertThrows(GinException.class, () -> {
-                while (true) { // what left before the shutdown message was read counts as sent
+                while (true) { // descriptors that left before the shutdown message was read count as sent
                     gin.signal(devices[0].world(), 1, RemoteAction.increment(0));
                     gin.flush();
                 }
