@@ -3,57 +3,55 @@ package org.millrace.cli;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
-import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
-import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
-/** A command that runs as one rank: a process of this host, or of another by ssh. */
+/** A command that runs as one rank: a process of this host, with a watch that ends it when the launcher ends. */
 final class CommandRank {
 
-    /** For what a rank has started and left, to close its output when it is ended. */
-    private static final Duration OUTPUT_PATIENCE = Duration.ofSeconds(2);
-    /** What ssh itself ends with when it has no connection, or none any more. */
-    private static final int SSH_FAILED = 255;
+    /** Time that processes left by an ended rank have to close its output. */
+    private static final Duration OUTPUT_TIMEOUT = Duration.ofSeconds(2);
 
-    private final Placement placement;
-    private final String token;
+    private final int rank;
     private final Process process;
     private final CommandRanks ranks;
-    private final CountDownLatch begun = new CountDownLatch(1);
     private final Thread end;
-    /** Its process id where it runs; null until it has told that. */
-    private volatile @Nullable String pid;
 
     /**
-     * Starts it.
+     * Starts the process.
      *
-     * @param shell the command line of the shell that becomes the rank
-     * @param todo  what that shell is told to do first; it then writes the token and its process id
-     * @throws MillraceException if there is no such shell, or no process can be started
+     * @param script the shell script that becomes the rank, rank.sh
+     * @throws MillraceException if no process can be started
      */
-    CommandRank(Placement placement, List<String> shell, String todo, String token, CommandRanks.RankOutput out,
+    CommandRank(int rank, CommandRanks.Command command, String script, CommandRanks.RankOutput out,
             CommandRanks.RankOutput err, CommandRanks ranks) {
-        this.placement = placement;
-        this.token = token;
+        this.rank = rank;
         this.ranks = ranks;
+        List<String> shell = new ArrayList<>(List.of("sh", "-c", script, String.valueOf(command.grace().toSeconds())));
+        shell.addAll(command.words());
+        ProcessBuilder builder = new ProcessBuilder(shell);
+        command.variables().apply(rank).forEach((name, value) -> {
+            if (value.isEmpty()) {
+                builder.environment().remove(name);
+            } else {
+                builder.environment().put(name, value);
+            }
+        });
         try {
-            process = new ProcessBuilder(shell).start();
+            process = builder.start();
         } catch (IOException failure) {
-            throw new MillraceException("rank " + placement.rank() + " cannot be started: " + failure.getMessage()
-                    + " (" + shell.getFirst() + ")", failure);
+            throw new MillraceException("rank " + rank + " cannot be started: " + failure.getMessage(), failure);
         }
-        List<Thread> readers =
-                List.of(thread("output", () -> out.pass(placement.rank(), process.getInputStream(), this::begins)),
-                        thread("messages", () -> err.pass(placement.rank(), process.getErrorStream(), line -> false)));
+        List<Thread> readers = List.of(thread("output", () -> out.pass(rank, process.getInputStream())),
+                thread("messages", () -> err.pass(rank, process.getErrorStream())));
         end = thread("end", () -> awaitEnd(readers));
-        write(todo);
     }
 
-    private Thread thread(String what, Runnable action) {
-        return Thread.ofPlatform().daemon().name("rank-" + placement.rank() + "-" + what).start(() -> {
+    private Thread thread(String role, Runnable action) {
+        return Thread.ofPlatform().daemon().name("rank-" + rank + "-" + role).start(() -> {
             try {
                 action.run();
             } catch (UncheckedIOException unwritten) {
@@ -62,86 +60,55 @@ final class CommandRank {
         });
     }
 
-    Placement placement() {
-        return placement;
-    }
-
-    /** Whether this line is the one by which the shell says that it is about to become the rank. */
-    private boolean begins(String line) {
-        if (pid != null || !line.startsWith(token + " ")) {
-            return false;
-        }
-        pid = line.substring(token.length() + 1);
-        begun.countDown();
-        return true;
-    }
-
-    /** Returns when the rank runs, or has ended before. */
-    void awaitBegin() throws InterruptedException {
-        begun.await();
+    int rank() {
+        return rank;
     }
 
     private void awaitEnd(List<Thread> readers) {
         try {
             int status = process.waitFor();
-            close(); // ends what it has left
-            RunDeadline deadline = RunDeadline.after(OUTPUT_PATIENCE);
+            close(); // ends the processes that the rank has left
+            RunDeadline deadline = RunDeadline.after(OUTPUT_TIMEOUT);
             for (Thread reader : readers) {
                 reader.join(deadline.remaining());
             }
-            begun.countDown();
             ranks.ended(this, status);
         } catch (InterruptedException spurious) {
-            Thread.currentThread().interrupt(); // nobody interrupts this thread, which belongs to this object
+            Thread.currentThread().interrupt(); // this object owns the thread and never interrupts it
         }
     }
 
     String describe(int status) {
-        String where = placement.isHere() ? "" : " on " + placement.host();
-        boolean sshFailed = !placement.isHere() && status == SSH_FAILED;
-        if (pid == null) {
-            return "it could not be started" + where + ": "
-                    + (sshFailed ? "ssh failed, and says why above" : ExitStatus.text(status));
-        }
-        return "its process (pid " + pid + where + ") ended: "
-                + (sshFailed ? "exit status 255, a signal, or the connection was lost" : ExitStatus.text(status));
+        return "its process (pid " + process.pid() + ") ended: " + ExitStatus.text(status);
     }
 
-    /** Passes a signal on to it and all that it has started. */
-    void signal(String name) {
-        write(name + "\n");
-    }
-
-    private synchronized void write(String text) {
+    /** Sends a signal to the rank and to the processes that it has started. */
+    synchronized void signal(String name) {
         try {
             OutputStream input = process.getOutputStream();
-            input.write(text.getBytes(Charset.forName(System.getProperty("sun.jnu.encoding"))));
+            input.write((name + "\n").getBytes(StandardCharsets.US_ASCII));
             input.flush();
         } catch (IOException gone) {
-            // its end tells
+            // the rank has ended, and its end thread reports that
         }
     }
 
-    /** Ends it and all that it has started, in peace at first. Safe more than once. */
+    /** Ends the rank and the processes that it has started: SIGTERM first, SIGKILL after the grace. Idempotent. */
     synchronized void close() {
         try {
             process.getOutputStream().close();
         } catch (IOException gone) {
-            // then it has ended
+            // the rank has ended
         }
     }
 
-    /** Ends what runs here of it by force: of a rank on another host that is ssh. */
+    /** Kills the rank's process. */
     void terminate() {
         process.destroyForcibly();
     }
 
-    /** Waits until it has ended and the ranks know. */
-    boolean awaitEnd(Duration patience) throws InterruptedException {
-        return end.join(patience);
-    }
-
-    static String quote(String word) {
-        return "'" + word.replace("'", "'\\''") + "'";
+    /** Waits until the rank has ended and its end is reported. Returns false if the time passed first. */
+    boolean awaitEnd(Duration timeout) throws InterruptedException {
+        return end.join(timeout);
     }
 }

@@ -10,61 +10,49 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.UUID;
 import java.util.function.Consumer;
-import java.util.function.Function;
-import java.util.function.Predicate;
-import java.util.stream.Collectors;
+import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
-/** Ranks that run a command. */
+/** Ranks that run a command on this host. */
 final class CommandRanks implements Ranks {
 
     /**
-     * What runs.
+     * The command that all ranks run.
      *
      * @param words     the command and its arguments
-     * @param variables what a rank has in its environment besides; an empty value means that it has no such variable
-     * @param ssh       the command that runs another on another host, with its options
-     * @param grace     between a signal that ends, and the end by force: whole seconds
+     * @param variables the environment variables of a rank besides those of this process; an empty value removes one
+     * @param grace     time between a signal that asks a rank to end and SIGKILL, in whole seconds
      */
-    record Command(Function<Placement, List<String>> words, Function<Placement, Map<String, String>> variables,
-            List<String> ssh, Duration grace) {
+    record Command(List<String> words, IntFunction<Map<String, String>> variables, Duration grace) {
     }
 
     /** The signals that ask a program to end. */
     private static final List<String> ENDING = List.of("INT", "TERM", "HUP");
-    /** After the kill: for processes to be gone. */
+    /** Time for processes to end after SIGKILL. */
     private static final Duration KILLED = Duration.ofSeconds(3);
-    /** Reads, byte by byte, up to a line that is the token; the rest of standard input is signals. For any shell. */
-    private static final String READ_AND_RUN =
-            "s=$(while IFS= read -r l && case $l in %s) false;; esac; do printf \"%%s\\n\" \"$l\"; done); eval \"$s\"";
 
-    private final List<Placement> placements;
+    private final int size;
     private final Command command;
     private final RankOutput out;
     private final RankOutput err;
     private final Consumer<RankEvent> events;
     private final String script = script();
-    private final String token = "millrace-" + UUID.randomUUID();
     private final List<CommandRank> started = new ArrayList<>();
     private @Nullable Signals signals;
     private boolean stopped;
     private int status;
-    /** The first signal that was passed on and asks to end, and until when the ranks may take to do so. */
+    /** The first signal that asks the ranks to end, and the deadline by which they must; null if none has arrived. */
     private @Nullable String ending;
     private @Nullable RunDeadline end;
 
-    CommandRanks(List<Placement> placements, Command command, OutputStream out, OutputStream err,
-            Consumer<RankEvent> events) {
-        this.placements = placements;
+    CommandRanks(int size, Command command, OutputStream out, OutputStream err, Consumer<RankEvent> events) {
+        this.size = size;
         this.command = command;
         this.out = new RankOutput(out);
         this.err = new RankOutput(err);
@@ -79,73 +67,31 @@ final class CommandRanks implements Ranks {
         }
     }
 
-    /** Hosts at once, and on each one rank after the other: sshd refuses many that are not yet authenticated. */
     @Override
     public void start() {
         synchronized (this) {
             signals = new Signals(this::pass);
         }
-        Map<String, List<Placement>> hosts = placements.stream()
-                .collect(Collectors.groupingBy(Placement::host, LinkedHashMap::new, Collectors.toList()));
-        hosts.forEach((host, ranks) -> Thread.ofPlatform().daemon().name("start-" + host).start(() -> {
-            try {
-                for (Placement each : ranks) {
-                    CommandRank rank = start(each);
-                    if (rank != null && !each.isHere()) {
-                        rank.awaitBegin();
-                    }
-                }
-            } catch (InterruptedException spurious) {
-                Thread.currentThread().interrupt(); // nobody interrupts this thread
-            }
-        }));
+        for (int rank = 0; rank < size; rank++) {
+            start(rank);
+        }
     }
 
-    /** Null if it is not to be started any more, or cannot be. */
-    private synchronized @Nullable CommandRank start(Placement placement) {
+    private synchronized void start(int rank) {
         if (stopped) {
-            events.accept(new RankEvent.Finished(placement.rank()));
-            return null;
+            events.accept(new RankEvent.Finished(rank));
+            return;
         }
         try {
-            CommandRank rank = new CommandRank(placement, shell(placement), todo(placement), token, out, err, this);
-            started.add(rank);
-            return rank;
+            started.add(new CommandRank(rank, command, script, out, err, this));
         } catch (MillraceException failure) {
-            fail(placement.rank(), String.valueOf(failure.getMessage()), 1);
-            return null;
+            fail(rank, String.valueOf(failure.getMessage()), 1);
         }
-    }
-
-    private List<String> shell(Placement placement) {
-        String read = READ_AND_RUN.formatted(token);
-        if (placement.isHere()) {
-            return List.of("sh", "-c", read);
-        }
-        List<String> ssh = new ArrayList<>(List.of("setsid")); // a terminal's Ctrl-C must not end ssh itself
-        ssh.addAll(command.ssh);
-        ssh.addAll(List.of("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=15",
-                placement.host(), "exec sh -c " + CommandRank.quote(read)));
-        return ssh;
-    }
-
-    /** Everything goes this way, and not by the command line, which all users of a host can read. */
-    private String todo(Placement placement) {
-        StringBuilder todo = new StringBuilder();
-        todo.append("token=").append(token).append(" grace=").append(command.grace.toSeconds()).append('\n');
-        command.variables.apply(placement)
-                .forEach((name, value) -> todo
-                        .append(value.isEmpty() ? "unset " + name : "export " + name + "=" + CommandRank.quote(value))
-                        .append('\n'));
-        todo.append("cd ").append(CommandRank.quote(Path.of("").toAbsolutePath().toString())).append(" || exit 126\n");
-        todo.append("set --");
-        command.words.apply(placement).forEach(word -> todo.append(' ').append(CommandRank.quote(word)));
-        return todo.append('\n').append(script).append(token).append('\n').toString();
     }
 
     /** A rank's process has ended, and all it wrote is passed on. */
     synchronized void ended(CommandRank rank, int code) {
-        int number = rank.placement().rank();
+        int number = rank.rank();
         if (code == 0) {
             events.accept(new RankEvent.Finished(number));
         } else if (ending != null && code == ExitStatus.of(ending)) { // as it was asked to
@@ -159,7 +105,7 @@ final class CommandRanks implements Ranks {
     }
 
     synchronized void unwritten(CommandRank rank, IOException why) {
-        fail(rank.placement().rank(), "what it writes cannot be passed on: " + why.getMessage(), 1);
+        fail(rank.rank(), "what it writes cannot be passed on: " + why.getMessage(), 1);
     }
 
     private void fail(int rank, String message, int code) {
@@ -313,12 +259,12 @@ final class CommandRanks implements Ranks {
         }
 
         /**
-         * Passes on what a rank writes, until it ends. A carriage return ends a line too: progress is seen as it comes.
+         * Passes on the output of a rank until it ends. A carriage return also ends a line, so that progress is
+         * visible.
          *
-         * @param taken lines that are not passed on
-         * @throws UncheckedIOException if they cannot be written where they should go
+         * @throws UncheckedIOException if the output cannot be written
          */
-        void pass(int rank, InputStream from, Predicate<String> taken) {
+        void pass(int rank, InputStream from) {
             byte[] prefix = ("[rank " + rank + "] ").getBytes(StandardCharsets.US_ASCII);
             ByteArrayOutputStream line = new ByteArrayOutputStream();
             try (InputStream bytes = new BufferedInputStream(from)) {
@@ -326,17 +272,17 @@ final class CommandRanks implements Ranks {
                 for (int next = read(bytes); next >= 0; next = read(bytes)) {
                     boolean end = next == '\r' || next == '\n';
                     if (end && !(next == '\n' && returned)) {
-                        write(prefix, line, taken);
+                        write(prefix, line);
                     } else if (!end) {
                         line.write(next);
                         if (line.size() == LONGEST_LINE) {
-                            write(prefix, line, taken);
+                            write(prefix, line);
                         }
                     }
                     returned = next == '\r';
                 }
                 if (line.size() > 0) {
-                    write(prefix, line, taken);
+                    write(prefix, line);
                 }
             } catch (IOException unwritten) {
                 throw new UncheckedIOException(unwritten);
@@ -352,16 +298,14 @@ final class CommandRanks implements Ranks {
             }
         }
 
-        private void write(byte[] prefix, ByteArrayOutputStream line, Predicate<String> taken) throws IOException {
-            if (!taken.test(line.toString(StandardCharsets.ISO_8859_1))) {
-                byte[] whole = new byte[prefix.length + line.size() + 1];
-                System.arraycopy(prefix, 0, whole, 0, prefix.length);
-                System.arraycopy(line.toByteArray(), 0, whole, prefix.length, line.size());
-                whole[whole.length - 1] = '\n';
-                synchronized (this) {
-                    to.write(whole);
-                    to.flush();
-                }
+        private void write(byte[] prefix, ByteArrayOutputStream line) throws IOException {
+            byte[] whole = new byte[prefix.length + line.size() + 1];
+            System.arraycopy(prefix, 0, whole, 0, prefix.length);
+            System.arraycopy(line.toByteArray(), 0, whole, prefix.length, line.size());
+            whole[whole.length - 1] = '\n';
+            synchronized (this) {
+                to.write(whole);
+                to.flush();
             }
             line.reset();
         }

@@ -7,13 +7,13 @@ import java.io.PrintWriter;
 import java.net.ServerSocket;
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
@@ -22,7 +22,6 @@ import org.millrace.net.link.LinkNetwork;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 
 /** {@code millrace run -n RANKS -- COMMAND}. */
@@ -37,8 +36,6 @@ import picocli.CommandLine.Parameters;
         sortOptions = false)
 final class RunCommand extends Subcommand {
 
-    /** For those that other hosts must reach, when nobody can know which port is free there: torch's own. */
-    private static final int USUAL_PORT = 29_500;
     private static final int SECRET_BYTES = 32;
     /** Longer than any run, and short enough to count with. */
     private static final Duration NO_LIMIT = Duration.ofDays(36_500);
@@ -46,17 +43,10 @@ final class RunCommand extends Subcommand {
     @Option(
             names = {"-n", "--ranks"},
             paramLabel = "RANKS",
+            required = true,
             converter = Converters.Few.class,
-            description = "How many ranks, on all hosts together; may be left out where --hosts says it.")
-    private @Nullable Integer ranks;
-
-    @Option(
-            names = "--hosts",
-            paramLabel = "HOST[:RANKS]",
-            split = ",",
-            description = "Where they run: by ssh, which must not have to ask for a password, in the directory of the "
-                    + "same name, with the NCCL_* and MILLRACE_* variables of this environment (default: here).")
-    private List<String> hosts = List.of("localhost");
+            description = "Number of ranks, all on this host.")
+    private int ranks;
 
     @Option(
             names = {"-x", "--env"},
@@ -83,16 +73,8 @@ final class RunCommand extends Subcommand {
     @Option(
             names = "--master-port",
             paramLabel = "PORT",
-            description = "Where rank 0 listens (default: a free port on this host, " + USUAL_PORT + " on another).")
+            description = "Port at which rank 0 listens (default: a free one).")
     private @Nullable Integer port;
-
-    @Option(
-            names = "--ssh",
-            paramLabel = "COMMAND",
-            defaultValue = "ssh",
-            description = "What starts a command on another host, with options and blanks between (default: "
-                    + "${DEFAULT-VALUE}).")
-    private String ssh;
 
     @Option(
             names = "--grace",
@@ -113,7 +95,7 @@ final class RunCommand extends Subcommand {
     @Option(
             names = "--no-cache",
             description = "Neither use nor make a cache of classes. Where the command is java 25 or newer with jars, its "
-                    + "ranks on this host start with one from the second run on: in $XDG_CACHE_HOME/millrace/run, made "
+                    + "ranks start with one from the second run on: in $XDG_CACHE_HOME/millrace/run, made "
                     + "after the first, in the background.")
     private boolean noCache;
 
@@ -123,29 +105,28 @@ final class RunCommand extends Subcommand {
     @Override
     public Integer call() {
         Map<String, String> settings = settings();
-        List<Placement> placements = placements();
-        List<String> hosts = hosts(placements);
-        LinkNetwork.require(Configuration.load(settings), hosts); // here, so that it is said once, and not by every
+        require(port == null || port > 0 && port < 1 << Short.SIZE, "--master-port: a number from 1 to 65535");
+        List<String> hosts = hosts();
+        LinkNetwork.require(Configuration.load(settings), hosts); // here, so that one process reports it, not every
                                                                   // rank
-        Map<String, String> common = common(settings, placements.getFirst(), placements.size());
+        Map<String, String> common = common(settings);
         RankCache cache = cache(common);
-        List<String> withCache = cache == null ? words : cache.words();
-        CommandRanks.Command command = new CommandRanks.Command(rank -> rank.isHere() ? withCache : words,
-                rank -> variables(rank, hosts, common), List.of(ssh.strip().split(" +")), grace);
+        CommandRanks.Command command = new CommandRanks.Command(cache == null ? words : cache.words(),
+                rank -> variables(rank, hosts, common), grace);
         AtomicReference<CommandRanks> made = new AtomicReference<>();
-        List<RankRun.Failure> failures = RankRun.run(placements.size(), (rendezvous, events) -> {
-            made.set(new CommandRanks(placements, command, new FileOutputStream(FileDescriptor.out),
+        List<RankRun.Failure> failures = RankRun.run(ranks, (rendezvous, events) -> {
+            made.set(new CommandRanks(ranks, command, new FileOutputStream(FileDescriptor.out),
                     new FileOutputStream(FileDescriptor.err), events));
             return made.get();
         }, RunDeadline.after(deadline == null ? NO_LIMIT : deadline), RankEvent.class, event -> {});
         PrintWriter err = spec.commandLine().getErr();
         RankRun.print(failures, err, parent.stackTraces());
-        CommandRanks ranks = made.get();
-        if (ranks.ending() != null) {
-            err.println("millrace: SIG" + ranks.ending() + " was passed on, and the ranks have ended");
+        CommandRanks started = made.get();
+        if (started.ending() != null) {
+            err.println("millrace: SIG" + started.ending() + " was passed on, and the ranks have ended");
         }
-        int status = Math.max(ranks.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
-        if (cache != null && status == ExitCode.OK && placements.stream().anyMatch(Placement::isHere)) {
+        int status = Math.max(started.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
+        if (cache != null && status == ExitCode.OK) {
             cache.makeInBackground();
         }
         return status;
@@ -157,16 +138,6 @@ final class RunCommand extends Subcommand {
         return noCache ? null : RankCache.of(words, environment);
     }
 
-    private List<Placement> placements() {
-        require(port == null || port > 0 && port < 1 << Short.SIZE, "--master-port: a number from 1 to 65535");
-        require(!ssh.isBlank(), "--ssh: a command is missing");
-        try {
-            return Placement.of(ranks, hosts);
-        } catch (IllegalArgumentException refused) {
-            throw new ParameterException(spec.commandLine(), refused.getMessage());
-        }
-    }
-
     private Map<String, String> settings() {
         Map<String, String> settings = parent.settings();
         if (link != null) {
@@ -175,8 +146,8 @@ final class RunCommand extends Subcommand {
         return settings;
     }
 
-    /** What all ranks have in their environments. */
-    private Map<String, String> common(Map<String, String> settings, Placement first, int size) {
+    /** Returns the variables that all ranks share. */
+    private Map<String, String> common(Map<String, String> settings) {
         Map<String, String> common = new LinkedHashMap<>();
         // of a torchrun around this: its store is not theirs
         common.put("TORCHELASTIC_USE_AGENT_STORE", "");
@@ -193,47 +164,33 @@ final class RunCommand extends Subcommand {
             require(value != null, "-x " + each + ": there is no such variable here; write " + each + "=VALUE");
             common.put(parts[0], value);
         }
-        common.put("WORLD_SIZE", String.valueOf(size));
-        boolean alone = hosts.size() == 1 && first.isHere();
-        common.put("MASTER_ADDR", alone ? "127.0.0.1" : first.address());
-        common.put("MASTER_PORT", String.valueOf(port != null ? port : first.isHere() ? freePort() : USUAL_PORT));
+        common.put("WORLD_SIZE", String.valueOf(ranks));
+        common.put("LOCAL_WORLD_SIZE", String.valueOf(ranks));
+        common.put("MASTER_ADDR", "127.0.0.1");
+        common.put("MASTER_PORT", String.valueOf(port != null ? port : freePort()));
         return common;
     }
 
-    private Map<String, String> variables(Placement placement, List<String> hosts, Map<String, String> common) {
-        Map<String, String> variables = new LinkedHashMap<>();
-        if (!placement.isHere()) {
-            System.getenv().forEach((name, value) -> {
-                if (name.startsWith("NCCL_") || name.startsWith("MILLRACE_")) {
-                    variables.put(name, value);
-                }
-            });
-        }
-        variables.putAll(common);
-        variables.put("RANK", String.valueOf(placement.rank()));
-        variables.put("LOCAL_RANK", String.valueOf(placement.localRank()));
-        variables.put("LOCAL_WORLD_SIZE", String.valueOf(placement.localSize()));
+    private static Map<String, String> variables(int rank, List<String> hosts, Map<String, String> common) {
+        Map<String, String> variables = new LinkedHashMap<>(common);
+        variables.put("RANK", String.valueOf(rank));
+        variables.put("LOCAL_RANK", String.valueOf(rank));
         if (!hosts.isEmpty()) {
-            variables.put(Settings.HOST_ID.name(), hosts.get(placement.rank()));
+            variables.put(Settings.HOST_ID.name(), hosts.get(rank));
         }
         return variables;
     }
 
-    /** What each rank's host is called, if hosts are made of ranks; else empty. */
-    private List<String> hosts(List<Placement> placements) {
+    /** Returns the host name of each rank if ranks look like hosts of their own, otherwise an empty list. */
+    private List<String> hosts() {
         if (ranksPerHost == null && link == null) {
             return List.of();
         }
-        List<String> names = new ArrayList<>();
-        int number = -1;
-        for (Placement each : placements) {
-            number += each.localRank() % (ranksPerHost == null ? 1 : ranksPerHost) == 0 ? 1 : 0;
-            names.add(ProcessRanks.hostName(number));
-        }
-        return names;
+        int each = ranksPerHost == null ? 1 : ranksPerHost;
+        return IntStream.range(0, ranks).mapToObj(rank -> ProcessRanks.hostName(rank / each)).toList();
     }
 
-    /** One that is free now; rank 0 takes it a moment later. */
+    /** Returns a port that is free now; rank 0 takes it a moment later. */
     private static int freePort() {
         try (ServerSocket socket = new ServerSocket(0)) {
             return socket.getLocalPort();

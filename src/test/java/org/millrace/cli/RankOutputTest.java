@@ -21,12 +21,12 @@ class RankOutputTest {
     private final CommandRanks.RankOutput output = new CommandRanks.RankOutput(printed);
 
     private void pass(int rank, byte[] bytes) {
-        output.pass(rank, new ByteArrayInputStream(bytes), "secret"::equals);
+        output.pass(rank, new ByteArrayInputStream(bytes));
     }
 
     @Test
     void everyLineHasItsRankAndEveryByteArrives() {
-        byte[] written = "a\n\nb\r\n10 %\r20 %\rsecret\nlast".getBytes(StandardCharsets.US_ASCII);
+        byte[] written = "a\n\nb\r\n10 %\r20 %\rlast".getBytes(StandardCharsets.US_ASCII);
         pass(3, written);
         assertEquals("[rank 3] a\n[rank 3] \n[rank 3] b\n[rank 3] 10 %\n[rank 3] 20 %\n[rank 3] last\n",
                 printed.toString(StandardCharsets.US_ASCII));
@@ -69,7 +69,6 @@ class RankOutputTest {
                 throw new IOException("Broken pipe");
             }
         });
-        assertThrows(UncheckedIOException.class,
-                () -> closed.pass(0, new ByteArrayInputStream(new byte[] {'\n'}), line -> false));
+        assertThrows(UncheckedIOException.class, () -> closed.pass(0, new ByteArrayInputStream(new byte[] {'\n'})));
     }
 }
