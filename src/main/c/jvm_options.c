@@ -6,11 +6,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define COLLECTOR "-XX:+UseSerialGC"
@@ -203,15 +207,59 @@ static int othersChooseArchive(void) {
   return 0;
 }
 
+/* Whether a file belongs to this machine alone. Another machine can cut or delete a file of a network file system, and a
+ * process that has mapped it then dies of SIGBUS. StartupCache has the same list. */
+static int isLocal(int file) {
+  static const unsigned int types[] = {
+      EXT4_SUPER_MAGIC,   XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC,   RAMFS_MAGIC,
+      OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, SQUASHFS_MAGIC, 0x2fc12fc1 /* ZFS */, 0xca451a4e /* bcachefs */,
+  };
+  struct statfs status;
+  if (fstatfs(file, &status) != 0)
+    return 0;
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if ((unsigned int)status.f_type == types[i])
+      return 1;
+  return 0;
+}
+
+/* Copies a file into memory. Returns the descriptor of the copy, or -1. */
+static int copyToMemory(int file) {
+  struct stat status;
+  off_t copied = 0;
+  int copy = fstat(file, &status) == 0 ? memfd_create("millrace.aot", MFD_CLOEXEC) : -1;
+  while (copy >= 0 && copied < status.st_size)
+    if (sendfile(copy, file, &copied, (size_t)(status.st_size - copied)) <= 0) {
+      close(copy);
+      copy = -1;
+    }
+  return copy;
+}
+
+/* Puts the path of a cache there by which the JVM can map it safely. Returns 0, or -1 if there is no such cache. */
+static int locateCache(const char *directory, struct millraceOptions *options) {
+  char name[64], path[PATH_MAX];
+  if (millraceCacheName(options->jar, name, sizeof name) != 0 ||
+      snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path)
+    return -1;
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return -1;
+  if (!isLocal(file)) {
+    options->cacheCopy = copyToMemory(file);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", options->cacheCopy);
+  }
+  close(file);
+  snprintf(options->cache, sizeof options->cache, CACHE "%s", path);
+  return access(path, R_OK);
+}
+
 void millraceAddCache(const char *directory, int release, struct millraceOptions *options) {
   const char *jar = secure_getenv("MILLRACE_JAR");
+  options->cacheCopy = -1;
   if (release < OLDEST_JAVA_WITH_CACHE || (jar && *jar) || othersChooseArchive())
     return;
-  char name[64];
-  if (millraceCacheName(options->jar, name, sizeof name) != 0 ||
-      snprintf(options->cache, sizeof options->cache, CACHE "%s/%s", directory, name) >=
-          (int)sizeof options->cache ||
-      access(options->cache + strlen(CACHE), R_OK) != 0)
+  if (locateCache(directory, options) != 0)
     return;
   millraceAddOption(options, options->cache, NULL);
   /* One that does not fit is no one's concern: what it was to spare is done, and nothing else differs. */

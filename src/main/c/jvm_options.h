@@ -16,6 +16,7 @@ struct millraceOptions {
   const char *jar;      /* the path in it */
   char openJar[32];     /* another name of the jar */
   char cache[4200];     /* -XX:AOTCache=... */
+  int cacheCopy;        /* descriptor of the cache's copy in memory, -1 if the JVM maps the file */
   char users[4096];     /* MILLRACE_JAVA_OPTS, taken apart */
   char noCollector[32]; /* -XX:-Use... */
   char problem[700];
@@ -35,8 +36,8 @@ int millraceJvmOptions(const char *directory, struct millraceOptions *options);
  * another jar's classes. Returns 0, or -1 if the jar cannot be read. */
 __attribute__((visibility("default"))) int millraceCacheName(const char *jar, char *name, size_t size);
 
-/* Adds the jar's cache if it lies beside the plugin, a Java of this release takes one, and nobody has said
- * otherwise. A cache of another Java is left alone by the JVM itself. */
+/* Adds the jar's cache if it lies beside the plugin, a Java of this release takes one, and no variable chooses another
+ * archive. A JVM ignores the cache of another Java. The caller closes cacheCopy after the JVM has started. */
 void millraceAddCache(const char *directory, int release, struct millraceOptions *options);
 
 /* Adds what the user wants: last, so that it prevails. Returns 0, or -1 with options->problem if that is too much. */

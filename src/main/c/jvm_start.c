@@ -194,6 +194,8 @@ static void start_vm(ncclDebugLogger_t logFunction) {
   JavaVM *vm;
   JNIEnv *env;
   jint result = create(&vm, (void **)&env, &arguments);
+  if (options.cacheCopy >= 0)
+    close(options.cacheCopy);
   if (result != JNI_OK) {
     char variables[64];
     millraceOptionVariables(variables, sizeof variables);

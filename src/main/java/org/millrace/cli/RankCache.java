@@ -75,7 +75,8 @@ final class RankCache {
         try {
             Path java = java(words.getFirst(), environment);
             Path directory = directory(environment);
-            if (java == null || directory == null || !StartupCache.isKnownTo(java.getParent().getParent())) {
+            if (java == null || directory == null || !StartupCache.isKnownTo(java.getParent().getParent())
+                    || !StartupCache.isLocal(directory)) {
                 return null;
             }
             List<String> command = new ArrayList<>(List.of(java.toString()));

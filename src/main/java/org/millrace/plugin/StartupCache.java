@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -31,6 +32,10 @@ public final class StartupCache {
     private static final Pattern NAMES = Pattern.compile("millrace-[0-9a-f]{16}\\.aot");
     private static final int NAME_BYTES = 64;
     private static final int OLDEST_JAVA = 25;
+
+    /** Types of file systems that belong to one machine. {@code jvm_options.c} has the same list. */
+    private static final Set<String> LOCAL = Set.of("ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "ramfs", "overlay",
+            "f2fs", "squashfs", "zfs", "bcachefs");
 
     private static final Duration DEADLINE = Duration.ofSeconds(120);
     private static final int WORDS_OF_FAILURE = 500;
@@ -112,6 +117,18 @@ public final class StartupCache {
     /** {@return whether a Java's JVM makes and takes such caches} */
     public static boolean isKnownTo(Path javaHome) {
         return release(javaHome) >= OLDEST_JAVA;
+    }
+
+    /**
+     * Returns whether a directory, or the nearest parent of it that exists, belongs to this machine alone. A cache on a
+     * network file system may not be mapped: another machine can cut or delete it, and the JVM then dies of SIGBUS.
+     */
+    public static boolean isLocal(Path directory) throws IOException {
+        Path existing = directory;
+        while (!Files.exists(existing)) {
+            existing = existing.getParent();
+        }
+        return LOCAL.contains(Files.getFileStore(existing).type());
     }
 
     /** What a Java's file {@code release} says; 0 if it says nothing. */

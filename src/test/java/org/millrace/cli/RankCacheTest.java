@@ -148,6 +148,13 @@ class RankCacheTest {
         assertNull(RankCache.of(List.of(JAVA, "-cp", classPath(), "Main"), Map.of()));
     }
 
+    /** {@code /proc} stands for a network file system: it is not on the list of local ones either. */
+    @Test
+    void outsideALocalFileSystemThereIsNone() {
+        assertNull(file(Map.of("XDG_CACHE_HOME", "/proc/self"), JAVA, "-cp", classPath(), "Main"));
+        assertNotNull(file(Map.of("XDG_CACHE_HOME", home + "/no/such"), JAVA, "-cp", classPath(), "Main"));
+    }
+
     private Process run(Map<String, String> environment, String... words) throws IOException {
         List<String> all = new ArrayList<>(List.of("run", "-n", "2", "-D", "MILLRACE_DEVICE=host"));
         all.addAll(List.of(words));

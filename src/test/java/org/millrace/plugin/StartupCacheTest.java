@@ -40,15 +40,17 @@ class StartupCacheTest {
 
     /** Starts the plugin, and has the JVM say which classes it loads. */
     private static Start start(Path library, Path java, String options) throws Exception {
-        return start(library, java, options, null);
+        return start(library, java, options, null, null);
     }
 
-    private static Start start(Path library, Path java, String options, String ofEnvironment) throws Exception {
+    private static Start start(Path library, Path java, String options, String ofEnvironment, String preloaded)
+            throws Exception {
         Path log = Files.createTempFile(temporary, "classes", ".log");
         var outcome = HostProgram.compile("start_host")
                 .with("MILLRACE_JAR", null)
                 .with("MILLRACE_JAVA_HOME", java.toString())
                 .with("JAVA_TOOL_OPTIONS", ofEnvironment)
+                .with("LD_PRELOAD", preloaded)
                 .with("MILLRACE_JAVA_OPTS", "-Xlog:class+load:file=" + log + " " + options)
                 .run(library);
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
@@ -88,6 +90,20 @@ class StartupCacheTest {
         assertEquals("shared objects file", sourceOfClasses(library, JAVA, ""));
     }
 
+    /** Another machine can cut such a file at any time; a process that has mapped it then dies of SIGBUS. */
+    @Test
+    void aCacheOnANetworkFileSystemIsMappedAsACopyInMemory() throws Exception {
+        assumeMade();
+        Start local = start(library, JAVA, "");
+        assertTrue(local.output().contains("MAPPED " + cache(library)), local.output());
+        String stub = "libnetworkfiles.so";
+        Start remote = start(library, JAVA, "", null,
+                HostProgram.compileStub("network_files.c", stub).resolve(stub).toString());
+        assertTrue(remote.output().contains("MAPPED /memfd:millrace.aot"), remote.output());
+        assertFalse(remote.output().contains("MAPPED " + cache(library)), remote.output());
+        assertEquals("shared objects file", sourceOfClasses(remote));
+    }
+
     /** Each further one takes ten milliseconds and more, and is in no cache: see {@link CFunction}. */
     @Test
     void functionsInCAreLinkedOnce() throws Exception {
@@ -108,8 +124,8 @@ class StartupCacheTest {
     @Test
     void optionsOfTheEnvironmentGoWithTheCacheOrWithout() throws Exception {
         assumeMade();
-        assertEquals(jar(library), sourceOfClasses(start(library, JAVA, "", "-Xshare:off")));
-        assertEquals("shared objects file", sourceOfClasses(start(library, JAVA, "", "-XX:+UseG1GC")));
+        assertEquals(jar(library), sourceOfClasses(start(library, JAVA, "", "-Xshare:off", null)));
+        assertEquals("shared objects file", sourceOfClasses(start(library, JAVA, "", "-XX:+UseG1GC", null)));
     }
 
     @Test
