@@ -1,21 +1,21 @@
 package org.millrace.transport;
 
 /**
- * Whether something can be used, in a word and in words.
+ * Whether something can be used, with an explanation.
  *
- * @param text why not; or what there is to know about it
+ * @param text the reason if it cannot be used; otherwise further information
  */
 public record Availability(boolean yes, String text) {
 
-    /** It can be used. */
+    /** Returns the availability of something that can be used. */
     public static Availability yes(String text) {
         return new Availability(true, text);
     }
 
     /**
-     * It cannot be used.
+     * Returns the availability of something that cannot be used.
      *
-     * @param reason why, for people, as in {@code "other process 4711"}
+     * @param reason the reason, for people, as in {@code "other process 4711"}
      */
     public static Availability no(String reason) {
         return new Availability(false, reason);

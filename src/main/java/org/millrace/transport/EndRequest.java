@@ -10,11 +10,11 @@ import org.millrace.trace.ConnectionTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Which end of which connection a transport is to make.
+ * A request to a transport to make one end of a connection.
  *
- * @param there the rank at the other end, or what stands for a group
+ * @param there the peer, or the rank number that represents a group
  * @param index {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
- * @param group the ranks at the other end, if these are many; null for one
+ * @param group the peers, if the connection has several; null for one
  */
 public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, boolean sends, EndSettings settings,
         @Nullable PeerGroup group) {
@@ -29,7 +29,7 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
                 self + (sends ? " -> " : " <- ") + group.name() + ", channel " + channel);
     }
 
-    /** {@return the trace of the connection; null if there is none} */
+    /** {@return the trace of the connection; null if nothing is traced} */
     public @Nullable ConnectionTrace trace(Direction direction, String network) {
         ProcessTrace process = ProcessTrace.current();
         return process == null ? null
@@ -38,7 +38,7 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
                         name().toString()));
     }
 
-    /** {@return the trace of a connection with a network that reduces; null if there is none} */
+    /** {@return the trace of a connection with a network that reduces; null if nothing is traced} */
     public @Nullable ConnectionTrace collNetTrace(Direction direction) {
         ProcessTrace process = ProcessTrace.current();
         return process == null ? null
@@ -48,11 +48,11 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
     }
 
     /**
-     * Ranks that one connection connects all at once, as a network that reduces does: a peer of each of them, whose
-     * number comes behind those of the ranks ({@code comm->nRanks} in NCCL).
+     * A group of ranks that one connection connects at the same time, as a network that reduces does. The group is a
+     * peer of every such rank. Its number follows the rank numbers ({@code comm->nRanks} in NCCL).
      *
-     * @param name    for messages, for instance {@code "the collective network"}
-     * @param members its ranks, ascending
+     * @param name    name for messages, for instance {@code "the collective network"}
+     * @param members ranks of the group, ascending
      */
     public record PeerGroup(int number, String name, List<Integer> members) {
 

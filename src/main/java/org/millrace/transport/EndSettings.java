@@ -9,20 +9,19 @@ import org.millrace.net.shm.Doorbell;
 import org.millrace.proxy.ProxyConnection;
 
 /**
- * What all connections of a communicator have in common.
+ * Settings that all connections of a communicator have in common.
  *
- * @param layout          how a connection's memory lies, the same on all ranks
- * @param firstStep       where the counters begin, the same on all ranks
- * @param listener        learns that an end's proxy stopped: it must be told
- * @param failure         learns that a connection cannot go on, where there is no proxy that could stop; from any
- *                        thread
- * @param sharedSlots     how connections of sends and receives share slots, where a network lies between; null if each
- *                        has its own
- * @param groupedChannels channels of a ring, which share connections of a network; 0 if each has its own
- * @param heap            memory of this rank's, of which other processes of the host have all mapped; null if there is
- *                        none
- * @param abort           makes the rank's kernels leave, and its proxies stand still
- * @param communicator    a number that all ranks have in common, and other communicators have not
+ * @param layout          layout of a connection's memory, the same on all ranks
+ * @param firstStep       initial value of the counters, the same on all ranks
+ * @param listener        listener that is notified when an end's proxy has stopped; the notification is mandatory
+ * @param failure         consumer of failures of connections that have no proxy that could stop; called from any thread
+ * @param sharedSlots     sizes of the slots that connections of sends and receives share if a network lies between the
+ *                        ranks; null if each has its own
+ * @param groupedChannels number of channels of a ring that share network connections; 0 if each has its own
+ * @param heap            memory of this rank that other processes of the host have mapped completely; null if this rank
+ *                        has none
+ * @param abort           flag that makes the rank's kernels exit and its proxies stop moving data
+ * @param communicator    number that all ranks of the communicator share, and that differs between communicators
  */
 public record EndSettings(ConnectionLayout layout, long firstStep, ProxyConnection.StopListener listener,
         Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels,
@@ -31,17 +30,17 @@ public record EndSettings(ConnectionLayout layout, long firstStep, ProxyConnecti
     /**
      * Memory of a rank that other processes map.
      *
-     * @param doorbell wakes the rank that it belongs to, and those that this one is connected with
+     * @param doorbell wakes the rank that owns the heap, and the ranks connected to it
      */
     public record Heap(MemorySegment segment, String name, Doorbell doorbell) {
     }
 
     /**
-     * How connections of sends and receives share slots ({@code NCCL_NET_SHARED_BUFFERS}): those of one channel and
-     * direction have a pool of their own.
+     * Sizes of the slots that connections of sends and receives share ({@code NCCL_NET_SHARED_BUFFERS}). The
+     * connections of each channel and direction have their own pool.
      *
-     * @param slotBytes   bytes of a slot: of a chunk
-     * @param connections how many share a pool at the most: one for each other rank
+     * @param slotBytes   bytes of a slot, which is the size of a chunk
+     * @param connections maximum number of connections that share a pool: one for each other rank
      */
     public record SharedSlotSizes(int slotBytes, int connections) {
     }

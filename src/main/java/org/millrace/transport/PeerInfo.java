@@ -15,10 +15,11 @@ import java.util.function.Function;
 import org.millrace.MillraceException;
 
 /**
- * What the ranks of a communicator know of each other when they choose transports ({@code ncclPeerInfo} in NCCL).
+ * The information that ranks of a communicator have about each other when they choose transports ({@code ncclPeerInfo}
+ * in NCCL).
  *
- * @param host   the machine it runs on, as messages name it
- * @param offers by the transports' names, what each said on that rank: {@link Transport#offer}
+ * @param host   name of the rank's machine in messages
+ * @param offers the rank's offers by transport name, see {@link Transport#offer}
  */
 public record PeerInfo(int rank, String host, long pid, Map<String, Availability> offers) {
 
@@ -28,11 +29,11 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Availability
     }
 
     /**
-     * Tells the other ranks about this one, and hears of them. Collective.
+     * Sends this rank's information to the other ranks, and returns the information of all ranks. Collective.
      *
-     * @param allGather gives every rank's bytes, by rank, for this rank's
-     * @return what every rank says of itself, by rank
-     * @throws MillraceException if it cannot be read
+     * @param allGather function that takes this rank's bytes and returns the bytes of all ranks, by rank
+     * @return the information that each rank sent about itself, by rank
+     * @throws MillraceException if the information cannot be read
      */
     public static List<PeerInfo> exchange(int rank, String host, List<? extends Transport> transports,
             Function<byte[], byte[][]> allGather) {
@@ -51,9 +52,9 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Availability
     }
 
     /**
-     * What a transport said on this rank.
+     * Returns a transport's offer on this rank.
      *
-     * @return its offer; a refusal where there is no such transport
+     * @return its offer; a refusal if the transport does not exist
      */
     public Availability offer(String transport) {
         return offers.getOrDefault(transport, Availability.no("there is no such transport"));

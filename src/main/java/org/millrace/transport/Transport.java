@@ -5,13 +5,13 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 
 /**
- * One way to connect two ranks' devices: NCCL's {@code ncclTransport}. P2P, SHM and NET are there; others are found by
- * {@link java.util.ServiceLoader} on the class path, are asked before these, and need a public constructor without
- * arguments.
+ * One way to connect two ranks' devices: NCCL's {@code ncclTransport}. The engine provides P2P, SHM and NET. Other
+ * transports are found by {@link java.util.ServiceLoader} on the class path and are asked first. They need a public
+ * constructor without arguments.
  *
  * <p>
- * A connection has two ends, and each goes through the same phases: see {@link TransportEnd}. All methods are called on
- * the thread that makes connections.
+ * A connection has two ends, and each passes through the same phases, see {@link TransportEnd}. All methods are called
+ * on the thread that makes connections.
  */
 public interface Transport {
 
@@ -19,50 +19,47 @@ public interface Transport {
     String name();
 
     /**
-     * What this rank tells the others of itself: what they need to know to decide whether they can connect to it, and
-     * whether it takes part at all. Asked once for each communicator.
+     * Returns the information that this rank sends to the others. It states whether this rank takes part, and contains
+     * the data that the others need to decide whether they can connect. Called once for each communicator.
      *
-     * @return a text for {@link #canConnect} to read on all ranks, at most some hundred characters; or why not, as in
-     *         {@code "NCCL_SHM_DISABLE=1"}
+     * @return a text of at most some hundred characters that {@link #canConnect} reads on all ranks; or the reason why
+     *         the transport is unavailable, as in {@code "NCCL_SHM_DISABLE=1"}
      */
     Availability offer();
 
     /**
-     * Whether two ranks that both offer this transport can use it. Both ranks ask, each with itself as the first: they
-     * must get the same answer.
+     * Returns whether two ranks that both offer this transport can use it. Each of the two ranks calls this method,
+     * with itself as the first argument. They must get the same answer.
      */
     Availability canConnect(PeerInfo here, PeerInfo there);
 
-    /** The sending end of a connection, of which nothing is done yet. */
+    /** Returns the sending end of a connection, before its first phase. */
     TransportEnd send(EndRequest request);
 
-    /** The receiving end of a connection, of which nothing is done yet. */
+    /** Returns the receiving end of a connection, before its first phase. */
     TransportEnd receive(EndRequest request);
 
     /**
-     * Makes memory of the user's ready to be sent from and received into without slots between (mode PTR).
+     * Registers memory of the user, so that connections send from it and receive into it without slots (mode PTR).
      *
-     * @param memory native memory, whose lifetime is longer than the region's
-     * @return what operations of this transport's connections may be announced with; null if their data always goes
-     *         through slots
+     * @param memory native memory that lives longer than the region
+     * @return the region for operations of this transport's connections; null if their data always passes through slots
      */
     default @Nullable MemoryRegion register(MemorySegment memory) {
         return null;
     }
 
     /**
-     * Whether a peer's device, connected with this one by this transport, reads what this rank sends where it lies, in
-     * memory of the user's (mode PTR with no proxy between).
+     * Returns whether a peer's device that this transport connects to this one reads the data in the user's memory
+     * (mode PTR without a proxy).
      *
-     * @return false if data always goes through slots
+     * @return false if data always passes through slots
      */
     default boolean isRead(MemorySegment memory, PeerInfo here, PeerInfo there, EndSettings settings) {
         return false;
     }
 
-    /**
-     * {@return what operations on any memory of this process may be announced with; null if it has to be registered}
-     */
+    /** {@return the region for operations on any memory of this process; null if memory must be registered} */
     default @Nullable MemoryRegion allMemory() {
         return null;
     }

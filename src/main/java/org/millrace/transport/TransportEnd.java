@@ -6,91 +6,98 @@ import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * One end of one connection, in the phases in which NCCL makes one ({@code ncclTransportComm}):
+ * One end of a connection. It passes through the phases of NCCL's connections ({@code ncclTransportComm}).
  *
  * <pre>
  *   this rank                                the other rank
- *   proxySetup, setup  ── what setup said ─▶
- *                      ◀─ what setup said ──  proxySetup, setup
+ *   proxySetup, setup  ── setup message ───▶
+ *                      ◀── setup message ───  proxySetup, setup
  *   proxyConnect, connect                    proxyConnect, connect
  *   info, proxyProgress: the connection is used
  *   proxyFree, free                          proxyFree, free
  * </pre>
  *
- * The phases of the proxy are for an end whose data a thread moves; an end whose device reaches the other's memory has
- * none of them. None of the methods waits for the other end. If one throws, {@link #proxyFree} and {@link #free}
- * follow, whatever had been reached.
+ * The phases of the proxy are for an end with a thread that moves its data. An end with a device that accesses the
+ * peer's memory has none of them. None of the methods blocks until the peer acts. If a method throws an exception,
+ * {@link #proxyFree} and {@link #free} are called in any phase.
  */
 public interface TransportEnd {
 
-    /** Longest message of {@link #setup}. NCCL's {@code ncclConnect} has 256 bytes. */
+    /** Maximum length of the message of {@link #setup}, in bytes. NCCL's {@code ncclConnect} has 256 bytes. */
     int MAX_SETUP_BYTES = 1024;
 
-    /** Takes what the proxy needs before the other end is known. */
+    /** Allocates the resources that the proxy needs before the peer is known. */
     default void proxySetup() {
         // no proxy
     }
 
     /**
-     * {@return what the other end needs to know, 0 to {@link #MAX_SETUP_BYTES} bytes; takes what this end needs before
-     * the other is known}
+     * {@return the message to the peer, of 0 to {@link #MAX_SETUP_BYTES} bytes} The method also allocates the resources
+     * that this end needs before the peer is known.
      */
     byte[] setup();
 
     /**
-     * Goes on to connect the proxy with its peer; called again and again.
+     * Continues to connect the proxy with its peer. Called repeatedly until it returns true.
      *
-     * @param peer what the other end's {@link #setup} said, bytes of another process
+     * @param peer message of the peer's {@link #setup}, untrusted bytes of another process
+     * @return whether the proxy is connected
      */
     default boolean proxyConnect(byte[] peer) {
         return true;
     }
 
-    /** Goes on to connect, after the proxy is connected; called again and again. */
+    /**
+     * Continues to connect this end, after the proxy is connected. Called repeatedly until it returns true.
+     *
+     * @return whether this end is connected
+     */
     boolean connect(byte[] peer);
 
     /** {@return the slots and counters that the device needs; called once the end is connected} */
     ConnectionInfo info();
 
     /**
-     * {@return how this end moves data: words behind the transport's name, as in {@code "by copy"}; empty if there is
-     * one way only}
+     * {@return this end's method of moving data: words that follow the transport's name, as in {@code "by copy"}; empty
+     * if there is only one method}
      */
     default String way() {
         return "";
     }
 
     /**
-     * {@return whether the other end's device wakes this rank when it has done something; while one does not, the rank
-     * polls}
+     * {@return whether the peer's device wakes this rank after it has done something; this rank polls while at least
+     * one peer does not}
      */
     default boolean wakesThisRank() {
         return false;
     }
 
-    /** Hears of an operation before the device runs it, in the order in which it will. */
+    /** Announces an operation before the device runs it, in the order of the device's operations. */
     void announce(ProxyOp op);
 
     /**
-     * Who moves the data: what an agent's thread asks for progress ({@code proxyProgress} in NCCL). Called once the end
-     * is connected.
+     * Returns the proxies that move the data. An agent's thread calls their progress ({@code proxyProgress} in NCCL).
+     * Called once the end is connected.
      *
-     * @return the proxies, the end's own until an agent takes them over; none where the devices reach each other's
-     *         memory
+     * @return the proxies, which belong to the end until an agent takes them over; empty if the devices access each
+     *         other's memory
      */
     default List<ProxyConnection> proxyProgress() {
         return List.of();
     }
 
     /**
-     * Frees what the proxy holds, after it has stopped or before it ever ran. May be called twice, and after any phase.
+     * Frees the resources of the proxy, after it has stopped or before it ever ran. May be called twice, and after any
+     * phase.
      */
     default void proxyFree() {
         // no proxy
     }
 
     /**
-     * Frees what the end holds, after its device and its proxy have stopped. May be called twice, and after any phase.
+     * Frees the resources of the end, after its device and its proxy have stopped. May be called twice, and after any
+     * phase.
      */
     void free();
 }

@@ -1,7 +1,7 @@
 /**
- * How two ranks' devices come to share a connection: a transport is chosen for each peer, and both ends are taken
- * through the same phases. Which transports there are is not known here: {@link org.millrace.engine} and
- * {@link org.millrace.engine} have ours, others are found as services of {@link org.millrace.transport.Transport}.
+ * Ways to connect two ranks' devices. A transport is chosen for each peer, and both ends pass through the same phases.
+ * This package knows no implementation. {@link org.millrace.engine} contains Millrace's own transports. Others are
+ * found as services of {@link org.millrace.transport.Transport}.
  */
 @NullMarked
 package org.millrace.transport;
