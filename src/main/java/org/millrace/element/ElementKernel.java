@@ -8,32 +8,32 @@ import org.millrace.ReduceOp;
 import org.millrace.element.Loops.Step;
 
 /**
- * The arithmetic of one element type and one operation: what NCCL's kernels do to the elements of a slice while they
- * move it. Immutable, without state, shared by threads. No call allocates.
+ * The arithmetic of one element type and one operation. It does what NCCL's kernels do to the elements of a slice while
+ * they move it. Immutable, stateless, and shared by threads. No call allocates.
  *
  * <p>
- * With <i>pre</i>, <i>op</i> and <i>post</i> as {@linkplain org.millrace.element the package} defines them, a reduction
- * over ranks is {@code copy} on the rank where it starts, {@code reduce} on every rank after it, with {@code last} on
- * the one where it ends. A group of one rank is {@code copy} alone.
+ * <i>Pre</i>, <i>op</i> and <i>post</i> are defined by {@linkplain org.millrace.element the package}. A reduction over
+ * ranks is {@code copy} on the first rank and {@code reduce} on every later rank, with {@code last} on the last one. A
+ * group of one rank uses only {@code copy}.
  *
  * <p>
- * Offsets are bytes and counts are elements. Memory may be on the heap or native and offsets need not be multiples of
- * the element size. A destination may be the very memory that an operand is read from, but must not overlap it in any
- * other way. Every method throws {@link IndexOutOfBoundsException} when a range lies outside its segment or
- * {@code count} is negative, before anything is written.
+ * Offsets are bytes and counts are elements. Memory may be on the heap or native. Offsets need not be multiples of the
+ * element size. A destination may be identical to the memory of an operand, but must not overlap it in any other way.
+ * Every method throws {@link IndexOutOfBoundsException} before it writes anything, if a range lies outside its segment
+ * or {@code count} is negative.
  *
- * @param pre  what happens to this rank's elements when they are only copied; null for nothing
- * @param op   what joins this rank's elements and the received ones
- * @param post what happens to the last result; null for nothing
+ * @param pre  operation on this rank's elements when they are only copied; null for none
+ * @param op   operation that combines this rank's elements with the received elements
+ * @param post operation on the last result; null for none
  */
 public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Nullable Loop post, long scalar) {
 
     /**
-     * Finds a kernel. What it is made of is shared, so that asking again is cheap.
+     * Returns a kernel. Its parts are shared, so repeated calls are cheap.
      *
-     * @param ranks how many an average is over
+     * @param ranks number of ranks that an average is computed over
      * @throws IllegalArgumentException if {@code ranks} is not positive, or a {@link ReduceOp.PreMulSum} multiplies
-     *                                  integers by what is not one of them
+     *                                  integers by a value that the type does not have
      */
     public static ElementKernel of(DataType type, ReduceOp op, int ranks) {
         if (ranks < 1) {
@@ -55,10 +55,10 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
     }
 
     /**
-     * The kernel of a result that several ranks compute, each for itself: all get the same bits, whichever of two NaNs
-     * their processors take.
+     * Returns the kernel for a result that several ranks compute independently. All ranks get the same bits, even if
+     * their processors choose different ones of two NaNs.
      *
-     * @param op none that does something to one rank's elements alone
+     * @param op an operation that does not change the elements of a single rank
      */
     public static ElementKernel alike(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel kernel = of(type, op, 1);
@@ -75,15 +75,15 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
                 Elements.bits(type, scalar));
     }
 
-    /** NCCL rounds to binary32 on the way to the narrower types. */
+    /** Returns 1 / ranks as NCCL computes it: NCCL rounds to binary32 before it rounds to the narrower types. */
     private static double reciprocal(DataType type, int ranks) {
         double exact = 1.0 / ranks;
         return type == DataType.FLOAT64 ? exact : (float) exact;
     }
 
     /**
-     * Whether {@link #copy} changes elements, as an operation does that multiplies before it adds. Where it does not,
-     * callers can move bytes by any means they like.
+     * Returns whether {@link #copy} changes elements, as an operation does that multiplies before it adds. If it does
+     * not, callers may copy the bytes by any other means.
      */
     public boolean hasPreOp() {
         return pre != null;
@@ -106,11 +106,11 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
     }
 
     /**
-     * Continues a reduction: {@code destination[i] = op(pre(input[i]), received[i])}, or {@code post} of that.
+     * Continues a reduction: {@code destination[i] = op(pre(input[i]), received[i])}, or {@code post} of that value.
      *
-     * @param received what the ranks before this one made of their elements
-     * @param last     whether every rank has contributed now, so that the operation's end (the division of an integer
-     *                 average, the one NaN of what several ranks compute) is due
+     * @param received combined elements of the ranks before this one
+     * @param last     whether every rank has contributed now, so that {@code post} is applied. It divides an integer
+     *                 average, or replaces NaNs in a result that several ranks compute.
      */
     public void reduce(MemorySegment input, long inputOffset, MemorySegment received, long receivedOffset,
             MemorySegment destination, long destinationOffset, long count, boolean last) {

@@ -9,9 +9,9 @@ import org.millrace.element.Loop.ElementFunction;
 import org.millrace.element.Loop.Representation;
 
 /**
- * The loops, one for each way to load, convert and store an element. A template: {@link Loop#of} makes classes of this
- * class file, each of which has its representation and its function for constants and runs only one of these methods.
- * This class itself is never initialized.
+ * The loops, one for each way to load, convert and store an element. This class is a template. {@link Loop#of} defines
+ * classes from this class file. Each such class has its representation and its function as constants, and runs only one
+ * of the methods. This class itself is never initialized.
  */
 final class ElementLoop implements Loop {
 
@@ -22,7 +22,10 @@ final class ElementLoop implements Loop {
     private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED;
     private static final ValueLayout.OfDouble DOUBLE = ValueLayout.JAVA_DOUBLE_UNALIGNED;
 
-    /** The second element of a pair of 16-bit elements, which are loaded together: memory is accessed half as often. */
+    /**
+     * Mask of the second element of a pair of 16-bit elements. Two elements are loaded together, which halves the
+     * number of memory accesses.
+     */
     private static final int UPPER = 0xffff_0000;
 
     private static final Representation REPRESENTATION = parameters().representation();
@@ -133,13 +136,14 @@ final class ElementLoop implements Loop {
     }
 
     /**
-     * A thread's arrays in which a block of bfloat16 is computed as binary32.
+     * A thread's arrays for the computation of a block of bfloat16 as binary32.
      *
      * <p>
-     * HotSpot (to JDK 25 at least) has no vector form for widening 16-bit integers, nor for reinterpreting an integer
-     * as a float. So elements are loaded in pairs, as 32-bit integers; the upper ones of all pairs become the first
-     * half of the array, the lower ones the second; and the integers are stored to the memory of an array of floats.
-     * All of that is vectorized, and three times as fast as converting one element at a time.
+     * HotSpot (up to at least JDK 25) has no vector form for widening 16-bit integers, nor for reinterpreting an
+     * integer as a float. Elements are therefore loaded in pairs, as 32-bit integers. The upper elements of all pairs
+     * become the first half of the array, and the lower elements the second half. The integers are stored to the memory
+     * of an array of floats. All of this is vectorized, and it is three times as fast as the conversion of one element
+     * at a time.
      */
     static final class BFloat16Stage {
 
@@ -148,7 +152,7 @@ final class ElementLoop implements Loop {
         private static final int UPPER = 0xffff_0000;
         private static final ThreadLocal<BFloat16Stage> STAGES = ThreadLocal.withInitial(BFloat16Stage::new);
 
-        /** This rank's elements, and then the results. */
+        /** This rank's elements, later replaced by the results. */
         final float[] x = new float[Loop.BLOCK_BYTES / Short.BYTES];
         /** The received elements, in the same order. */
         final float[] y = new float[x.length];

@@ -5,8 +5,7 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.DataType;
 
 /**
- * Single elements of any type: reading and writing. For preparing data and checking results; it shares no loop with the
- * kernels.
+ * Reads and writes single elements of any type, to prepare data and check results. It shares no loop with the kernels.
  */
 public final class Elements {
 
@@ -15,14 +14,15 @@ public final class Elements {
     private Elements() {}
 
     /**
-     * An element's value; 64-bit integers beyond 2<sup>53</sup> are rounded to nearest, use {@link #getBits} for those.
+     * Returns an element's value. 64-bit integers beyond 2<sup>53</sup> are rounded to nearest; use {@link #getBits}
+     * for these.
      */
     public static double get(DataType type, MemorySegment segment, long offset) {
         return value(type, getBits(type, segment, offset));
     }
 
     /**
-     * Writes an element, rounded as {@link #bits} rounds.
+     * Writes an element, rounded as in {@link #bits}.
      *
      * @throws IllegalArgumentException if the type is an integer type that does not have this value
      */
@@ -31,8 +31,8 @@ public final class Elements {
     }
 
     /**
-     * An element's bits, extended with zeros for unsigned integers and with the sign bit for every other type: for an
-     * integer type this is its value.
+     * Returns an element's bits, extended with zeros for unsigned integers and with the sign bit for every other type.
+     * For an integer type this is its value.
      */
     public static long getBits(DataType type, MemorySegment segment, long offset) {
         long bits = switch (type.bytes()) {
@@ -44,7 +44,7 @@ public final class Elements {
         return isUnsigned(type) ? bits & mask(type) : bits;
     }
 
-    /** Writes an element's bits; those beyond the type's size are ignored. */
+    /** Writes an element's bits. Bits beyond the type's size are ignored. */
     public static void setBits(DataType type, MemorySegment segment, long offset, long bits) {
         switch (type.bytes()) {
             case 1 -> segment.set(ValueLayout.JAVA_BYTE, offset, (byte) bits);
@@ -54,14 +54,16 @@ public final class Elements {
         }
     }
 
-    /** The value that bits stand for, rounded to nearest if it is a 64-bit integer beyond 2<sup>53</sup>. */
+    /**
+     * Returns the value that the bits represent, rounded to nearest if it is a 64-bit integer beyond 2<sup>53</sup>.
+     */
     public static double value(DataType type, long bits) {
         return switch (type) {
             case INT8 -> (byte) bits;
             case INT32 -> (int) bits;
             case INT64 -> bits;
             case UINT8, UINT32 -> bits & mask(type);
-            // Half of it fits; the bit shifted out can only decide a tie, and is kept for that.
+            // Half of the value fits. The bit that is shifted out can only decide a tie, and is kept for that purpose.
             case UINT64 -> bits >= 0 ? bits : 2.0 * (bits >>> 1 | bits & 1);
             case FLOAT16 -> Float.float16ToFloat((short) bits);
             case FLOAT32 -> Float.intBitsToFloat((int) bits);
@@ -73,8 +75,9 @@ public final class Elements {
     }
 
     /**
-     * The bits that stand for a value, as {@link #getBits} returns them: for floats rounded once, to nearest, ties to
-     * even. What is too large becomes an infinity, in the 8-bit types the largest finite number.
+     * Returns the bits that represent a value, in the form of {@link #getBits}. For floats the value is rounded once,
+     * to nearest, ties to even. A value that is too large becomes an infinity, or the largest finite number in the
+     * 8-bit types.
      *
      * @throws IllegalArgumentException if the type is an integer type that does not have this value
      */
@@ -117,20 +120,20 @@ public final class Elements {
 
         private BFloat16() {}
 
-        /** What an element stands for; exact. */
+        /** Returns the exact value of an element. */
         static float toFloat(short bits) {
             return Float.intBitsToFloat(bits << Short.SIZE);
         }
 
-        /** Rounds to nearest, ties to even, overflow to infinity. Every NaN becomes CUDA's. */
+        /** Rounds to nearest, ties to even, overflow to infinity. Every NaN becomes CUDA's NaN. */
         static short ofFloat(float value) {
             return Float.isNaN(value) ? NAN : (short) (round(Float.floatToRawIntBits(value)) >>> Short.SIZE);
         }
 
         /**
-         * The same from a binary32's bits, in the upper half of the result; the lower is undefined. A NaN stays one if
-         * it came from a bfloat16 or from an operation that has no result: the lower half of its bits is zero then, and
-         * rounding carries nothing into the upper.
+         * Rounds the bits of a binary32 as {@link #ofFloat} does. The result is in the upper half; the lower half is
+         * undefined. A NaN remains a NaN if it comes from a bfloat16 or from an operation without a result. The lower
+         * half of its bits is then zero, and rounding carries nothing into the upper half.
          */
         static int round(int bits) {
             return bits + 0x7fff + (bits >>> Short.SIZE & 1);
@@ -138,9 +141,9 @@ public final class Elements {
     }
 
     /**
-     * The 8-bit floats of the Open Compute Project (OFP8 specification 1.0), converted the way CUDA's
-     * {@code __nv_fp8_e4m3} and {@code __nv_fp8_e5m2} are: to nearest, ties to even; what is too large, infinity too,
-     * becomes the largest finite number of its sign; every NaN becomes 0x7f.
+     * The 8-bit floats of the Open Compute Project (OFP8 specification 1.0), converted as in CUDA's
+     * {@code __nv_fp8_e4m3} and {@code __nv_fp8_e5m2}. Values are rounded to nearest, ties to even. A value that is too
+     * large, including infinity, becomes the largest finite number of its sign. Every NaN becomes 0x7f.
      */
     enum Float8 {
         /** 4 exponent bits, 3 fraction bits, no infinities, largest 448. */
@@ -161,7 +164,7 @@ public final class Elements {
             this.largest = largest;
         }
 
-        /** What an element stands for; exact. */
+        /** Returns the exact value of an element. */
         float toFloat(byte bits) {
             int magnitude = bits & NAN;
             int exponent = Math.max(magnitude >> fractionBits, 1);
@@ -173,7 +176,7 @@ public final class Elements {
             return bits < 0 ? -value : value;
         }
 
-        /** Rounds as the type says. */
+        /** Rounds a value as specified for the type. */
         byte ofFloat(float value) {
             if (Float.isNaN(value)) {
                 return NAN;
@@ -181,29 +184,28 @@ public final class Elements {
             float magnitude = Math.abs(value);
             int exponent = Math.max(Math.getExponent(magnitude), 1 - bias);
             double significand = Math.rint(Math.scalb((double) magnitude, fractionBits - exponent));
-            // The significand's leading one counts as one in the exponent field; so does its carry.
+            // The significand's leading one adds one to the exponent field, and its carry does too.
             double bits = (exponent + bias - 1 << fractionBits) + significand;
             return (byte) ((int) Math.min(bits, largest) | (Math.copySign(1, value) < 0 ? SIGN : 0));
         }
     }
 
     /**
-     * Rounding to odd: a result that is not exact is the one of its two neighbours whose last bit is one. No format
-     * with two bits less can represent that one or take it for a tie, so that rounding the result to nearest in such a
-     * format is the same as rounding what was exact (Boldo and Melquiond, "Emulation of a FMA and correctly rounded
-     * sums", 2008).
+     * Rounding to odd. An inexact result becomes its neighbor with a last bit of one. A format with two bits less can
+     * neither represent that neighbor nor treat it as a tie. Rounding the result to nearest in such a format therefore
+     * equals rounding the exact value (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
      */
     static final class Rounding {
 
         private Rounding() {}
 
         /**
-         * {@code x * s + y} so that rounding it to a 16-bit format is the same as rounding what is exact. Rounding
-         * twice goes wrong only where the first time is inexact and makes a tie for the second, which is rare. There
-         * the sum is made again, of the product, which binary64 represents exactly.
+         * Returns {@code x * s + y} such that rounding it to a 16-bit format equals rounding the exact value. Double
+         * rounding fails only if the first rounding is inexact and produces a tie for the second, which is rare. The
+         * sum is then computed again from the product, which binary64 represents exactly.
          *
-         * @param least sums smaller than this are always made again: the format has fewer bits there, or binary32
-         *              cannot represent the product
+         * @param least sums smaller than this are always computed again, because the format has fewer bits there, or
+         *              binary32 cannot represent the product
          */
         static float scaleAdd(float x, float s, float y, int extraBits, float least) {
             float sum = Math.fma(x, s, y);
@@ -212,9 +214,8 @@ public final class Elements {
             float error = product - (sum - part) + (y - part);
             int tie = 1 << extraBits - 1;
             int extra = Float.floatToRawIntBits(sum) & 2 * tie - 1;
-            // All ones for a tie. Ties are common, inexact ones are not: one condition, so that one well predicted
-            // branch
-            // decides.
+            // All ones for a tie. Ties are common, and inexact ties are not. A single condition lets one well-predicted
+            // branch decide.
             int ifTie = (extra ^ tie) - 1 >> 31;
             if ((ifTie & Float.floatToRawIntBits(error) << 1) != 0 || Math.abs(sum) < least) {
                 return toOdd(sumToOdd((double) x * s, y));
@@ -222,20 +223,20 @@ public final class Elements {
             return sum;
         }
 
-        /** The sum of two numbers as a binary64. */
+        /** Returns the sum of two numbers as a binary64, rounded to odd. */
         private static double sumToOdd(double x, double y) {
             double sum = x + y;
             double part = sum - x;
             double error = x - (sum - part) + (y - part);
             long bits = Double.doubleToRawLongBits(sum);
-            // An infinite sum has NaN for its error.
+            // The error of an infinite sum is NaN.
             if (!(Math.abs(error) > 0) || (bits & 1) != 0) {
                 return sum;
             }
             return Double.longBitsToDouble(error > 0 == sum > 0 ? bits + 1 : bits - 1);
         }
 
-        /** A binary64 as a binary32: the same if it is one, else the neighbour whose last bit is one. */
+        /** Returns a binary64 as a binary32. An inexact result is the neighbor with a last bit of one. */
         static float toOdd(double value) {
             float nearest = (float) value;
             int bits = Float.floatToRawIntBits(nearest);

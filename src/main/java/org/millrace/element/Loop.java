@@ -9,32 +9,32 @@ import java.lang.invoke.MethodHandles;
 interface Loop {
 
     /**
-     * Runs over a block of at most {@link #BLOCK_BYTES}; offsets are bytes.
+     * Processes a block of at most {@link #BLOCK_BYTES} bytes. Offsets are bytes.
      *
-     * @param y      second operands; {@code x} itself where the function has one operand only
-     * @param out    results: memory apart from both operands, or the very same as one of them
-     * @param scalar the function's argument: the bits of an element, or a number of ranks
+     * @param y      second operands; {@code x} itself if the function has only one operand
+     * @param out    results: memory that overlaps neither operand, or is identical to one of them
+     * @param scalar argument of the function: the bits of an element, or a number of ranks
      */
     void run(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at, int count, long scalar);
 
     /**
-     * Bytes of the longest block: three of them fit in the first level of any cache, and what surrounds a block costs
-     * little beside it.
+     * Bytes of the longest block. Three blocks fit in the first-level cache of any processor, and the overhead of a
+     * block is small in comparison.
      */
     int BLOCK_BYTES = 8 << 10;
 
-    /** What the classes made of {@link ElementLoop} differ in. */
+    /** The parameters that differ between the classes made from {@link ElementLoop}. */
     record Parameters(Representation representation, ElementFunction function) {
     }
 
     /**
-     * Makes a loop that is compiled by itself.
+     * Makes a loop that HotSpot compiles separately.
      *
      * <p>
-     * HotSpot compiles a method once, with what it learnt from all its callers. A loop that took its function as an
-     * argument would soon have seen many, and would call it through an interface for each element: 10 to 30 times
-     * slower than the vector instructions that the same loop becomes when its function is known. C++ instantiates a
-     * template; here {@link ElementLoop} is defined once more from its own class file, as a
+     * HotSpot compiles a method once, with the profile of all its callers. A loop with its function as an argument
+     * would soon have seen many functions, and would call each through an interface for each element. That is 10 to 30
+     * times slower than the vector instructions that the same loop becomes when its function is known. C++ instantiates
+     * a template for this purpose. Here {@link ElementLoop} is defined once more from its own class file, as a
      * {@linkplain MethodHandles.Lookup#defineHiddenClassWithClassData hidden class} with the parameters as its class
      * data.
      */
@@ -53,17 +53,17 @@ interface Loop {
         }
     }
 
-    /** How an element lies in memory, and which of Java's types computes with it. */
+    /** The layout of an element in memory, and the Java type that computes with it. */
     enum Representation {
-        /** 8 bits, computed with as 32: widened with their sign, cut off when stored. */
+        /** 8 bits, computed as 32 bits: widened with their sign, truncated when stored. */
         BYTE(1),
-        /** 16 bits, computed with as the upper half of 32. */
+        /** 16 bits, computed as the upper half of 32 bits. */
         SHORT(2),
         INT(4),
         LONG(8),
-        /** IEEE 754 binary16, computed with as binary32, rounded when stored. */
+        /** IEEE 754 binary16, computed as binary32, rounded when stored. */
         FLOAT16(2),
-        /** bfloat16, likewise. */
+        /** bfloat16, computed as binary32, rounded when stored. */
         BFLOAT16(2),
         FLOAT32(4),
         FLOAT64(8);
@@ -80,25 +80,25 @@ interface Loop {
     }
 
     /**
-     * What is computed for one element, on one of the types that Java computes with. {@code x} is this rank's element,
-     * {@code y} the one received (or {@code x} again where the function has one operand only), {@code s} the
-     * operation's scalar.
+     * The computation for one element, on one of Java's arithmetic types. {@code x} is this rank's element. {@code y}
+     * is the received element, or {@code x} again if the function has only one operand. {@code s} is the operation's
+     * scalar.
      */
     sealed interface ElementFunction {
 
-        /** On 32 bits: integers up to that size, or a float's bits. */
+        /** A function on 32 bits: integers up to that size, or a float's bits. */
         @FunctionalInterface
         non-sealed interface OfInt extends ElementFunction {
             int apply(int x, int y, int s);
         }
 
-        /** On 64 bits: integers, or a double's bits. */
+        /** A function on 64 bits: integers, or a double's bits. */
         @FunctionalInterface
         non-sealed interface OfLong extends ElementFunction {
             long apply(long x, long y, long s);
         }
 
-        /** On binary32, which holds every value of the narrower floats too. */
+        /** A function on binary32, which also represents every value of the narrower floats. */
         @FunctionalInterface
         non-sealed interface OfFloat extends ElementFunction {
             float apply(float x, float y, float s);

@@ -9,9 +9,9 @@ import org.millrace.element.Loop.ElementFunction;
 import org.millrace.element.Loop.Representation;
 
 /**
- * The loop for each type and step: made when it is first asked for, then kept, since making one defines a class. Which
- * are {@linkplain StagedLoop staged} was measured: those that HotSpot then vectorizes, and 8-byte sums and products not
- * even so, which are limited by memory either way.
+ * The loop for each type and step. A loop is made on first use and then kept, because making one defines a class.
+ * Measurements determined which loops are {@linkplain StagedLoop staged}: a staged loop is one that HotSpot then
+ * vectorizes. Sums and products of 8-byte elements are not staged, because memory limits them in either case.
  */
 final class Loops {
 
@@ -58,15 +58,15 @@ final class Loops {
     }
 
     /**
-     * Lets a loop store to an array of this thread's and copies that to the destination.
+     * Makes a loop store to an array of this thread and copies the array to the destination.
      *
      * <p>
-     * HotSpot (to JDK 25 at least) uses vector instructions only where it can prove that the stores of one iteration do
-     * not touch the loads of another. Between two pieces of native memory it never can; between native memory and an
-     * array it always can. The array stays in the first level of the cache, and copying it costs less than the vectors
-     * gain: 12 times as many binary16 sums a second, 7 times as many bytes, twice as many 32-bit integers. Loops over
-     * {@code float}, {@code double} and bfloat16 stay as they are even so, since segments are read as integers and
-     * reinterpreted, which has no vector form there.
+     * HotSpot (up to at least JDK 25) uses vector instructions only if it can prove that the stores of one iteration do
+     * not touch the loads of another. It can never prove this between two pieces of native memory, and always between
+     * native memory and an array. The array stays in the first-level cache. Copying it costs less than the vector
+     * instructions gain. A second yields 12 times as many binary16 sums, 7 times as many bytes, twice as many 32-bit
+     * integers. Loops over {@code float}, {@code double} and bfloat16 do not gain from it. HotSpot reads segments as
+     * integers and reinterprets them, which has no vector form there.
      */
     private record StagedLoop(Loop loop, int elementBytes) implements Loop {
 
@@ -83,10 +83,10 @@ final class Loops {
     }
 
     /**
-     * Sums and products of the floats with 16, 32 and 64 bits. The 16-bit types are computed in binary32: its 24 bits
-     * of precision are at least twice theirs and two more, so that a sum or a product rounded to 24 bits and then to 11
-     * or 8 is what rounding it once gives (Figueroa, "When is double rounding innocuous?", 1995). A product and a sum
-     * together are not: see {@link Elements.Rounding#scaleAdd}.
+     * Sums and products of the floats with 16, 32 and 64 bits. The 16-bit types are computed in binary32. Its 24 bits
+     * of precision are at least twice theirs plus two. A sum or a product rounded to 24 bits and then to 11 or 8 bits
+     * therefore equals the value rounded once (Figueroa, "When is double rounding innocuous?", 1995). This does not
+     * hold for a product and a sum together, see {@link Elements.Rounding#scaleAdd}.
      */
     private static final class FloatFunctions {
 
@@ -120,21 +120,25 @@ final class Loops {
     }
 
     /**
-     * What is found on floats' bits: whether one is a NaN, and the smaller and the larger of two. A NaN loses against
-     * any number, and -0 is smaller than +0. (Java's {@code min} lets NaN win.)
+     * Functions on the bits of floats: whether a value is a NaN, and the smaller and the larger of two values. Any
+     * number wins over a NaN, and -0 is smaller than +0. (In Java's {@code min}, NaN wins.)
      *
      * <p>
-     * A float's bits, read as an integer, are in order but for negative ones, which run backwards: they are turned
-     * around. Then the integers run from the negative NaNs over minus infinity to infinity and the positive NaNs;
-     * taking the number of negative NaNs away wraps them around to the top, and every NaN is larger than every number.
-     * The larger of two is the smaller of both negated. All this is integer arithmetic without branches, which HotSpot
-     * turns into vector instructions; a comparison of floats and a choice it does not.
+     * A float's bits, read as an integer, have the order of the floats, but negative ones are in reverse order. The
+     * function reverses these again. The integers then range from the negative NaNs over minus infinity to infinity and
+     * the positive NaNs. Subtracting the number of negative NaNs wraps them around to the top, so every NaN is larger
+     * than every number. The larger of two values is the negated smaller one of both negated values. All of this is
+     * integer arithmetic without branches, which HotSpot compiles to vector instructions. It does not do so for a
+     * comparison of floats with a choice.
      */
     private static final class FloatOrder {
 
         private FloatOrder() {}
 
-        /** For binary32, and for 16-bit formats in the upper half of 32 bits; {@code infinity} by its bits. */
+        /**
+         * Returns a function for binary32, or for 16-bit formats in the upper half of 32 bits. {@code infinity} is the
+         * bits of infinity.
+         */
         static ElementFunction.OfInt ofInt(Step step, int infinity) {
             if (step == Step.ONE_NAN) {
                 return (x, y, s) -> oneNan(x, infinity - (x & Integer.MAX_VALUE) >> 31);
@@ -153,7 +157,7 @@ final class Loops {
             return turned ^ turned >> 31 & Integer.MAX_VALUE;
         }
 
-        /** @param nan all ones if it is one */
+        /** @param nan all ones if the value is a NaN */
         private static int oneNan(int bits, int nan) {
             return bits & ~nan | nan >>> 1;
         }
@@ -183,14 +187,14 @@ final class Loops {
         }
     }
 
-    /** The integer types: sums and products wrap around, as in C's unsigned arithmetic. */
+    /** The integer types. Sums and products wrap around, as in C's unsigned arithmetic. */
     private static final class IntegerFunctions {
 
         private IntegerFunctions() {}
 
         /**
-         * For 8 and 32 bits: {@code mask} has the bits of an element. Unsigned 8-bit elements arrive with their sign
-         * too, see {@link Representation#BYTE}.
+         * Returns a function for 8 and 32 bits. {@code mask} has the bits of an element. Unsigned 8-bit elements also
+         * arrive sign-extended, see {@link Representation#BYTE}.
          */
         static ElementFunction.OfInt ofInt(Step step, boolean signed, int mask) {
             int bias = signed ? 0 : ~(mask >>> 1);
@@ -223,7 +227,7 @@ final class Loops {
 
     /**
      * Arithmetic of 8-bit floats, from tables of all 65,536 results. NCCL converts both operands to binary16, which is
-     * exact, computes and rounds there, and rounds the result again to 8 bits.
+     * exact. It computes and rounds in binary16, and then rounds the result again to 8 bits.
      */
     private static final class Float8Functions {
 
@@ -279,8 +283,8 @@ final class Loops {
     }
 
     /**
-     * What can happen to an element in one pass; an operation takes one or two of these passes. {@code x} is this
-     * rank's element, {@code y} the one received, {@code s} the operation's scalar.
+     * An operation on an element in one pass; a reduction uses one or two such passes. {@code x} is this rank's
+     * element, {@code y} the received element, {@code s} the operation's scalar.
      */
     enum Step {
         ADD,
@@ -291,9 +295,9 @@ final class Loops {
         SCALE,
         /** {@code x * s + y}, rounded once; in the 8-bit floats the product is rounded first. */
         SCALE_ADD,
-        /** {@code x / s} towards zero; {@code s} is a number of ranks. Integers only. */
+        /** {@code x / s}, rounded towards zero; {@code s} is a number of ranks. Integers only. */
         DIVIDE,
-        /** {@code x}, or if that is a NaN the one whose bits but the sign are all set. Floats of 16 bits or more. */
+        /** {@code x}, or if that is a NaN, the NaN with all bits set except the sign. Floats of 16 bits or more. */
         ONE_NAN
     }
 }

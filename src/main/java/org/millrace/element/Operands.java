@@ -7,20 +7,20 @@ import org.millrace.DataType;
 import org.millrace.Operation;
 
 /**
- * Checks what a program hands to an operation of one rank before anything is done with it. What the operation says of
- * its operands is {@link Operation}'s; what a device asks of memory beyond that is the device's own matter.
+ * Checks the arguments of an operation of one rank before they are used. {@link Operation} defines the operands of an
+ * operation. Further requirements on memory are defined by each device.
  */
 public final class Operands {
 
-    /** Whether a device reaches memory. */
+    /** Checks whether a device can access memory. */
     @FunctionalInterface
     public interface Reach {
 
         /**
-         * Refuses what the device does not reach.
+         * Refuses memory that the device cannot access.
          *
          * @param what rank, operation and operand, for the message
-         * @throws IllegalArgumentException if the device could not use it
+         * @throws IllegalArgumentException if the device cannot use the memory
          */
         void check(String what, MemorySegment segment, long bytes);
     }
@@ -31,11 +31,11 @@ public final class Operands {
     private final int rank;
     private final int ranks;
     private final Reach reach;
-    /** What messages begin with, by operation: every operation asks for it. */
+    /** Prefixes of messages by operation, prepared because every operation needs one. */
     private final String[] sent;
     private final String[] received;
 
-    /** Checks for one rank of a communicator. */
+    /** Creates the checks for one rank of a communicator. */
     public Operands(int rank, int ranks, Reach reach) {
         this.rank = rank;
         this.ranks = ranks;
@@ -51,9 +51,9 @@ public final class Operands {
     }
 
     /**
-     * Refuses an argument that is missing.
+     * Refuses a missing argument.
      *
-     * @throws NullPointerException if it is null, with its name
+     * @throws NullPointerException if the argument is null, with its name
      */
     public static void require(@Nullable Object argument, Operation operation, String name) {
         if (argument == null) {
@@ -64,7 +64,8 @@ public final class Operands {
     /**
      * Checks the operands of a collective without a root.
      *
-     * @throws IllegalArgumentException if an operand cannot be used, or if both overlap in another way than in place
+     * @throws IllegalArgumentException if an operand cannot be used, or if the operands overlap in another way than in
+     *                                  place
      */
     public void check(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type) {
         long sendCount = operation.sendCount(count, ranks);
@@ -78,9 +79,10 @@ public final class Operands {
     }
 
     /**
-     * Checks the operands of a collective with a root. What only the root's are for is not looked at elsewhere.
+     * Checks the operands of a collective with a root. On other ranks, operands that only the root uses are not
+     * checked.
      *
-     * @throws IllegalArgumentException as by the other method, or if there is no such rank
+     * @throws IllegalArgumentException as in the other method, or if the rank does not exist
      */
     public void check(Operation operation, @Nullable MemorySegment send, @Nullable MemorySegment receive, long count,
             DataType type, int root) {
@@ -104,7 +106,7 @@ public final class Operands {
         checkReceived(Operation.SEND_RECEIVE, buffer, count, type);
     }
 
-    /** Checks memory that is to be registered. */
+    /** Checks memory before its registration. */
     public void checkRegistered(MemorySegment memory) {
         checkOne("rank " + rank + ", memory to register", memory, memory.byteSize(), DataType.UINT8, true);
     }
@@ -155,10 +157,10 @@ public final class Operands {
     }
 
     /**
-     * Refuses operands that share some bytes, unless they lie as for an operation in place.
+     * Refuses operands that share bytes, unless they lie as required for an operation in place.
      *
-     * @param inPlace how many bytes {@code send} begins behind {@code receive} in an operation in place; 0 where they
-     *                are the same, or {@link #NEVER_IN_PLACE}
+     * @param inPlace offset of {@code send} from {@code receive} in an operation in place, in bytes; 0 if they are the
+     *                same, or {@link #NEVER_IN_PLACE}
      */
     private static void checkOverlap(MemorySegment send, long sendBytes, MemorySegment receive, long receiveBytes,
             long inPlace) {
