@@ -5,43 +5,43 @@ import org.millrace.ReduceOp;
 import org.millrace.net.Pending;
 
 /**
- * Makes {@linkplain CollectiveNetwork networks that reduce}. Others than Millrace's own are found by
- * {@link java.util.ServiceLoader} on the class path, and need a public constructor without arguments: a communicator
- * with {@code NCCL_COLLNET_ENABLE=1} takes the first, by name, that all of its ranks have.
+ * Makes {@linkplain CollectiveNetwork networks that reduce}. Providers other than Millrace's own are found by
+ * {@link java.util.ServiceLoader} on the class path, and need a public constructor without arguments. A communicator
+ * with {@code NCCL_COLLNET_ENABLE=1} uses the first provider, by name, that all of its ranks have.
  */
 public interface CollectiveNetworkProvider {
 
     /** {@return a short name that no other provider has} */
     String name();
 
-    /** {@return whether its networks may reduce such elements by such an operator} The same on all ranks. */
+    /** {@return whether its networks can reduce elements of this type by this operator} The same on all ranks. */
     boolean reduceSupport(DataType type, ReduceOp op);
 
     /**
-     * Opens this rank's place in a network. Called as often as a communicator has channels, and once more for each if
-     * the ranks of a host have a leader.
+     * Opens this rank's listening place in a network. Called once for each channel of a communicator, and once more for
+     * each channel if the ranks of a host have a leader.
      *
-     * @param number which network, the same on all of its ranks; different numbers are different networks
+     * @param number number of the network, the same on all of its ranks; each number is a separate network
      */
     Place listen(int number);
 
-    /** Where the other ranks find this one. Closed when the network is, at the latest. */
+    /** The listening place that the other ranks connect to. It is closed no later than the network. */
     interface Place extends AutoCloseable {
 
-        /** {@return what the other ranks need to know, as long on every rank} */
+        /** {@return the data that the other ranks need to connect, of the same length on every rank} */
         byte[] handle();
 
         /**
-         * Begins to connect all ranks; every rank calls it. Nothing waits: its user polls, and gives up when it takes
-         * too long.
+         * Begins to connect all ranks; every rank calls it. The method does not block. The caller polls, and gives up
+         * if it takes too long.
          *
-         * @param handles of all of the network's ranks, by their numbers in it
-         * @param rank    this rank's number in it
-         * @return the network in the making
+         * @param handles handles of all of the network's ranks, by their number in the network
+         * @param rank    this rank's number in the network
+         * @return the pending network
          */
         Pending<CollectiveNetwork> connect(byte[][] handles, int rank);
 
-        /** Ends the place; a network that was made of it lives on. */
+        /** Closes the listening place. A network that was made from it stays open. */
         @Override
         void close();
     }

@@ -12,19 +12,22 @@ import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
 
 /**
- * One thread's part of a {@link MeshNetwork}: it takes its pieces of each request in turn, and has up to
- * {@value #PIECES} of them under way. Nothing waits; a peer that is late, or that has asked for less yet, holds up the
- * pieces that need it and no others.
+ * One thread's part of a {@link MeshNetwork}. It processes its pieces of each request in order, and has up to
+ * {@value #PIECES} of them in flight. No method blocks. A peer that is late, or that has made fewer requests so far,
+ * delays only the pieces that need it.
  *
  * <p>
- * A frame is taken in when its piece has a place here, begun or not: that is when the piece so many before it is done.
- * All frames that older pieces need from the same rank lie before it in the connection, so that who waits for a place
- * never waits in vain.
+ * A frame is accepted when its piece has a place here, whether the piece has begun or not. A piece gets its place when
+ * the piece {@value #PIECES} before it is done. All frames that older pieces need from the same rank come before the
+ * frame in the connection. A frame that waits for a place therefore always gets one.
  */
 final class MeshAggregator implements Agent {
 
     private static final int PIECES = 16;
-    /** Frames of one rank that were accepted and have not arrived: of each piece a contribution and a result. */
+    /**
+     * Maximum number of frames of one rank that were accepted and have not arrived: a contribution and a result of each
+     * piece.
+     */
     private static final int ACCEPTED = 2 * PIECES;
     private static final int KIND_BIT = 1 << 16;
 
@@ -39,10 +42,11 @@ final class MeshAggregator implements Agent {
     private final long[] acceptedCount;
     private final long[] arrivedCount;
     /**
-     * Ranks that take nothing more: they have all that they asked for. What they sent before may still be on its way.
+     * Ranks that receive no further frames because they have everything that they requested. Frames that they sent
+     * before may still arrive.
      */
     private final boolean[] leaving;
-    /** Ranks of which nothing more will come. */
+    /** Exceptions of the ranks that send no further frames, by rank; null for the others. */
     private final @Nullable PeerClosedException[] departed;
     private boolean anyDeparted;
     private final Arena arena = Arena.ofShared();
@@ -52,16 +56,16 @@ final class MeshAggregator implements Agent {
     private long begun;
     private long done;
     private long nextRequest;
-    /** Of the next request: how many of this aggregator's pieces were begun. */
+    /** Number of this aggregator's pieces of the next request that were begun. */
     private long begunOfRequest;
     private boolean failed;
 
     /**
-     * An aggregator whose connections are made.
+     * Creates an aggregator with established connections.
      *
-     * @param index     which of a rank's
-     * @param senders   to the same aggregator of each rank; null for this rank
-     * @param receivers likewise
+     * @param index     index of this aggregator among the rank's aggregators
+     * @param senders   senders to the same aggregator of each rank; null for this rank
+     * @param receivers receivers from the same aggregator of each rank; null for this rank
      */
     MeshAggregator(MeshNetwork network, int index, int aggregators, int rank, Network frames,
             @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers) {
@@ -118,14 +122,14 @@ final class MeshAggregator implements Agent {
         return pieces[(int) (number % PIECES)];
     }
 
-    /** Takes its pieces of the requests that are there. */
+    /** Begins this aggregator's pieces of the available requests. */
     private int begin() {
         int work = 0;
         long asked = network.asked();
         while (nextRequest < asked && begun - done < PIECES) {
             MeshRequest request = network.request(nextRequest);
             long all = request.pieces();
-            // each request begins with another aggregator, so that short ones are done side by side
+            // Each request begins with another aggregator, so that short requests are processed in parallel.
             long piece = Math.floorMod(index - nextRequest, (long) aggregators) + begunOfRequest * aggregators;
             if (piece >= all) {
                 request.pass();
@@ -143,7 +147,7 @@ final class MeshAggregator implements Agent {
         return work;
     }
 
-    /** Moves bytes to and from a rank, and takes in what it sends. */
+    /** Moves bytes to and from a rank, and accepts the frames that it sends. */
     private int exchange(int peer) {
         FrameReceiver receiver = receivers[peer];
         int work = leaving[peer] ? 0 : send(peer);
@@ -177,7 +181,7 @@ final class MeshAggregator implements Agent {
         }
     }
 
-    /** Gives a frame its place; false if there is none yet. */
+    /** Assigns a place to a frame. Returns false if no place is free yet. */
     private boolean accept(int peer, FrameReceiver receiver, FrameHeader said) {
         long number = MeshFrame.sequence(said);
         int kind = MeshFrame.kind(said);
@@ -228,7 +232,10 @@ final class MeshAggregator implements Agent {
         return work;
     }
 
-    /** Offers a frame to the rank so many behind this one; false if its connection takes no more now. */
+    /**
+     * Offers a frame to the rank {@code behind} + 1 after this one. Returns false if the connection accepts no frame
+     * now.
+     */
     private boolean offer(MeshPiece piece, int kind, int behind) {
         int peer = (rank + 1 + behind) % senders.length;
         boolean result = kind == MeshFrame.RESULT;
@@ -249,7 +256,7 @@ final class MeshAggregator implements Agent {
         return true;
     }
 
-    /** Whether everything that was offered of a piece has left this rank's memory. */
+    /** Returns whether all frames that were offered for a piece have left this rank's memory. */
     private boolean isSent(MeshPiece piece) {
         if (piece.contributionsOffered < senders.length - 1) {
             return false;
@@ -268,7 +275,10 @@ final class MeshAggregator implements Agent {
                 && (!piece.hasResults() || piece.resultsOffered == senders.length - 1) && isSent(piece);
     }
 
-    /** A rank may leave that owes nothing: it has all that it asked for. */
+    /**
+     * Throws an exception if a departed rank still owes a frame. A rank that owes nothing may leave, because it has
+     * everything that it requested.
+     */
     private void failIfDepartedAreMissed() {
         for (int peer = 0; peer < departed.length; peer++) {
             for (long number = done; departed[peer] != null && number < begun; number++) {
@@ -290,7 +300,7 @@ final class MeshAggregator implements Agent {
         network.fail(failure);
     }
 
-    /** Ends the connections and frees the memory; the agent must have stopped. */
+    /** Closes the connections and frees the memory. The agent must have stopped. */
     void close(boolean failedElsewhere) {
         if (!arena.scope().isAlive()) {
             return;

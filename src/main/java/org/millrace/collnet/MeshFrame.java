@@ -3,8 +3,8 @@ package org.millrace.collnet;
 import org.millrace.net.FrameHeader;
 
 /**
- * The words of a frame between two ranks of a mesh. They come from another process, and are checked before they are
- * believed.
+ * The words of a frame between two ranks of a mesh. They come from another process, so they are checked before they are
+ * used.
  *
  * <pre>
  *   0          1      2           3                4               5
@@ -21,9 +21,9 @@ import org.millrace.net.FrameHeader;
  */
 final class MeshFrame {
 
-    /** What a rank gives to another. */
+    /** Kind of a frame with data from one rank for another. */
     static final int CONTRIBUTION = 0;
-    /** What a rank that reduces gives to all. */
+    /** Kind of a frame with data that a rank has reduced, for all ranks. */
     static final int RESULT = 1;
 
     static final int SEQUENCE = 0;
@@ -40,7 +40,7 @@ final class MeshFrame {
 
     private MeshFrame() {}
 
-    /** Never 0. */
+    /** Returns the second word of a frame, which is never 0. */
     static long what(int kind, MeshRequest request) {
         return (long) kind << KIND_SHIFT | (long) request.op.code() << OP_SHIFT
                 | (long) request.type.code() << TYPE_SHIFT | request.function.ordinal() + 1;
@@ -58,7 +58,7 @@ final class MeshFrame {
         return (int) (what >>> KIND_SHIFT);
     }
 
-    /** What a rank asks for, by its frame's words, for messages. */
+    /** Describes for messages the request that a frame's words represent. */
     static String describe(long[] words) {
         long what = words[WHAT];
         return MeshRequest.describe((what & BYTE) - 1, what >>> TYPE_SHIFT & BYTE, what >>> OP_SHIFT & BYTE,

@@ -21,17 +21,20 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
 /**
- * A rank's end of a network of ranks that reduce for each other. All ranks make the same calls in the same order; a
- * rank may be ahead by as many requests as there can be. One thread asks and tests; others move and add.
+ * A rank's end of a network of ranks that reduce for each other. All ranks make the same calls in the same order. A
+ * rank may be ahead by up to {@value #REQUESTS} requests. One thread makes and tests requests; other threads move and
+ * add data.
  *
  * <p>
- * {@linkplain org.millrace.collnet The package} says who sends what to whom.
+ * {@linkplain org.millrace.collnet The package} describes the data that each rank sends.
  */
 public final class MeshNetwork implements CollectiveNetwork {
 
     public static final int REQUESTS = 256;
 
-    /** What a thread works on at once: three of them fit into a core's second level of cache. */
+    /**
+     * Maximum number of bytes that a thread processes at once. Three such pieces fit into a core's second-level cache.
+     */
     static final long LONGEST_PIECE = 256 << 10;
 
     private final int rank;
@@ -43,8 +46,8 @@ public final class MeshNetwork implements CollectiveNetwork {
             new ElementKernel[DataType.values().length][ReduceOp.BuiltIn.values().length];
     private final MeshRequest[] requests = new MeshRequest[REQUESTS];
     /**
-     * How many there were, and how many have ended. The first's release behind a request's fields pairs with the
-     * aggregators' acquire before them.
+     * Number of requests that were made, and number of requests with a reported end. The release of the first comes
+     * after the writes of a request's fields. It pairs with the aggregators' acquire before their reads of the fields.
      */
     private final AtomicLong asked = new AtomicLong();
     private final AtomicLong told = new AtomicLong();
@@ -52,11 +55,12 @@ public final class MeshNetwork implements CollectiveNetwork {
     private boolean closed;
 
     /**
-     * A network whose connections are made, which it closes.
+     * Creates a network with established connections, which it closes.
      *
-     * @param frames what made the connections
-     * @param meshes connections of each aggregator with the same one of each other rank; as many on every rank
-     * @param idle   what an aggregator's thread does without work; null for no threads: then {@link #test} makes the
+     * @param frames network that made the connections
+     * @param meshes connections of each aggregator to the same aggregator of each other rank; the same number on every
+     *               rank
+     * @param idle   idle strategy of an aggregator's thread; null for no threads, so that {@link #test} makes the
      *               progress
      */
     public MeshNetwork(int rank, Network frames, List<FullMesh> meshes, @Nullable Supplier<IdleStrategy> idle) {
@@ -84,7 +88,10 @@ public final class MeshNetwork implements CollectiveNetwork {
         return frames.register(memory);
     }
 
-    /** {@return whether requests may reduce by an operator} Each that does nothing to elements before or after. */
+    /**
+     * {@return whether requests may reduce by an operator} These are all operators that change no elements before or
+     * after the reduction.
+     */
     public static boolean reduces(ReduceOp op) {
         return op instanceof ReduceOp.BuiltIn && op != ReduceOp.AVG;
     }
@@ -115,7 +122,7 @@ public final class MeshNetwork implements CollectiveNetwork {
                 : ask(request, Function.REDUCE_SCATTER, type, op, bytesPerRank, windowOffset, windowBytes);
     }
 
-    /** Made once: a request allocates nothing. */
+    /** Returns a kernel, which is made on first use, so that later requests allocate nothing. */
     private ElementKernel kernel(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel made = kernels[type.code()][op.code()];
         if (made == null) {
@@ -133,7 +140,7 @@ public final class MeshNetwork implements CollectiveNetwork {
         }
     }
 
-    /** The next request, of this memory; null if there is none now. */
+    /** Returns the next request, with this memory; null if none is free now. */
     private @Nullable MeshRequest next(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset) {
         failIfLost();
         MeshRequest request = requests[(int) (asked.getPlain() % REQUESTS)];
@@ -202,12 +209,12 @@ public final class MeshNetwork implements CollectiveNetwork {
         }
     }
 
-    /** {@return whether requests were begun whose end nobody has been told of} Safe from any thread. */
+    /** {@return whether the end of some requests was not reported yet} Callable from any thread. */
     public boolean isBusy() {
         return told.getAcquire() != asked.getAcquire();
     }
 
-    /** The first failure is the one that is told. */
+    /** Records a failure. Only the first failure is reported. */
     void fail(Throwable why) {
         failure.compareAndSet(null, why);
     }

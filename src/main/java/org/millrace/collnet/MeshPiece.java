@@ -7,16 +7,20 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
 /**
- * A piece of a request: what goes where, and how far it has come. An aggregator has some of them, which it uses in
- * turns; what arrives for a piece before this rank knows of it waits in its scratch memory.
+ * A piece of a request: the locations of its data, and its progress. An aggregator has a fixed number of pieces, which
+ * it reuses in a cycle. Data that arrives for a piece before this rank has begun it waits in the piece's scratch
+ * memory.
  *
  * <p>
- * A contribution is what a rank gives to another, and a result what a rank that reduces gives to all. Offsets and
- * lengths are bytes; a range is a part of the piece, 0 to {@link #bytes}.
+ * A contribution is data from one rank for another. A result is reduced data from one rank for all. Offsets and lengths
+ * are bytes. A range is a part of the piece, within 0 to {@link #bytes}.
  */
 final class MeshPiece {
 
-    /** Up to here an all-reduce takes one hop: what it sends more takes less time than a second one. */
+    /**
+     * Maximum size of an all-reduce with one hop. Up to this size the additional data takes less time than a second
+     * hop.
+     */
     private static final long EXCHANGED_BYTES = 32 << 10;
 
     private final int rank;
@@ -25,12 +29,12 @@ final class MeshPiece {
     private final long scratchBase;
     private final long scratchBytes;
 
-    /** What each rank has sent so far, and what of it has arrived whole, by kind. */
+    /** Frames that were accepted from each rank, and frames that have arrived completely, by kind and rank. */
     final boolean[][] accepted;
     final boolean[][] arrived;
-    /** Words and length of contributions that came before the piece was begun, by rank. */
+    /** Words and length of contributions that arrived before the piece was begun, by rank. */
     private final long[][] early;
-    /** Behind the piece's last frame to each rank: how many frames that rank has been offered. */
+    /** Number of frames that each rank had been offered after the piece's last frame to it. */
     final long[] offeredUpTo;
 
     MeshRequest request = new MeshRequest();
@@ -39,7 +43,7 @@ final class MeshPiece {
     private long sequence;
     private long base;
     long bytes;
-    /** Whether it is the aggregator's last of its request. */
+    /** Whether this is the aggregator's last piece of the request. */
     boolean last;
     boolean combined;
     int contributionsOffered;
@@ -57,7 +61,7 @@ final class MeshPiece {
         offeredUpTo = new long[ranks];
     }
 
-    /** This rank asks for it: the piece at an offset of a request's window. */
+    /** Begins the piece at an offset of a request's window, because this rank has made the request. */
     void begin(MeshRequest of, long offset, long number, boolean lastOfRequest) {
         request = of;
         sequence = number;
@@ -90,19 +94,21 @@ final class MeshPiece {
     }
 
     /**
-     * Whether what this rank sends lies where results are written: it must have left before. Of longer all-reduces and
-     * of the other functions a rank's own range is nobody else's, and what a peer answers it has received.
+     * Returns whether results are written over data that this rank sends. That data must then have left before. In
+     * longer all-reduces and in the other functions, a rank writes its own result only to its own range. It sends that
+     * range to no other rank as a contribution. A peer sends a result only after it has received this rank's
+     * contribution to that range.
      */
     boolean overwritesWhatItSends() {
         return exchanged && request.isInPlace();
     }
 
-    /** Whether a rank sends what it has reduced to all others. */
+    /** Returns whether a rank sends the data that it has reduced to all others. */
     boolean hasResults() {
         return request.function == Function.ALL_REDUCE && !exchanged;
     }
 
-    /** Where a rank's range begins: what it reduces, or of a gather what it gives. */
+    /** Returns the beginning of a rank's range, which the rank reduces, or contributes to a gather. */
     private long rangeBegin(int of) {
         return switch (request.function) {
             case ALL_REDUCE -> exchanged ? 0 : Math.min(of * shardBytes(), bytes);
@@ -121,12 +127,15 @@ final class MeshPiece {
         return MeshRequest.roundUp((bytes + ranks - 1) / ranks);
     }
 
-    /** An offset in the whole buffer as one of this piece, its end or beginning if it lies outside. */
+    /** Converts an offset in the whole buffer to an offset in this piece, clamped to the piece's beginning and end. */
     private long inPiece(long offset) {
         return Math.clamp(offset - request.windowOffset - base, 0L, bytes);
     }
 
-    /** How long a rank's range is: what it reduces, and so its result, or of a gather what it gives. */
+    /**
+     * Returns the length of a rank's range. The rank reduces this range, so it is also the length of its result. In a
+     * gather it is the length of the rank's contribution.
+     */
     long rangeBytes(int of) {
         return rangeEnd(of) - rangeBegin(of);
     }
@@ -135,29 +144,29 @@ final class MeshPiece {
         return request.function == Function.ALL_GATHER;
     }
 
-    /** How long a contribution is that one rank gives to another. */
+    /** Returns the length of the contribution from one rank to another. */
     long contributionBytes(int from, int to) {
         return rangeBytes(gathers() ? from : to);
     }
 
-    /** Where this rank's contribution to another lies in the request's memory. */
+    /** Returns the offset in the request's memory of this rank's contribution to another rank. */
     long contributionOffset(int to) {
         return gathers() ? request.sendOffset + ownPartOffset() : request.sendOffset + base + rangeBegin(to);
     }
 
-    /** Where a rank's result belongs in the request's memory; of a gather, a rank's contribution. */
+    /** Returns the offset in the request's memory of a rank's result; in a gather, of a rank's contribution. */
     long resultOffset(int of) {
         return request.function == Function.REDUCE_SCATTER ? request.receiveOffset + ownPartOffset()
                 : request.receiveOffset + base + rangeBegin(of);
     }
 
-    /** How far this rank's range of the piece lies behind the beginning of its range of the window. */
+    /** Returns the distance from the beginning of this rank's range of the window to its range of this piece. */
     private long ownPartOffset() {
         return request.windowOffset + base + rangeBegin(rank)
                 - Math.max(request.windowOffset, rank * request.bytesPerRank);
     }
 
-    /** Where a contribution waits for the others in the scratch memory of the rank that it is for. */
+    /** Returns the offset at which a contribution waits for the others in the scratch memory of its receiver. */
     private long scratchOffset(int from, int to) {
         return gathers() ? rangeBegin(from)
                 : (from < to ? from : from - 1) * MeshRequest.roundUp(contributionBytes(from, to));
@@ -173,14 +182,14 @@ final class MeshPiece {
         header.payloadBytes(kind == MeshFrame.RESULT ? rangeBytes(rank) : contributionBytes(rank, to));
     }
 
-    /** Whether a contribution that came early fits into scratch memory where its sender wants it. */
+    /** Returns whether an early contribution fits into scratch memory at the offset that its sender chose. */
     boolean holds(FrameHeader header) {
         long offset = header.word(MeshFrame.SCRATCH_OFFSET);
         return header.word(MeshFrame.WHAT) != 0 && offset >= 0 && offset <= scratchBytes && header.payloadBytes() >= 0
                 && header.payloadBytes() <= scratchBytes - offset;
     }
 
-    /** Keeps what a contribution says of itself until this rank knows of its piece. */
+    /** Keeps the header of a contribution until this rank begins its piece. */
     void keep(int from, FrameHeader header) {
         for (int word = 0; word < FrameHeader.WORDS; word++) {
             early[from][word] = header.word(word);
@@ -188,7 +197,7 @@ final class MeshPiece {
         early[from][FrameHeader.WORDS] = header.payloadBytes();
     }
 
-    /** Throws if a frame says something else than this rank does. */
+    /** Throws an exception if a frame's header does not match this rank's request. */
     void check(int from, FrameHeader header) {
         keep(from, header);
         check(from, early[from]);
@@ -215,17 +224,20 @@ final class MeshPiece {
                 + ". All ranks must call the same operations in the same order", rank, from, null, null);
     }
 
-    /** Where a contribution goes. One of a gather is where it belongs, unless it comes early. */
+    /**
+     * Returns whether a contribution is received into scratch memory. The contributions of a gather are received at
+     * their destination, unless they arrive early.
+     */
     boolean goesToScratch() {
         return !begun || !gathers();
     }
 
-    /** In scratch memory: of a contribution that was checked, or that is early and fits. */
+    /** Returns the location in scratch memory of a contribution that was checked, or that is early and fits. */
     long scratchPlace(FrameHeader header) {
         return scratchBase + header.word(MeshFrame.SCRATCH_OFFSET);
     }
 
-    /** Whether all contributions to this rank have arrived. */
+    /** Returns whether all frames of this kind for this rank have arrived. */
     boolean isComplete(int kind) {
         for (int peer = 0; peer < ranks; peer++) {
             if (lacks(kind, peer)) {
@@ -235,7 +247,7 @@ final class MeshPiece {
         return true;
     }
 
-    /** Whether a rank still owes a frame. */
+    /** Returns whether a rank still owes a frame of this kind. */
     boolean lacks(int kind, int from) {
         return from != rank && !arrived[kind][from]
                 && (kind == MeshFrame.CONTRIBUTION ? contributionBytes(from, rank) > 0
@@ -265,9 +277,9 @@ final class MeshPiece {
     }
 
     /**
-     * In the order of ranks, so that all get the same bits, where each reduces all. What is not the end result yet goes
-     * where a contribution was that is used up: the request's memory may be the same for both ends, and is read until
-     * then.
+     * Reduces in the order of ranks, so that all ranks get the same bits if each of them reduces everything.
+     * Intermediate results overwrite a contribution that is no longer needed. They are not stored in the request's
+     * memory, because its send and receive memory may be the same, and is read until the end.
      */
     private void reduce() {
         long count = rangeBytes(rank) / request.type.bytes();

@@ -8,16 +8,17 @@ import org.millrace.element.ElementKernel;
 import org.millrace.net.MemoryRegion;
 
 /**
- * A collective that was asked for, as its aggregators read it. Written by the thread that asks, before the number of
- * requests says that it is there; it is written again when all aggregators have passed it and its user knows.
+ * A requested collective, as the aggregators read it. The requesting thread writes it before it increments the number
+ * of requests, which publishes it. It is reused when all aggregators have processed it and its end was reported to the
+ * user.
  *
  * <p>
- * The functions that gather and scatter are about a window of a buffer in which each rank has a part; an all-reduce's
- * window is all that it reduces. Offsets and lengths are bytes.
+ * The functions that gather and scatter use a window of a buffer with a part for each rank. The window of an all-reduce
+ * is everything that it reduces. Offsets and lengths are bytes.
  */
 final class MeshRequest {
 
-    /** What is asked for. The ordinals travel. */
+    /** The requested function. The ordinals are part of the frame format. */
     enum Function {
         ALL_REDUCE("all-reduce"), ALL_GATHER("all-gather"), REDUCE_SCATTER("reduce-scatter");
 
@@ -29,12 +30,12 @@ final class MeshRequest {
     }
 
     private static final int ALIGNMENT = 64;
-    /** A piece that is shorter is not worth another thread. */
+    /** Minimum size of a piece, because a shorter piece does not justify another thread. */
     private static final long SHORTEST_PIECE = 32 << 10;
 
-    /** Aggregators that have not passed the request yet. */
+    /** Number of aggregators that have not processed the request yet. */
     private final AtomicInteger remaining = new AtomicInteger();
-    /** Of the thread that asks: whether its user has not been told of the end. */
+    /** Whether the end was not yet reported to the user. Used only by the requesting thread. */
     boolean inUse;
 
     @Nullable
@@ -53,14 +54,14 @@ final class MeshRequest {
     long bytesPerRank;
     long pieceBytes;
 
-    /** Cuts the window, the same way on every rank. */
+    /** Cuts the window into pieces, in the same way on every rank. */
     void cut(int ranks, int aggregators, long longestPiece) {
         long longest = function == Function.REDUCE_SCATTER
                 ? Math.max(ALIGNMENT, longestPiece / Math.max(1, ranks - 1) / ALIGNMENT * ALIGNMENT)
                 : longestPiece;
         long even = roundUp((windowBytes + aggregators - 1) / aggregators);
         pieceBytes = Math.min(longest, Math.max(even, SHORTEST_PIECE));
-        remaining.setPlain(aggregators); // published with the number of requests
+        remaining.setPlain(aggregators); // published by the release of the number of requests
     }
 
     static long roundUp(long bytes) {
@@ -71,7 +72,10 @@ final class MeshRequest {
         return (windowBytes + pieceBytes - 1) / pieceBytes;
     }
 
-    /** An aggregator has done what the request asks of it. Release: what it wrote is there for who sees the end. */
+    /**
+     * Records that an aggregator has done its part of the request. The decrement is also a release. It pairs with the
+     * acquire in {@link #isDone}, so a thread that sees the end sees everything that the aggregator wrote.
+     */
     void pass() {
         remaining.getAndAdd(-1);
     }
@@ -80,7 +84,7 @@ final class MeshRequest {
         return remaining.getAcquire() == 0;
     }
 
-    /** Whether what is sent and what is received share memory. */
+    /** Returns whether the sent and the received data share memory. */
     boolean isInPlace() {
         long from = send.segment().address() + sendOffset;
         long to = receive.segment().address() + receiveOffset;
