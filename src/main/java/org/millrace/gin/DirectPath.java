@@ -4,13 +4,13 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
- * Puts and gets of windows that this rank's device reads and writes at the peer: the device copies, the peer has
- * nothing to do. Each copy has an entry among the frames, which waits for it in its turn, and is sent only for a signal
- * that this rank cannot count up by itself.
+ * Puts and gets of windows that this rank's device accesses at the peer. The device copies, and the peer does nothing.
+ * Each copy has an entry among the frames. The entry waits in order until the copy is complete. It is sent as a frame
+ * only for a signal that this rank cannot add to without a frame.
  */
 final class DirectPath extends Path {
 
-    /** A copy from device to device needs no staging: it is as many chunks long as are worth their call. */
+    /** Chunks of one copy. A copy between devices needs no staging, so it is long enough to justify the driver call. */
     private static final int CHUNKS = 16;
 
     private final OutboundFrames frames;
@@ -24,7 +24,7 @@ final class DirectPath extends Path {
         this.mostBytes = CHUNKS * rank.options().chunkBytes();
     }
 
-    /** Whether this rank's device reads and writes a window at the peer. */
+    /** Returns whether this rank's device accesses a window at the peer. */
     boolean reaches(long handle) {
         Window window = windows.find(handle);
         return window != null && window.memory().reach(peer) > 0;
@@ -81,19 +81,13 @@ final class DirectPath extends Path {
         Window source = atPeer(drain, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
         GinHeader.nothing(frame.header);
         frame.transfer.sequence(drain.order.sequence(),
-                !drain.order.isUntouched(frames, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size)); // it
-                                                                                                                      // finds
-                                                                                                                      // what
-                                                                                                                      // the
-                                                                                                                      // queue's
-                                                                                                                      // puts
-                                                                                                                      // brought
-                                                                                                                      // there
+                // A get must observe earlier puts of this queue to the same bytes.
+                !drain.order.isUntouched(frames, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size));
         return source.beginPeerRead(frame.transfer, peer, descriptor.sourceOffset + drain.moved(),
                 target(drain, descriptor), descriptor.targetOffset + drain.moved(), bytes);
     }
 
-    /** The window of a handle, whose memory at the peer holds the bytes. */
+    /** Returns the window of a handle, after a check that its memory at the peer contains the bytes. */
     private Window atPeer(QueueDrain drain, long handle, long offset, long bytes) {
         Window window = windows.find(handle);
         if (window == null) {

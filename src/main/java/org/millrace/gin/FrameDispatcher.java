@@ -5,10 +5,13 @@ import org.millrace.gin.InboundFrames.InboundFrame;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 
-/** What one peer sends: every frame is checked against the windows and contexts here before a byte is written. */
+/**
+ * Receives the frames of one peer. Every frame is checked against the local windows and contexts before a byte is
+ * written.
+ */
 final class FrameDispatcher {
 
-    /** What numbers of contexts are cut to where they only tell sequences apart. */
+    /** Mask of context numbers where they only distinguish sequences. */
     private static final int MOST_CONTEXTS = (1 << 16) - 1;
 
     private final LocalRank rank;
@@ -20,9 +23,9 @@ final class FrameDispatcher {
     private final InboundFrames frames;
     private StagingRing.@Nullable Reader ring;
     private boolean greeted;
-    /** Number of the last frame whose bytes a get behind it is to find in the window. */
+    /** Number of the last frame that writes to a window. A later get must read the bytes that this frame wrote. */
     private long written;
-    /** Since when the oldest frame waits for its window or context; 0 if it does not. */
+    /** Time since which the oldest frame waits for its window or context, in nanoseconds; 0 if it does not wait. */
     private long waitingSince;
 
     FrameDispatcher(LocalRank rank, int peer, FrameReceiver receiver, GetPath gets, GetAnswers answers) {
@@ -35,7 +38,7 @@ final class FrameDispatcher {
         frames = new InboundFrames(rank.options().depth());
     }
 
-    /** Payloads may be staged in a ring from now on. */
+    /** Makes payloads that are staged in a ring acceptable from now on. */
     void stage(StagingRing.Reader reader) {
         ring = reader;
     }
@@ -46,7 +49,7 @@ final class FrameDispatcher {
             work = receiver.progress();
             work += accept();
         } finally {
-            // a shutdown message may be thrown in the very pass that accepted the last frames
+            // A shutdown message may be thrown in the same pass that accepted the last frames.
             work += frames.arrive(receiver.framesCompleted()) + frames.settle();
         }
         return work;
@@ -69,7 +72,7 @@ final class FrameDispatcher {
         return work;
     }
 
-    /** Gives a frame its place; false if it has to wait. */
+    /** Assigns a place to a frame. Returns false if the frame must wait. */
     private boolean admit(FrameHeader header) {
         InboundFrame frame = frames.next();
         if (!greeted) {
@@ -111,7 +114,7 @@ final class FrameDispatcher {
         return GinHeader.isStaged(header) ? GinHeader.stagedBytes(header) : header.payloadBytes();
     }
 
-    /** Gives a frame's bytes their place in a window; false if there is no room now. */
+    /** Assigns a place in a window to the bytes of a frame. Returns false if no room is available now. */
     private boolean place(FrameHeader header, InboundFrame frame, Window target, long offset, long bytes) {
         StagingRing.Reader reader = ring;
         if (reader == null || !GinHeader.isStaged(header)) {
@@ -203,7 +206,10 @@ final class FrameDispatcher {
         return true;
     }
 
-    /** Where the answer goes is what this rank remembers, not what the peer says. */
+    /**
+     * Assigns a place to the answer to a get. The place comes from this rank's record of the get, not from the peer's
+     * frame.
+     */
     private boolean getData(FrameHeader header, InboundFrame frame) {
         GetPath.Get get = gets.oldest();
         long bytes = bytes(header);
@@ -224,7 +230,7 @@ final class FrameDispatcher {
         return true;
     }
 
-    /** The context that a frame signals; null while it has not been made yet. */
+    /** Returns the context that a frame signals; null while the context does not exist yet. */
     private @Nullable GinContext context(FrameHeader header) {
         GinContext[] contexts = rank.contexts().all();
         long number = GinHeader.context(header);
@@ -240,10 +246,14 @@ final class FrameDispatcher {
         return context;
     }
 
-    /** The window that a frame names, which holds the bytes; null while it has not been registered yet. */
+    /**
+     * Returns the window that a frame names, after a check that it contains the bytes; null while the window is not
+     * registered yet.
+     */
     private @Nullable Window window(FrameHeader header, long bytes) {
         long handle = GinHeader.window(header);
-        boolean mayCome = rank.windows().isYetToCome(handle); // before it is looked for, as it may come in between
+        // read before the lookup, because the window may be registered in between
+        boolean mayCome = rank.windows().isYetToCome(handle);
         Window window = rank.windows().find(handle);
         if (window == null) {
             if (handle < 1 || !mayCome) {
@@ -258,7 +268,10 @@ final class FrameDispatcher {
         return window;
     }
 
-    /** A peer may be a moment ahead; a name of what never comes is refused. */
+    /**
+     * Waits for a window or context, because a peer may be slightly ahead. The frame is refused if its window or
+     * context does not appear in time.
+     */
     private void await(FrameHeader header, String what) {
         long now = System.nanoTime();
         if (waitingSince == 0) {
@@ -273,7 +286,7 @@ final class FrameDispatcher {
                 + GinHeader.describe(header) + ": " + why);
     }
 
-    /** How many of the peer's frames have been carried out, all they asked for included. */
+    /** Returns the number of the peer's frames that were carried out, including everything that they requested. */
     long settled() {
         return frames.settled();
     }

@@ -5,13 +5,13 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
- * Puts, values and signals in frames: a value and a signal are in the header, and bytes are the payload, or go through
- * memory that this rank shares with the peer, and the header says where they lie.
+ * Puts, values and signals in frames. The header contains a value or a signal. Bytes are the payload, or they are
+ * copied to memory that this rank shares with the peer, and the header contains their location.
  */
 final class FramePath extends Path {
 
     private final OutboundFrames frames;
-    /** Null where bytes are the payload. */
+    /** Ring for staged bytes; null if bytes are the payload. */
     private final StagingRing.@Nullable Writer ring;
     final long chunkBytes;
 
@@ -22,12 +22,12 @@ final class FramePath extends Path {
         this.chunkBytes = rank.options().chunkBytes();
     }
 
-    /** The most bytes of a put of some size that one frame brings. */
+    /** Returns the maximum number of bytes that one frame transfers, for a put of the given size. */
     long chunk(long size) {
         return ring == null ? chunkBytes : StagingRing.piece(size, chunkBytes);
     }
 
-    /** Begins to make bytes readable for the peer; false if there is no room now. */
+    /** Begins to make bytes readable for the peer. Returns false if no room is available now. */
     boolean begin(OutboundFrame frame, Window source, long offset, long bytes) {
         StagingRing.Writer staging = ring;
         if (staging == null) {

@@ -2,7 +2,7 @@ package org.millrace.gin;
 
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
-/** What one peer asked for and has not been sent yet, oldest first. */
+/** The gets of one peer that were not completely answered yet, oldest first. */
 final class GetAnswers {
 
     private final Window[] windows = new Window[GetPath.MOST];
@@ -27,7 +27,7 @@ final class GetAnswers {
         missing[slot] = bytes;
     }
 
-    /** Adds frames with the next bytes of the answers, as far as there is room; returns how many. */
+    /** Adds frames with the next bytes of the answers, as long as there is room. Returns the number of added frames. */
     int send(OutboundFrames frames, FramePath path) {
         int work = 0;
         while (!isEmpty() && !frames.isFull() && begin(frames.next(), path)) {
@@ -53,7 +53,7 @@ final class GetAnswers {
         return true;
     }
 
-    /** The peer that asked has left. */
+    /** Drops all gets, because the requesting peer has closed. */
     void abandon() {
         while (!isEmpty()) {
             windows[(int) answered++ & GetPath.MOST - 1].letGo();

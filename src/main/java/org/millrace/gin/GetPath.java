@@ -5,15 +5,15 @@ import org.millrace.gin.InboundFrames.InboundFrame;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
- * Gets that the peer is asked for by a frame, and those it has not answered yet, oldest first: the answers come in that
- * order.
+ * Gets that are requested from the peer by a frame, and that the peer has not answered yet, oldest first. The answers
+ * arrive in this order.
  */
 final class GetPath extends Path {
 
-    /** How many a peer is asked at once, and so how many it must be able to remember. */
+    /** Maximum number of gets that a peer receives before it has answered, and therefore must be able to remember. */
     static final int MOST = 256;
 
-    /** A get under way. */
+    /** A get in flight. */
     static final class Get {
         private PeerQueue queue;
         private int index;
@@ -21,7 +21,7 @@ final class GetPath extends Path {
         long offset;
         long missing;
 
-        /** Bytes of the answer have their place. */
+        /** Records that bytes of the answer have a place. */
         void advance(long bytes) {
             offset += bytes;
             missing -= bytes;
@@ -58,7 +58,7 @@ final class GetPath extends Path {
         get.queue = drain.queue;
         get.index = drain.finish();
         get.target.hold();
-        asked++; // the peer counts them too
+        asked++; // the peer numbers its gets in the same way
         return true;
     }
 
@@ -66,7 +66,7 @@ final class GetPath extends Path {
         return asked == answered;
     }
 
-    /** The get that is answered next, if there is one. */
+    /** Returns the get that is answered next, or null. */
     @Nullable
     Get oldest() {
         return isEmpty() ? null : ring[(int) answered & MOST - 1];
@@ -76,7 +76,7 @@ final class GetPath extends Path {
         return answered;
     }
 
-    /** The last bytes of the oldest get have their place: it is complete when they are there. */
+    /** Records that the last bytes of the oldest get have a place. The get is complete when these bytes are written. */
     void oldestAnswered(InboundFrame frame) {
         Get get = ring[(int) answered++ & MOST - 1];
         frame.completes(get.queue, get.index);

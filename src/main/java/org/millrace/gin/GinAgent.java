@@ -11,15 +11,15 @@ import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
 
 /**
- * Carries out the descriptors of communicators, many a pass and without allocating. What other threads want of it waits
- * in a queue.
+ * Carries out the descriptors of communicators, several per pass, without allocation. Requests of other threads wait in
+ * a queue.
  */
 public final class GinAgent implements Agent {
 
-    /** How long an agent's pass may take at the most before those who wait for it give up. */
+    /** Maximum duration of an agent's pass before waiting threads give up. */
     private static final Duration ANSWER = Duration.ofSeconds(10);
 
-    /** Polls without work after which a communicator is idle. */
+    /** Number of polls without work after which a communicator is idle. */
     private static final int BUSY_POLLS = 10_000;
 
     private static final VarHandle PASSES;
@@ -34,20 +34,26 @@ public final class GinAgent implements Agent {
 
     private final String name;
     private final RequestQueue requests = new RequestQueue();
-    /** NCCL makes several communicators where a program uses one: those that rest do not hold it up. */
+    /**
+     * Poll schedule. NCCL makes several communicators even if a program uses only one, so idle communicators must not
+     * delay the others.
+     */
     private final PollSchedule<GinCommunicator> schedule =
             new PollSchedule<>(new GinCommunicator[0], this::poll, BUSY_POLLS);
 
-    /** Of communicators that have failed: their kernels are looked after until they are removed. */
+    /** Wait releases of communicators that have failed. Their kernels are served until the communicator is removed. */
     private final List<WaitRelease> failed = new ArrayList<>();
-    /** The agent's thread alone writes it. */
+    /** Number of completed passes. Only the agent's thread writes it. */
     private long passes;
 
     public GinAgent(String name) {
         this.name = name;
     }
 
-    /** A thread waits until something holds that only this agent's thread may look at; something may be done then. */
+    /**
+     * A request of a thread that waits for a condition, which only the agent's thread may evaluate. An action may
+     * follow on the agent's thread.
+     */
     private static final class Wait extends RequestQueue.Request {
         private final GinCommunicator communicator;
         private final BooleanSupplier condition;
@@ -89,7 +95,7 @@ public final class GinAgent implements Agent {
         return work;
     }
 
-    /** How many passes have come to their end; from any thread. */
+    /** Returns the number of completed passes. Callable from any thread. */
     public long passes() {
         return (long) PASSES.getOpaque(this);
     }
@@ -130,11 +136,13 @@ public final class GinAgent implements Agent {
     }
 
     /**
-     * Serves a communicator no longer and ends its connections, after what is under way is through. When this returns,
-     * nothing touches its windows and contexts. Returns whether all that was under way was through. Only this call
-     * knows for sure that a communicator which has failed is no longer served.
+     * Stops serving a communicator and closes its connections, after the operations in flight are complete. When this
+     * method returns, no thread accesses the communicator's windows and contexts. Only this call ensures that a failed
+     * communicator is no longer served.
      *
-     * @throws GinException if the agent does not answer, or a connection could not be closed: no memory may be freed
+     * @return whether all operations in flight were completed
+     * @throws GinException if the agent does not answer, or a connection could not be closed; no memory may be freed
+     *                      then
      */
     public boolean remove(GinCommunicator communicator, Duration patience) {
         RequestQueue.Request removal = requests.ask(new Wait(communicator,
@@ -156,9 +164,7 @@ public final class GinAgent implements Agent {
         return removal.isFulfilled();
     }
 
-    /**
-     * Waits until something holds on the agent's thread; false if it did not within the patience, or after a failure.
-     */
+    /** Waits until a condition is true on the agent's thread. Returns false after a timeout, or after a failure. */
     boolean await(GinCommunicator communicator, BooleanSupplier condition, Duration patience) {
         RequestQueue.Request request = requests.ask(new Wait(communicator, condition, () -> {}, patience));
         return request.await(patience.plus(ANSWER)) && request.isFulfilled();

@@ -7,38 +7,41 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 
 /**
- * One rank's part of a GIN communicator: windows, contexts, and the way to each peer. A {@link GinAgent} carries its
- * descriptors out from {@link GinAgent#add} on.
+ * One rank's part of a GIN communicator: windows, contexts, and the connection to each peer. A {@link GinAgent} carries
+ * out its descriptors from {@link GinAgent#add} on.
  *
  * <p>
- * Windows and contexts are made by all ranks in the same order; a peer that is ahead is waited for. The first failure
- * poisons the communicator, and it alone. Methods are safe from any thread.
+ * All ranks make windows and contexts in the same order. A rank waits for frames of a peer that is ahead. The first
+ * failure makes the communicator unusable, and no other communicator. All methods are safe from any thread, except
+ * where stated otherwise.
  */
 public final class GinCommunicator {
 
-    /** Learns that a communicator has failed, or stands still. */
+    /** Listener that is notified when a communicator has failed, or has stalled. */
     @FunctionalInterface
     public interface FailureListener {
-        /** Called once, on the thread that found it, before anybody who waits is told. */
+        /** Called once, on the thread that detected the failure, before waiting threads are notified. */
         void failed(Throwable failure);
 
         /**
-         * Called, on the agent's thread, when something has been under way for long without any progress; again after
-         * as long.
+         * Called on the agent's thread when operations have been in flight for a long time without any progress. Called
+         * again after the same time.
          */
         default void stalled(String what) {
-            // those who wait have deadlines of their own
+            // waiting threads have their own deadlines
         }
 
-        /** Whether kernels wait without a deadline: they are looked after when the communicator has failed. */
+        /**
+         * Returns whether kernels wait without a deadline. These kernels are served after the communicator has failed.
+         */
         default boolean hasKernels() {
             return false;
         }
     }
 
-    /** Passes without work after which every queue is looked at in each. */
+    /** Number of passes without work after which every pass checks every queue. */
     private static final int QUIET_PASSES = 64;
-    /** From one call of {@link #upkeep} to the next; a power of two. */
+    /** Number of passes between two calls of {@link #upkeep}; a power of two. */
     private static final int UPKEEP_PASSES = 256;
 
     private final LocalRank rank;
@@ -47,23 +50,23 @@ public final class GinCommunicator {
     private final GinFailure failure;
     private final StallDetector stall;
     private final WaitRelease waits;
-    /** How many passes in a row have found nothing to do; the agent's thread alone uses it. */
+    /** Number of consecutive passes without work. Used only by the agent's thread. */
     private long workless;
     private long passes;
     private Runnable upkeep = () -> {};
-    /** While it is served. */
+    /** The agent that serves the communicator; null if none does. */
     private volatile @Nullable GinAgent agent;
-    /** Whether the network touches no window any more, whatever was under way. */
+    /** Whether the network no longer accesses any window, regardless of operations in flight. */
     private volatile boolean disconnected;
-    /** Why it still may, though it was to be disconnected. */
+    /** Reason why the network may still access windows after an attempt to disconnect; otherwise null. */
     private volatile @Nullable Throwable unclosed;
 
     /**
-     * A communicator over connections that were made, which is known by a number to those who look from outside.
+     * Creates a communicator over established connections. External tools identify it by a number.
      *
-     * @param number    the same on all ranks; 0 if not known
-     * @param senders   to each rank; that to itself is not used
-     * @param receivers from each rank; that from itself is not used
+     * @param number    number of the communicator, the same on all ranks; 0 if not known
+     * @param senders   senders to each rank; the sender to this rank itself is not used
+     * @param receivers receivers from each rank; the receiver from this rank itself is not used
      */
     public GinCommunicator(long number, int rank, @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers,
             GinOptions options, FailureListener listener) {
@@ -81,7 +84,8 @@ public final class GinCommunicator {
     }
 
     /**
-     * Has the agent's thread do something now and then that must not wait. To be called before an agent serves this.
+     * Sets an action that the agent's thread executes periodically. The action must not block. Must be called before an
+     * agent serves this communicator.
      */
     public void upkeep(Runnable what) {
         upkeep = what;
@@ -99,19 +103,19 @@ public final class GinCommunicator {
         return rank.options();
     }
 
-    /** Makes memory a window. All ranks do so in the same order; their windows may differ in size. */
+    /** Registers memory as a window. All ranks do so in the same order. Their windows may differ in size. */
     public Window register(WindowMemory memory) {
         throwIfFailed();
         return rank.windows().add(memory);
     }
 
     /**
-     * Closes a window, and its memory. Waits until nothing is under way in it; a descriptor that names it afterwards is
-     * an error.
+     * Closes a window and its memory. Waits until no transfer uses the window. A later descriptor that names the window
+     * is an error.
      *
-     * @param window to close; one that is closed is left alone
-     * @throws GinException if something is still under way in it after the communicator's patience: its memory must not
-     *                      be freed
+     * @param window the window to close; a window that is already closed is ignored
+     * @throws GinException if a transfer still uses the window after the communicator's patience; its memory must not
+     *                      be freed then
      */
     public void deregister(Window window) {
         if (rank.windows().remove(window)) {
@@ -123,22 +127,22 @@ public final class GinCommunicator {
         }
     }
 
-    /** The lowest number from which on so many contexts could be added. */
+    /** Returns the lowest number at which {@code count} consecutive context numbers are free. */
     public int freeContexts(int count) {
         return rank.contexts().free(count);
     }
 
-    /** Serves a context. All ranks make contexts of the same numbers. */
+    /** Serves a context. All ranks make contexts with the same numbers. */
     public void add(GinContext context) {
         throwIfFailed();
         rank.contexts().add(context);
     }
 
     /**
-     * Serves a context no longer. Waits, for the communicator's patience, until its queues are empty; then nothing
-     * touches its memory any more. Returns whether they were.
+     * Stops serving a context. Waits until its queues are empty, at most for the communicator's patience. After that no
+     * thread accesses its memory. Returns whether the queues were empty.
      *
-     * @throws GinException if the agent does not answer: the memory must not be freed
+     * @throws GinException if the agent does not answer; the memory must not be freed then
      */
     public boolean remove(GinContext context) {
         boolean drained = atAgent(context::isDrained);
@@ -148,19 +152,19 @@ public final class GinCommunicator {
     }
 
     /**
-     * Bytes that a peer sends may be staged in memory shared with it, from now on. To be called before the peer calls
+     * Lets a peer stage the bytes that it sends in shared memory, from now on. Must be called before the peer calls
      * {@link #stageOut}.
      *
-     * @param ring its memory; not to be unmapped before the agent has let go of the communicator
+     * @param ring shared memory; must stay mapped until the agent no longer serves the communicator
      */
     public void stageIn(int peer, StagingRing ring) {
         stage(ring, () -> ((PeerConnection) peers[peer]).stageIn(ring));
     }
 
     /**
-     * Bytes that are sent to a peer are staged in memory shared with it, from now on.
+     * Stages the bytes that are sent to a peer in shared memory, from now on.
      *
-     * @param ring its memory; not to be unmapped before the agent has let go of the communicator
+     * @param ring shared memory; must stay mapped until the agent no longer serves the communicator
      */
     public void stageOut(int peer, StagingRing ring) {
         stage(ring, () -> ((PeerConnection) peers[peer]).stageOut(ring));
@@ -176,8 +180,8 @@ public final class GinCommunicator {
     }
 
     /**
-     * Says in memory that peers map, from now on, how many of their frames were carried out here. To be called before
-     * they know of the memory.
+     * Publishes in memory that peers map the number of their frames that were carried out here, from now on. Must be
+     * called before the peers know of the memory.
      */
     public void share(SignalMemory memory) {
         throwIfFailed();
@@ -204,8 +208,8 @@ public final class GinCommunicator {
     }
 
     /**
-     * Whether the communicator has failed, for those who must not call Java: a native {@code int} that is 0, or 1 after
-     * a failure. It lives as long as this object.
+     * Returns a native {@code int} for code that must not call Java. The value is 0, or 1 after the communicator has
+     * failed. It exists as long as this object.
      */
     public MemorySegment errorFlag() {
         return failure.flag();
@@ -216,7 +220,7 @@ public final class GinCommunicator {
     }
 
     /**
-     * Reports the failure, if there is one.
+     * Throws the failure, if there is one.
      *
      * @throws GinException the failure
      */
@@ -224,14 +228,17 @@ public final class GinCommunicator {
         failure.throwIfFailed();
     }
 
-    /** Poisons the communicator. Its agent ends its connections without a word, so that the peers see it. */
+    /**
+     * Makes the communicator unusable. Its agent aborts its connections without a shutdown message, so that the peers
+     * detect the failure.
+     */
     public void fail(Throwable thrown) {
         failure.fail(thrown);
     }
 
     /**
-     * A peer failed, as somebody else says: this communicator fails with it, unless a connection says more within a
-     * second, as what was under way to that peer.
+     * Reports that a peer failed, as learned from another source. This communicator fails, too, after one second. A
+     * connection may report more details before that, such as the operations in flight to that peer.
      */
     public void failSoon(Throwable thrown) {
         failure.failSoon(thrown);
@@ -241,7 +248,7 @@ public final class GinCommunicator {
         return rank.contexts().served();
     }
 
-    /** What becomes of kernels that wait, once the communicator has failed. */
+    /** Returns the object that ends the waits of kernels after the communicator has failed. */
     public WaitRelease waits() {
         return waits;
     }
@@ -254,7 +261,10 @@ public final class GinCommunicator {
         agent = serving;
     }
 
-    /** A pass is over: says so if nothing has moved for long though something is under way. Returns the work. */
+    /**
+     * Ends a pass. Reports a stall if nothing has moved for a long time although operations are in flight. Returns the
+     * work.
+     */
     int countWork(int work) {
         if (stall.isStalled(work)) {
             String oldest = describeOldest();
@@ -280,7 +290,7 @@ public final class GinCommunicator {
         return null;
     }
 
-    /** One pass over all peers; on the agent's thread. */
+    /** Makes one pass over all peers. Agent's thread only. */
     int progress() {
         failure.throwIfDue();
         if ((++passes & UPKEEP_PASSES - 1) == 0) {
@@ -294,7 +304,7 @@ public final class GinCommunicator {
         return work;
     }
 
-    /** Whether nothing is under way. On the agent's thread. */
+    /** Returns whether nothing is in flight. Agent's thread only. */
     public boolean isDrained() {
         for (GinPeer peer : peers) {
             if (!peer.isDrained()) {
@@ -305,8 +315,8 @@ public final class GinCommunicator {
     }
 
     /**
-     * Ends all connections; on the agent's thread, after the last pass. If one cannot be closed the network may go on
-     * using windows.
+     * Closes all connections, after the last pass. Agent's thread only. If a connection cannot be closed, the network
+     * may continue to access windows.
      */
     void disconnect() {
         boolean failed = failure.get() != null;
@@ -315,7 +325,7 @@ public final class GinCommunicator {
             try {
                 peer.close(failed);
             } catch (Throwable e) {
-                first = first == null ? e : first; // the others are closed all the same
+                first = first == null ? e : first; // the other connections are closed nevertheless
             }
         }
         if (first == null) {
@@ -326,7 +336,7 @@ public final class GinCommunicator {
         }
     }
 
-    /** Whether all connections were closed: the network touches no window any more. */
+    /** Returns whether all connections were closed, so that the network no longer accesses any window. */
     public boolean isDisconnected() {
         return disconnected;
     }

@@ -8,9 +8,9 @@ import org.millrace.abi.GinQueueMemory;
 import org.millrace.gin.SignalMemory.PeerSignals;
 
 /**
- * A context as the agent sees it: a queue for each peer, counters and signals. Its memory is made where the context is
- * handed to a kernel; all of it must be reachable by the CPU and belong to a scope that is not closed before the
- * context is.
+ * A context as the agent sees it: a queue for each peer, counters and signals. The code that hands the context to a
+ * kernel allocates its memory. The CPU must be able to access all of the memory. It must belong to a scope that is not
+ * closed before the context is.
  */
 public final class GinContext {
 
@@ -23,11 +23,11 @@ public final class GinContext {
     private boolean closed;
 
     /**
-     * A context whose indices are where {@code cis} says.
+     * Creates a context that starts at the indices in {@code cis}.
      *
      * @param cis      4 bytes for each peer
      * @param counters 8 bytes for each counter
-     * @param signals  8 bytes for each signal, by the number that descriptors give
+     * @param signals  8 bytes for each signal, in the order of the signal numbers in descriptors
      */
     public GinContext(int number, GinQueueMemory queues, MemorySegment cis, MemorySegment counters,
             MemorySegment signals, int peers) {
@@ -46,27 +46,30 @@ public final class GinContext {
         return number;
     }
 
-    /** What has been taken out of its queues and carried out so far; it grows while the context is served. */
+    /**
+     * Returns the numbers of descriptors that were taken out of its queues and carried out so far. The numbers grow
+     * while the context is served.
+     */
     public GinServed served() {
         return served.read();
     }
 
     /**
-     * Lets this rank's agent count up signals of the same context at a peer by itself. To be called before the context
-     * is served.
+     * Lets this rank's agent add to the signals of the same context at a peer without a frame. Must be called before
+     * the context is served.
      *
-     * @param signals that this process maps; not to be unmapped before the agent has let go of the context
+     * @param signals signals that this process maps; they must stay mapped until the agent no longer serves the context
      */
     public void reach(int peer, PeerSignals signals) {
         reached[peer] = signals;
     }
 
-    /** The signals at a peer, if others than frames get there. */
+    /** Returns the signals at a peer that this rank can add to without a frame, or null. */
     public @Nullable PeerSignals reached(int peer) {
         return reached[peer];
     }
 
-    /** A signal was counted up at a peer without a frame. */
+    /** Records that a signal at a peer was added to without a frame. */
     public void countReached() {
         served.countReached();
     }
@@ -83,7 +86,7 @@ public final class GinContext {
         return counters;
     }
 
-    /** Its signals, by the number that descriptors give. */
+    /** Returns its signals, in the order of the signal numbers in descriptors. */
     public GinCells signals() {
         return signals;
     }
@@ -92,7 +95,7 @@ public final class GinContext {
         return queues[peer];
     }
 
-    /** Whether nothing is in the queues, or was taken from them and is under way. */
+    /** Returns whether the queues are empty and no descriptor that was taken from them is in flight. */
     public boolean isDrained() {
         for (PeerQueue queue : queues) {
             if (!queue.isDrained()) {
@@ -102,21 +105,24 @@ public final class GinContext {
         return true;
     }
 
-    /** The communicator has failed: completes what is in the queues without carrying it out. On the agent's thread. */
+    /**
+     * Completes the descriptors in the queues without carrying them out, because the communicator has failed. Agent's
+     * thread only.
+     */
     public void discard() {
         for (PeerQueue queue : queues) {
             queue.discard();
         }
     }
 
-    /** Adds to all signals. On the agent's thread. */
+    /** Adds to all signals. Agent's thread only. */
     public void addToSignals(long value) {
         for (int signal = 0; signal < signals.count(); signal++) {
             signals.addRelease(signal, value);
         }
     }
 
-    /** From now on its memory is not touched; called on the agent's thread. */
+    /** Stops all accesses to the context's memory from now on. Agent's thread only. */
     public void close() {
         closed = true;
     }
@@ -125,7 +131,7 @@ public final class GinContext {
         return closed;
     }
 
-    /** Adds to a signal after everything that was written before. */
+    /** Adds to a signal, after all earlier writes of this thread. */
     public void signal(int signal, long value) {
         if (!closed) {
             signals.addRelease(signal, value);

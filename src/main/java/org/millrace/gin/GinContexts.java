@@ -8,25 +8,27 @@ import org.millrace.trace.TraceLayout.GinFields.Kind;
 import org.millrace.trace.ProcessTrace.GinTrace;
 import org.millrace.trace.ProcessTrace;
 
-/** The contexts of one rank of a communicator by number, and the memory in which peers see how far their frames are. */
+/**
+ * The contexts of one rank of a communicator by number, and the memory that shows peers the progress of their frames.
+ */
 final class GinContexts {
 
     private final long communicator;
     private final int rank;
     private final int ranks;
-    /** Of contexts of which something is written down. */
+    /** Traces of the contexts that are traced. */
     private final Map<GinContext, ContextTrace> traces = new IdentityHashMap<>();
-    /** Replaced as a whole, so that the agent reads it without a lock. */
+    /** Contexts by number. The array is replaced as a whole, so that the agent reads it without a lock. */
     private volatile @Nullable GinContext[] all = {};
-    /** The agent's thread alone changes it, and uses it. */
+    /** Shared memories. Used and changed only by the agent's thread. */
     private SignalMemory[] shared = {};
 
     /**
-     * None yet.
+     * Creates an empty set of contexts.
      *
-     * @param communicator what its ranks have in common; 0 if not known
-     * @param rank         of it
-     * @param ranks        how many it has
+     * @param communicator number that the communicator's ranks have in common; 0 if not known
+     * @param rank         rank in the communicator
+     * @param ranks        number of ranks of the communicator
      */
     public GinContexts(long communicator, int rank, int ranks) {
         this.communicator = communicator;
@@ -34,12 +36,12 @@ final class GinContexts {
         this.ranks = ranks;
     }
 
-    /** By number; null where there is none. Another array after any change. */
+    /** Returns the contexts by number, with null for unused numbers. Each change replaces the array. */
     public @Nullable GinContext[] all() {
         return all;
     }
 
-    /** The lowest number from which on so many are free. */
+    /** Returns the lowest number at which {@code count} consecutive numbers are free. */
     public int free(int count) {
         @Nullable
         GinContext[] now = all;
@@ -52,7 +54,7 @@ final class GinContexts {
         return first;
     }
 
-    /** Adds a context, whose number must be free. */
+    /** Adds a context with a free number. */
     public synchronized void add(GinContext context) {
         @Nullable
         GinContext[] copy = Arrays.copyOf(all, Math.max(all.length, context.number() + 1));
@@ -89,23 +91,28 @@ final class GinContexts {
         return sum;
     }
 
-    /** Says in this memory too how many frames were carried out, from the next time on. On the agent's thread. */
+    /**
+     * Adds a memory for the number of carried-out frames, which is published there from the next update on. Agent's
+     * thread only.
+     */
     public void share(SignalMemory memory) {
         shared = Arrays.copyOf(shared, shared.length + 1);
         shared[shared.length - 1] = memory;
     }
 
-    /** Tells a peer how many of its frames were carried out here. On the agent's thread. */
+    /** Publishes to a peer the number of its frames that were carried out here. Agent's thread only. */
     public void tellSettled(int peer, long frames) {
         for (SignalMemory memory : shared) {
             memory.settled(peer, frames);
         }
     }
 
-    /** Writes down what is served of a context, which is looked at from another thread now and then. */
+    /**
+     * Writes to a trace the numbers of served descriptors of a context. Another thread reads the context periodically.
+     */
     private record ContextTrace(GinContext context, ProcessTrace process, GinTrace trace) implements Runnable {
 
-        /** Begins to watch a context of a communicator's rank; null if nothing is written down. */
+        /** Begins to trace a context of a communicator's rank; returns null if nothing is traced. */
         static @Nullable ContextTrace begin(long communicator, int rank, GinContext context) {
             ProcessTrace process = ProcessTrace.current();
             GinTrace trace = process == null ? null

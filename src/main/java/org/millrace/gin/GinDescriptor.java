@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** A descriptor that was taken out of its queue, decoded. Reused. */
+/** A decoded descriptor that was taken out of its queue. The object is reused. */
 final class GinDescriptor {
 
     private static final int KINDS = GinOp.PUT | GinOp.GET | GinOp.FLUSH | GinOp.VA_SIGNAL;
@@ -13,7 +13,7 @@ final class GinDescriptor {
     private boolean versionKnown;
     int op;
     public long size;
-    /** Of the source; of a VA signal its window and offset; of a get the peer's. */
+    /** Handle and offset of the source; for a VA signal, of the signal; for a get, of the bytes at the peer. */
     public long sourceHandle;
     public long sourceOffset;
     public long inlineValue;
@@ -29,7 +29,7 @@ final class GinDescriptor {
 
     void decode(GinDescriptorFormat format) {
         op = format.op(words);
-        size = has(GinOp.VA_SIGNAL) || has(GinOp.FLUSH) ? 0 : format.size(words); // they have no bytes
+        size = has(GinOp.VA_SIGNAL) || has(GinOp.FLUSH) ? 0 : format.size(words); // these have no bytes
         versionKnown = format.isVersionKnown(words);
         if (has(GinOp.INLINE)) {
             inlineValue = format.inlineValue(words);
@@ -54,7 +54,7 @@ final class GinDescriptor {
         return GinOp.signals(op);
     }
 
-    /** What is wrong with it, if anything is, whatever windows there are. */
+    /** Returns a problem with the descriptor that does not depend on windows, or null. */
     public @Nullable String problem(GinContext context) {
         if (!versionKnown) {
             return "its format's version is not the one that NCCL asked for: "

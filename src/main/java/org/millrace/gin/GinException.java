@@ -2,17 +2,20 @@ package org.millrace.gin;
 
 import org.millrace.MillraceException;
 
-/** A GIN communicator cannot go on. The message names rank, peer, context and descriptor as far as they are known. */
+/**
+ * Failure of a GIN communicator that cannot continue. The message names rank, peer, context and descriptor as far as
+ * they are known.
+ */
 public class GinException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
-    /** A failure with no cause of its own. */
+    /** Creates a failure without another exception as its cause. */
     public GinException(String message) {
         super(message);
     }
 
-    /** A failure that another one caused. */
+    /** Creates a failure that another exception caused. */
     public GinException(String message, Throwable cause) {
         super(message, cause);
     }

@@ -9,12 +9,15 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Why a communicator has failed: the first reason is kept. What others say of a peer counts only where no connection
- * says more in time. Safe from any thread.
+ * The reason for a communicator's failure; the first reason is kept. A report about a peer from another source counts
+ * only if no connection reports more details in time. Safe from any thread.
  */
 final class GinFailure {
 
-    /** Volatile on both sides: the agent writes it, and native code and waiting kernels read it. */
+    /**
+     * Access to the flag, volatile on both sides: the failing thread writes it, and native code and waiting kernels
+     * read it.
+     */
     private static final VarHandle FLAG = ValueLayout.JAVA_INT.varHandle();
     private static final long REASON_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -22,7 +25,7 @@ final class GinFailure {
     private final GinCommunicator.FailureListener listener;
     private final MemorySegment flag = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
     private final AtomicReference<@Nullable Throwable> first = new AtomicReference<>();
-    /** Set once; the agent's thread judges it. */
+    /** Report about a peer from another source. Set once; the agent's thread evaluates it. */
     private volatile @Nullable Report reported;
 
     private record Report(Throwable thrown, long until) {
@@ -33,7 +36,7 @@ final class GinFailure {
         this.listener = listener;
     }
 
-    /** A native {@code int} that is 0, or 1 after a failure. It lives as long as this object. */
+    /** Returns a native {@code int} that is 0, or 1 after a failure. It exists as long as this object. */
     MemorySegment flag() {
         return flag;
     }
@@ -50,14 +53,14 @@ final class GinFailure {
         }
     }
 
-    /** A peer failed, as somebody else says. */
+    /** Records that a peer failed, as learned from another source. */
     void failSoon(Throwable thrown) {
         if (reported == null) {
             reported = new Report(thrown, System.nanoTime() + REASON_NANOS);
         }
     }
 
-    /** For those who ask for something new. */
+    /** Throws the failure, for callers with new requests. */
     void throwIfFailed() {
         Throwable thrown = first.get();
         if (thrown != null) {
@@ -67,7 +70,7 @@ final class GinFailure {
         }
     }
 
-    /** For the agent: the failure as it is, or what was reported and no connection has said more of. */
+    /** Throws, for the agent, the failure itself, or a report that no connection has supplemented in time. */
     void throwIfDue() {
         Throwable thrown = first.get();
         Report told = reported;

@@ -3,17 +3,17 @@ package org.millrace.gin;
 import org.millrace.net.FrameHeader;
 
 /**
- * What the words of a frame's header mean between two ranks of a communicator.
+ * The meaning of the words of a frame's header between two ranks of a communicator.
  *
  * <pre>
  *           HELLO                    all others
  *  word 0   kind 0..7                kind 0..7, bytes of an inline value 8..15, signalled 16, staged 17, context 32..63
- *  word 1   the protocol's version   handle of a window: the target; of a VA signal its own; of a get the source
+ *  word 1   the protocol's version   handle of a window: PUT: the target; VA_SIGNAL: the signal's window; GET: the source
  *  word 2   the sender's rank        offset in that window
- *  word 3   number of ranks          signal
- *  word 4   bytes of a chunk         what is added to the signal. GET_DATA: where its bytes are staged
- *  word 5                            PUT: the inline value, or where its bytes are staged. GET: number of bytes.
- *                                    GET_DATA: which get of this peer, from 0
+ *  word 3   number of ranks          number of the signal
+ *  word 4   bytes of a chunk         value to add to the signal. GET_DATA: location of its staged bytes
+ *  word 5                            PUT: the inline value, or the location of its staged bytes. GET: number of bytes.
+ *                                    GET_DATA: number of the get among the gets from this peer, from 0
  *
  *  staged   bytes 0..31, offset in the staging ring's memory 32..63; the frame has no payload then
  * </pre>
@@ -26,7 +26,7 @@ final class GinHeader {
     static final int GET = 4;
     static final int GET_DATA = 5;
 
-    /** Changed with the meaning of any word. */
+    /** Version of the protocol, which changes with the meaning of any word. */
     static final long PROTOCOL = 0x4D_52_47_49_4E_03L;
 
     private static final int INLINE_SHIFT = 8;
@@ -44,7 +44,7 @@ final class GinHeader {
         header.word(4, chunkBytes);
     }
 
-    /** Everything but the signal. */
+    /** Sets everything except the signal. */
     static void set(FrameHeader header, int kind, int context, long window, long offset, long last) {
         header.payloadBytes(0);
         header.word(0, kind | (long) context << CONTEXT_SHIFT);
@@ -55,7 +55,7 @@ final class GinHeader {
         header.word(5, last);
     }
 
-    /** Of what is never sent. */
+    /** Sets the header of an entry that is never sent. */
     static void nothing(FrameHeader header) {
         set(header, 0, 0, 0, 0, 0);
     }
@@ -71,7 +71,7 @@ final class GinHeader {
         header.word(4, value);
     }
 
-    /** The bytes of a put or of an answer lie in the staging ring. Called last. */
+    /** Records that the bytes of a put or of an answer lie in the staging ring. Called last. */
     static void staged(FrameHeader header, long offset, long bytes) {
         header.word(0, header.word(0) | STAGED);
         header.word(stagedWord(header), offset << OFFSET_SHIFT | bytes);

@@ -3,18 +3,20 @@ package org.millrace.gin;
 import java.time.Duration;
 
 /**
- * How a communicator moves data. All ranks must have the same {@code chunkBytes}; they tell each other.
+ * Settings of a communicator's data transfers. All ranks must have the same {@code chunkBytes}, and compare it when
+ * they connect.
  *
- * @param chunkBytes most bytes of a put or get that travel as one frame; a window's memory must be able to hold that
- *                   much in one transfer
- * @param depth      frames of one peer that may be under way at once in each direction, a power of two
- * @param patience   how long a frame may wait for the window or context that it names, which its peer may have made a
- *                   moment earlier, and a closing window or context for what is under way in it; after so long without
- *                   any progress the communicator says what is under way
+ * @param chunkBytes maximum number of bytes of a put or get that one frame transfers; a window's memory must support a
+ *                   transfer of this size
+ * @param depth      number of frames of one peer that may be in flight at the same time in each direction, a power of
+ *                   two
+ * @param patience   maximum time that a frame waits for its window or context, which its peer may have made slightly
+ *                   earlier. It is also the maximum time that the close of a window or context waits for operations in
+ *                   flight. After this time without progress the communicator reports a stall.
  */
 public record GinOptions(long chunkBytes, int depth, Duration patience) {
 
-    /** The longest chunk: what every network can carry as one payload. */
+    /** Maximum size of a chunk. Every network can transfer a payload of this size. */
     public static final long MAX_CHUNK_BYTES = 1 << 30;
 
     /**
@@ -33,7 +35,7 @@ public record GinOptions(long chunkBytes, int depth, Duration patience) {
         }
     }
 
-    /** What is good for most. */
+    /** Returns options that suit most programs. */
     public static GinOptions defaults() {
         return new GinOptions(1 << 20, 256, Duration.ofSeconds(10));
     }

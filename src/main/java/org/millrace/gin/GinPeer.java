@@ -5,8 +5,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where the descriptors of all contexts for one rank go: over a connection, or to this rank itself. On the agent's
- * thread.
+ * Carries out the descriptors of all contexts for one rank, over a connection or within this rank itself. Agent's
+ * thread only.
  */
 abstract class GinPeer {
 
@@ -20,31 +20,36 @@ abstract class GinPeer {
         this.peer = peer;
     }
 
-    /** This rank, as a peer of its own. */
+    /** Returns this rank as a peer of itself. */
     public static GinPeer self(LocalRank rank) {
         return new Self(rank);
     }
 
     /**
-     * Moves what can be moved without waiting; returns how much was done.
+     * Moves all data that can be moved without blocking. Returns the amount of work done.
      *
-     * @param quiet whether no peer of this rank has had anything to do for some time
+     * @param quiet whether no peer of this rank has had any work for some time
      */
     public abstract int progress(boolean quiet);
 
-    /** The path of a descriptor; null if there is nothing to do for it at the peer. Called once for each. */
+    /**
+     * Returns the path of a descriptor; null if nothing has to be done at the peer. Called once for each descriptor.
+     */
     abstract @Nullable Path choose(GinDescriptor descriptor, PathOrder order);
 
-    /** Tells the peer how far its frames were carried out, if there are any. */
+    /** Publishes to the peer the number of its frames that were carried out, if it sends frames. */
     public abstract void tellSettled();
 
-    /** Whether nothing is under way. */
+    /** Returns whether nothing is in flight. */
     public abstract boolean isDrained();
 
-    /** Ends it, and abandons what is under way; with a failure the peer is to see that it was not meant. */
+    /**
+     * Closes the connection, and abandons operations in flight. After a failure the connection is aborted, so that the
+     * peer detects the failure.
+     */
     public abstract void close(boolean failed);
 
-    /** The queues of all contexts for this peer. */
+    /** Returns the queues of all contexts for this peer. */
     final QueueWatch watch() {
         if (rank.contexts().all() != served) {
             renewDrains();
@@ -52,7 +57,10 @@ abstract class GinPeer {
         return watch;
     }
 
-    /** Contexts have come or gone: those that stay keep their drains, and what is under way in them. */
+    /**
+     * Updates the drains after contexts were added or removed. The other contexts keep their drains and the operations
+     * in flight in them.
+     */
     private void renewDrains() {
         served = rank.contexts().all();
         List<QueueDrain> renewed = new ArrayList<>();
@@ -73,7 +81,10 @@ abstract class GinPeer {
         return new QueueDrain(this, queue, new PathOrder(queue.context(), peer));
     }
 
-    /** The oldest descriptor for this peer that is not complete, for messages; null if there is none. */
+    /**
+     * Describes for messages the oldest descriptor for this peer that is not complete. Returns null if all are
+     * complete.
+     */
     public final @Nullable String describeOldest() {
         for (GinContext context : rank.contexts().all()) {
             String oldest = context == null ? null : context.queue(peer).describeOldest();
@@ -84,12 +95,15 @@ abstract class GinPeer {
         return null;
     }
 
-    /** What the peer has sent and is not carried out yet, for messages; null if there is nothing. */
+    /**
+     * Describes for messages the frames that the peer has sent and that are not carried out yet. Returns null if all
+     * are carried out.
+     */
     public @Nullable String describeInbound() {
         return null;
     }
 
-    /** Whether a descriptor waits for this peer. */
+    /** Returns whether a descriptor waits for this peer. */
     final boolean isWanted() {
         for (GinContext context : rank.contexts().all()) {
             if (context != null && context.queue(peer).isWaiting()) {
@@ -124,7 +138,7 @@ abstract class GinPeer {
 
         @Override
         public void tellSettled() {
-            // to itself a rank sends no frames
+            // a rank sends no frames to itself
         }
 
         @Override

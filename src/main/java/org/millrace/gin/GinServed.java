@@ -5,16 +5,17 @@ import java.lang.invoke.VarHandle;
 import org.millrace.abi.GinOp;
 
 /**
- * How many descriptors were taken out of a context's queues, and carried out, by what they asked for. Their number is
- * the sum of all but {@code signalled} and {@code reached}.
+ * Numbers of descriptors that were taken out of a context's queues and carried out, by operation. The number of
+ * descriptors is the sum of all components except {@code signalled} and {@code reached}.
  *
- * @param puts      of bytes of a window
- * @param values    put out of the descriptor itself
- * @param signals   alone, without bytes; those in windows too
- * @param gets      of bytes of a peer's window
- * @param flushes   of what came before
- * @param signalled puts and values that brought a signal with them
- * @param reached   signals of all these that were counted up at the peer by this rank's thread itself, without a frame
+ * @param puts      puts of bytes of a window
+ * @param values    puts of a value in the descriptor
+ * @param signals   signals without bytes, including signals in windows
+ * @param gets      gets of bytes of a peer's window
+ * @param flushes   flushes of earlier operations
+ * @param signalled puts and values with a signal
+ * @param reached   signals of all these descriptors that this rank's thread added to at the peer directly, without a
+ *                  frame
  */
 public record GinServed(long puts, long values, long signals, long gets, long flushes, long signalled, long reached) {
 
@@ -29,7 +30,7 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
         return puts + values + signals + gets + flushes;
     }
 
-    /** One line for people and for scripts: the first number is that of the descriptors. */
+    /** Returns one line for people and scripts; the first number is the number of descriptors. */
     @Override
     public String toString() {
         return "descriptors served by Java: " + descriptors() + " (" + puts + " puts, " + values + " values, " + signals
@@ -38,8 +39,8 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
     }
 
     /**
-     * Counts what a context's agent serves. The agent's thread alone writes, without a read-modify-write; any thread
-     * may read, each number by itself.
+     * Counts the descriptors that a context's agent serves. Only the agent's thread writes, without a
+     * read-modify-write. Any thread may read; each number is read separately.
      */
     static final class Counters {
 
@@ -79,7 +80,7 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
             return descriptor.has(GinOp.INLINE) ? VALUES : PUTS;
         }
 
-        /** Opaque: a reader sees every number some time, and never half of it. */
+        /** Opaque: a reader eventually sees every number, and never a torn one. */
         private void increment(int index) {
             COUNT.setOpaque(counts, index, counts[index] + 1);
         }

@@ -5,7 +5,7 @@ import org.millrace.abi.GinCells;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
-/** A window in host memory: the network reads and writes it itself, and everything is complete at once. */
+/** A window in host memory. The network reads and writes it directly, and every operation is complete at once. */
 public final class HostWindowMemory implements WindowMemory {
 
     private final MemoryRegion region;
@@ -19,12 +19,12 @@ public final class HostWindowMemory implements WindowMemory {
     /**
      * Registers memory.
      *
-     * @param memory native, aligned to 8 bytes, not freed before the window is closed
+     * @param memory native memory, aligned to 8 bytes, not freed before the window is closed
      */
     @SuppressWarnings("restricted")
     public static HostWindowMemory register(Network network, MemorySegment memory) {
-        // Of the global scope, so that a copy checks no arena: the window is closed, which the agent acknowledges,
-        // before the memory is freed.
+        // The segment belongs to the global scope, so that a copy checks no arena. The window is closed before the
+        // memory is freed, and the agent acknowledges that.
         MemorySegment global = MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize());
         return new HostWindowMemory(network.register(global), global);
     }

@@ -3,8 +3,8 @@ package org.millrace.gin;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The frames of one peer whose bytes are on their way to a window here, oldest first: frames are added, their payloads
- * arrive in that order, and they are settled in that order.
+ * The frames of one peer with bytes on their way to a window here, oldest first. Frames are added, their payloads
+ * arrive, and they are settled, all in the same order.
  */
 final class InboundFrames {
 
@@ -12,7 +12,7 @@ final class InboundFrames {
     private long added;
     private long arrived;
     private long settled;
-    /** The last for which all that arrived was begun. */
+    /** Number of frames that had arrived when pending copies were last begun. */
     private long asked;
 
     InboundFrames(int depth) {
@@ -34,7 +34,7 @@ final class InboundFrames {
         return added == settled;
     }
 
-    /** The frame that {@link #add} will add, cleared. */
+    /** Returns the frame that {@link #add} will add, cleared. */
     InboundFrame next() {
         InboundFrame next = at(added);
         next.clear();
@@ -49,7 +49,7 @@ final class InboundFrames {
         return added;
     }
 
-    /** The payloads of this many frames have arrived in all. */
+    /** Records that the payloads of {@code frames} frames have arrived since the beginning. */
     int arrive(long frames) {
         int work = 0;
         while (arrived < added && frames - arrived > 0) {
@@ -59,19 +59,19 @@ final class InboundFrames {
         return work;
     }
 
-    /** How many were added and have nothing left to do. */
+    /** Returns the number of frames that were added and are completely carried out. */
     long settled() {
         return settled;
     }
 
-    /** All that were added are there: nothing had to travel. */
+    /** Records that all added frames have arrived, because no network transfers them. */
     void allArrived() {
         arrived = added;
     }
 
     int settle() {
         int work = 0;
-        if (asked != arrived) { // copies are begun many at once, and now is the time
+        if (asked != arrived) { // copies are begun in batches, and the batch ends here
             asked = arrived;
             at(arrived - 1).begin();
         }
@@ -82,7 +82,10 @@ final class InboundFrames {
         return settled < arrived && at(settled).isAdding() ? work + addAhead() : work;
     }
 
-    /** Begins the adds behind the oldest, which is one: each takes two ways to the memory. */
+    /**
+     * Begins the adds after the oldest frame, which is an add itself. Each add needs two transfers to the memory, so
+     * adds overlap.
+     */
     private int addAhead() {
         int begun = 0;
         long next = settled + 1;
@@ -99,7 +102,10 @@ final class InboundFrames {
         return begun;
     }
 
-    /** The connection is closed. A failure may have left a frame that was begun and not added, so all are looked at. */
+    /**
+     * Abandons all frames, because the connection is closed. A failure may have left a frame that was begun and not
+     * added, so all frames are checked.
+     */
     void abandon() {
         for (InboundFrame frame : ring) {
             frame.abandon();
@@ -107,25 +113,27 @@ final class InboundFrames {
     }
 
     /**
-     * Bytes that are being written to a window here, and what follows when they are: a signal, the end of a descriptor
-     * of this rank's. Reused.
+     * Bytes that are being written to a window here, and the actions that follow: a signal, or the completion of one of
+     * this rank's descriptors. The object is reused.
      */
     static final class InboundFrame {
 
         final WindowTransfer transfer = new WindowTransfer();
-        /** Of which a signal is changed, if any. */
+        /** Context with the signal to change, or null. */
         private @Nullable GinContext signalled;
         private int signal;
         private long value;
-        /** Where a VA signal lies, if there is one. */
+        /** Window that contains the frame's VA signal, or null. */
         private @Nullable Window signalWindow;
         private long signalOffset;
-        /** Whether an add to a window is all that there is to do. */
+        /** Whether the only action is an add to a window. */
         private boolean adds;
-        /** Of the descriptor that is complete then, if any. */
+        /** Queue of the descriptor that is complete after the frame, or null. */
         private @Nullable PeerQueue queue;
         private int index;
-        /** The ring where the bytes were staged, if they were, and up to where it is free when they are written. */
+        /**
+         * Ring that contains the staged bytes, or null; and the ring's free position once the bytes are written.
+         */
         private StagingRing.@Nullable Reader ring;
         private long stagedUpTo;
 
@@ -137,20 +145,20 @@ final class InboundFrames {
             ring = null;
         }
 
-        /** The bytes are being written already, out of a staging ring. */
+        /** Records that the bytes are already being written from a staging ring. */
         void staged(StagingRing.Reader reader, long upTo) {
             ring = reader;
             stagedUpTo = upTo;
         }
 
-        /** The frame's payload is there. */
+        /** Records that the frame's payload has arrived. */
         void arrive() {
             if (transfer.isOpen() && ring == null) {
                 transfer.memory().arrived(transfer);
             }
         }
 
-        /** Bytes that wait to be copied together with others need not wait any longer. */
+        /** Begins the copies that wait to be made in a batch. */
         void begin() {
             if (transfer.isOpen()) {
                 transfer.memory().written(transfer);
@@ -164,24 +172,26 @@ final class InboundFrames {
         }
 
         void vaSignal(Window window, long offset, long amount) {
-            window.hold(); // until it is its turn
+            window.hold(); // held until the add begins
             signalWindow = window;
             signalOffset = offset;
             value = amount;
             adds = !transfer.isOpen() && signalled == null;
         }
 
-        /** Whether it is an add that is under way. */
+        /** Returns whether the frame is an add in flight. */
         boolean isAdding() {
             return adds && transfer.isOpen();
         }
 
-        /** Whether there is an add to begin behind others that are under way, and nothing else to do. */
+        /**
+         * Returns whether the frame is only an add that is not begun, which may begin while other adds are in flight.
+         */
         boolean waitsToAdd() {
             return adds && !transfer.isOpen();
         }
 
-        /** Begins to add; false if there is no room now. */
+        /** Begins the add. Returns false if no room is available now. */
         boolean beginAdd() {
             if (signalWindow == null || !signalWindow.beginAdd(transfer, signalOffset, value)) {
                 return false;
@@ -197,8 +207,8 @@ final class InboundFrames {
         }
 
         /**
-         * Goes on with what can be done; true when nothing is left. Called for the oldest frame only, which keeps every
-         * signal behind what came before it.
+         * Continues the frame's actions as far as possible. Returns true when all are done. Called only for the oldest
+         * frame, which keeps every signal after all earlier frames.
          */
         boolean settle() {
             if (transfer.isOpen()) {
@@ -215,7 +225,8 @@ final class InboundFrames {
                 return beginAdd() && settle();
             }
             if (signalled != null) {
-                signalled.signal(signal, value); // a release: pairs with the acquire of the kernel that waits for it
+                // a release: pairs with the acquire of the kernel that waits for the signal
+                signalled.signal(signal, value);
             }
             if (queue != null) {
                 queue.complete(index);
@@ -224,8 +235,8 @@ final class InboundFrames {
         }
 
         /**
-         * The connection is closed. The staging ring's room is not given back: the peer would write where a copy may
-         * still read.
+         * Abandons the frame, because the connection is closed. The room in the staging ring is not released, because
+         * the peer would write to memory that a copy may still read.
          */
         void abandon() {
             if (transfer.isOpen()) {

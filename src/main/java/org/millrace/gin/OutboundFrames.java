@@ -6,20 +6,23 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 
 /**
- * The frames to one peer that are under way, oldest first. They are offered to the network in that order, however long
- * each takes to be staged. A frame with nothing to bring, or with a signal that this rank can count up at the peer, is
- * not sent when its turn comes.
+ * The frames in flight to one peer, oldest first. They are offered to the network in this order, regardless of the time
+ * that each takes to be staged. An entry without data for the peer is not sent. Neither is an entry with only a signal
+ * that this rank can add to at the peer.
  */
 final class OutboundFrames {
 
     private final FrameSender sender;
     private final OutboundFrame[] ring;
     private long added;
-    /** The last that has bytes which may wait to be copied until somebody asks, and the last that was asked for. */
+    /**
+     * Number of the last entry with an open transfer, and number of the last such entry that was checked. A memory may
+     * delay copies until that check.
+     */
     private long newest;
     private long asked;
     private long offered;
-    /** How many of those that were offered went to the network. */
+    /** Number of offered entries that were sent to the network as frames. */
     private long frames;
     private long sent;
 
@@ -44,21 +47,21 @@ final class OutboundFrames {
     }
 
     /**
-     * Whether a peer that left misses one of them: all but the first, which is the greeting that it may have left
-     * before.
+     * Returns whether a peer that has closed still needs one of the frames. The first frame is the hello and does not
+     * count, because the peer may have closed before it.
      */
     boolean owesPeer() {
         return added > Math.max(sent, 1);
     }
 
-    /** The frame that {@link #add} will add, cleared. */
+    /** Returns the frame that {@link #add} will add, cleared. */
     OutboundFrame next() {
         OutboundFrame next = at(added);
         next.clear();
         return next;
     }
 
-    /** Adds it; returns the number of its entry, from 1 on. */
+    /** Adds the frame. Returns the number of its entry, from 1 on. */
     long add() {
         added++;
         if (at(added - 1).transfer.isOpen()) {
@@ -67,21 +70,21 @@ final class OutboundFrames {
         return added;
     }
 
-    /** Whether an entry was offered to the network, or done without. */
+    /** Returns whether an entry was offered to the network, or passed without a frame. */
     boolean isOffered(long entry) {
         return offered >= entry;
     }
 
-    /** How many went to the network. */
+    /** Returns the number of frames that were sent to the network. */
     long count() {
         return frames;
     }
 
-    /** Offers what is staged, moves what the network takes, and completes what it has sent. */
+    /** Offers staged entries, moves the data that the network accepts, and completes the frames that it has sent. */
     int progress() {
         int work = 0;
         try {
-            if (asked != newest) { // copies are begun many at once, and now is the time
+            if (asked != newest) { // copies are begun in batches, and the batch ends here
                 asked = newest;
                 at(newest - 1).isReadable();
             }
@@ -91,7 +94,7 @@ final class OutboundFrames {
             }
             work += sender.progress();
         } finally {
-            work += complete(); // a shutdown message may be thrown in the very pass that sent the last frames
+            work += complete(); // a shutdown message may be thrown in the same pass that sent the last frames
         }
         return work;
     }
@@ -105,7 +108,10 @@ final class OutboundFrames {
         return work;
     }
 
-    /** The peer has left: completes what it says that it has received; false if it says nothing more. */
+    /**
+     * Completes the frames that the peer reports as received, after the peer has closed. Returns false if the peer
+     * reports nothing more.
+     */
     boolean listen() {
         try {
             sender.progress();
@@ -117,14 +123,17 @@ final class OutboundFrames {
         }
     }
 
-    /** The connection is closed. A failure may have left a frame that was begun and not added, so all are looked at. */
+    /**
+     * Abandons all frames, because the connection is closed. A failure may have left a frame that was begun and not
+     * added, so all frames are checked.
+     */
     void abandon() {
         for (OutboundFrame frame : ring) {
             frame.abandon();
         }
     }
 
-    /** Has the frame sent, or does without it; false if the network has no room now. */
+    /** Offers the frame, or passes it without sending. Returns false if the network has no room now. */
     private boolean pass(OutboundFrame frame) {
         if (frame.isNeedless(frames)) {
             return true;
@@ -138,18 +147,18 @@ final class OutboundFrames {
         return true;
     }
 
-    /** A frame that is on its way out: its payload is being staged, or it is being sent. Reused. */
+    /** An outbound frame: its payload is being staged, or the frame is being sent. The object is reused. */
     static final class OutboundFrame {
 
         final FrameHeader header = new FrameHeader();
         final WindowTransfer transfer = new WindowTransfer();
-        /** Whether the bytes go through a staging ring: the frame has no payload. */
+        /** Whether the bytes are copied through a staging ring, so that the frame has no payload. */
         private boolean staged;
-        /** How many frames were offered to the network up to this one. */
+        /** Number of frames that were offered to the network, including this one. */
         private long number;
-        /** Of its queue, if a signal is all there may be to do for it at the peer; null otherwise. */
+        /** Order of the frame's queue if the frame transfers at most a signal; otherwise null. */
         private @Nullable PathOrder order;
-        /** Of the descriptor that is complete when this is sent; null if there is none. */
+        /** Queue of the descriptor that is complete when the frame was sent, or null. */
         private @Nullable PeerQueue queue;
         private int index;
 
@@ -159,31 +168,34 @@ final class OutboundFrames {
             queue = null;
         }
 
-        /** The bytes lie, or will lie, in the staging ring. */
+        /** Records that the bytes lie in the staging ring, or will lie there when the copy is complete. */
         void staged(long offset, long bytes) {
             staged = true;
             GinHeader.staged(header, offset, bytes);
         }
 
-        /** Its bytes, if it has any, get to where they belong without it. */
+        /** Records that the frame transfers at most a signal, because its bytes reach their destination without it. */
         void bringsSignalAtMost(PathOrder of) {
             order = of;
         }
 
-        /** It brings a descriptor's signal, if that has one. */
+        /** Adds the descriptor's signal to the frame, if the descriptor has one. */
         void signals(GinDescriptor descriptor) {
             if (descriptor.signals()) {
                 GinHeader.signal(header, descriptor.signal, descriptor.signalValue);
             }
         }
 
-        /** A descriptor is complete when it is sent. */
+        /** Records the descriptor that is complete when the frame was sent. */
         void completes(PeerQueue of, int descriptor) {
             queue = of;
             index = descriptor;
         }
 
-        /** Does without a frame what is to be done at the peer, if that is possible behind so many frames. */
+        /**
+         * Performs the frame's action at the peer without a frame, if that is possible after {@code frames} sent
+         * frames. Returns whether the frame is needless.
+         */
         boolean isNeedless(long frames) {
             return order != null && (!GinHeader.isSignalled(header) || order.signal(header, frames));
         }
@@ -196,7 +208,10 @@ final class OutboundFrames {
             return !transfer.isOpen() || transfer.memory().readable(transfer);
         }
 
-        /** The frame was offered, or is needless behind so many: a source that was copied is free. */
+        /**
+         * Records that the frame was offered, or is needless after {@code frames} frames. A source that was copied is
+         * free then.
+         */
         void offered(long frames) {
             number = frames;
             if (transfer.isOpen() && (staged || transfer.memory().isCopied())) {
@@ -204,12 +219,12 @@ final class OutboundFrames {
             }
         }
 
-        /** Whether the network has sent it, and all before it. */
+        /** Returns whether the network has sent this frame and all earlier ones. */
         boolean isSent(long frames) {
             return frames - number >= 0;
         }
 
-        /** The frame was sent: its source was read. */
+        /** Records that the frame was sent, so that its source was read. */
         void sent() {
             if (transfer.isOpen()) {
                 transfer.release();
@@ -217,7 +232,7 @@ final class OutboundFrames {
             complete();
         }
 
-        /** The connection is closed: nobody will say that the frame was sent. */
+        /** Abandons the frame, because the connection is closed and will not report that the frame was sent. */
         void abandon() {
             if (transfer.isOpen()) {
                 transfer.abandon();

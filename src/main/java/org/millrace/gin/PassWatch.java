@@ -5,8 +5,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
- * Says when an agent's pass does not come to its end: the agent itself, which says what stands still otherwise, cannot.
- * A call of a driver that waits for a kernel, which waits for the agent, is such a pass. A thread of its own.
+ * Reports that an agent's pass does not end. The agent itself reports other stalls, but it cannot report this one. An
+ * example is a driver call that waits for a kernel, while the kernel waits for the agent. Runs on its own thread.
  */
 public final class PassWatch implements AutoCloseable {
 
@@ -23,11 +23,11 @@ public final class PassWatch implements AutoCloseable {
     private long seen = -1;
 
     /**
-     * Watches from now on.
+     * Starts to watch an agent.
      *
-     * @param served   the thread that runs the agent's passes
-     * @param patience how long a pass may take; after as long again it is said again
-     * @param report   called on the watch's thread
+     * @param served   thread that runs the agent's passes
+     * @param patience maximum duration of a pass; the report is repeated after the same time
+     * @param report   consumer of reports, called on the watch's thread
      */
     public PassWatch(GinAgent agent, Thread served, Duration patience, Consumer<String> report) {
         this.agent = agent;

@@ -1,8 +1,8 @@
 package org.millrace.gin;
 
 /**
- * A way from a queue to a peer's memory. {@link GinPeer#choose} picks one for each descriptor, and the descriptor stays
- * on it to its end.
+ * A way from a queue to a peer's memory. {@link GinPeer#choose} chooses a path for each descriptor, and the descriptor
+ * stays on this path until it is complete.
  */
 abstract class Path {
 
@@ -13,8 +13,8 @@ abstract class Path {
     }
 
     /**
-     * Moves the current descriptor of a queue, part by part, as far as there is room; goes on from there the next time.
-     * Returns how many parts there were.
+     * Moves the current descriptor of a queue, part by part, as long as there is room. The next call continues at the
+     * same place. Returns the number of moved parts.
      */
     final int move(QueueDrain drain) {
         int parts = 0;
@@ -24,20 +24,26 @@ abstract class Path {
         return parts;
     }
 
-    /** Moves the next part; calls {@link QueueDrain#finish} with the last one. False if there is no room now. */
+    /**
+     * Moves the next part, and calls {@link QueueDrain#finish} with the last one. Returns false if no room is available
+     * now.
+     */
     abstract boolean movePart(QueueDrain drain);
 
-    /** The window that a descriptor writes here. Looked up for each part: it may be closed between two. */
+    /**
+     * Returns the local window that a descriptor writes. It is looked up for each part, because the window may be
+     * closed between two parts.
+     */
     final Window target(QueueDrain drain, GinDescriptor descriptor) {
         return window(drain, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
     }
 
-    /** The window that a descriptor reads here. */
+    /** Returns the local window that a descriptor reads. */
     final Window source(QueueDrain drain, GinDescriptor descriptor) {
         return window(drain, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
     }
 
-    /** The window of a descriptor's handle, with room for its bytes. */
+    /** Returns the window of a descriptor's handle, after a check that it contains the bytes. */
     final Window window(QueueDrain drain, long handle, long offset, long bytes) {
         Window window = windows.find(handle);
         if (window == null) {

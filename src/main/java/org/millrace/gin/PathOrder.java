@@ -5,43 +5,46 @@ import org.millrace.gin.SignalMemory.PeerSignals;
 import org.millrace.net.FrameHeader;
 
 /**
- * The order between the paths of one queue. A program may count on two things: a signal becomes visible behind all
- * earlier puts, and a get or a put finds in place what earlier puts were to write there. Each path keeps its own order,
- * but frames take effect when the peer carries them out, copies as soon as they are begun, and signals that are counted
- * up in a peer's memory at once. So there are three rules where paths meet:
+ * The order between the paths of one queue. A program may rely on two guarantees. A signal becomes visible after all
+ * earlier puts. A get or a put finds the bytes that earlier puts wrote to the same place. Each path keeps its own
+ * order. Frames, however, take effect when the peer carries them out, and copies as soon as they are begun. Signals
+ * that are added to in a peer's memory take effect at once. Three rules therefore apply where paths meet:
  *
  * <pre>
  *   first        then         rule
- *   copy         frame        The copy has an entry among the frames. {@link OutboundFrames} sends nothing behind it
- *                             before the copy is over.
- *   frame        copy         The copy begins when the peer has said that it has carried the frames out, unless they
- *                             write elsewhere than the copy. One of few bytes in a strict window
- *                             waits for all bytes that frames write. A peer whose word this rank cannot read is copied to only as long as no frame of the queue writes
- *                             there: {@link #canCopy}, {@link #isCopyInTurn}.
- *   copy, frame  signal       It is counted up without a frame if the peer has carried out all that was sent, and
- *                             travels in a frame otherwise: {@link #signal}.
+ *   copy         frame        The copy has an entry among the frames. {@link OutboundFrames} sends no later frame
+ *                             before the copy is complete.
+ *   frame        copy         The copy begins when the peer has reported that it has carried the frames out, unless they
+ *                             write other bytes than the copy. A small copy in a strict window waits for all bytes that
+ *                             frames write. If this rank cannot read the peer's reports, it copies only as long as no
+ *                             frame of the queue writes at the peer: {@link #canCopy}, {@link #isCopyInTurn}.
+ *   copy, frame  signal       The signal is added to without a frame if the peer has carried out all frames that were
+ *                             sent. Otherwise a frame contains it: {@link #signal}.
  * </pre>
  */
 final class PathOrder {
 
     private final GinContext context;
     private final int sequence;
-    /** What the peer says of this rank's frames; null if this rank does not share memory with it. */
+    /** The peer's reports about this rank's frames; null if this rank does not share memory with it. */
     private final @Nullable PeerSignals near;
-    /** Frames of the queue that write bytes at the peer, and those that add to signals in a window there. */
+    /** Frames of the queue that write bytes at the peer, and frames that add to signals in a window there. */
     private final Entries writes = new Entries(true);
     private final Entries adds = new Entries(true);
     /** Copies of the queue to the peer. */
     private final Entries copies = new Entries(false);
 
-    /** Some of the queue's entries among the frames, up to the last, and where they write. */
+    /** Some of the queue's entries among the frames, up to the last one, and the bytes that they write. */
     private final class Entries {
         private final boolean areFrames;
-        /** From 1 on; 0 if it was carried out, or there is none. */
+        /** Number of the last entry, from 1 on; 0 without an entry, or if it was carried out. */
         private long last;
-        /** How many frames had gone to the network when that had; 0 as long as it has not. */
+        /** Number of frames that had been sent to the network when the last entry was; 0 before that. */
         private long sentByThen;
-        /** Where those that were not seen to be over write: in one window, from here to there; in any if it is 0. */
+        /**
+         * Range of bytes of the entries that may still be incomplete: the window, the first byte, and the end. If the
+         * window is 0, the entries write to several windows.
+         */
         private long window;
         private long start;
         private long end;
@@ -70,7 +73,7 @@ final class PathOrder {
             }
             if (sentByThen == 0 && frames.isOffered(last)) {
                 sentByThen = areFrames ? frames.count() : 0;
-                last = areFrames ? last : 0; // a copy's entry is passed when it was made
+                last = areFrames ? last : 0; // a copy's entry is passed when the copy is complete
             }
             if (sentByThen > 0 && near != null && near.isSettled(sentByThen)) {
                 last = 0;
@@ -89,55 +92,59 @@ final class PathOrder {
         near = context.reached(peer);
     }
 
-    /** Which copies of one rank keep an order among them: those of one context to one peer. */
+    /**
+     * Returns the number of a sequence of copies of one rank that keep their order: the copies of one context to one
+     * peer.
+     */
     static int sequence(int context, int peer, int ranks) {
         return context * ranks + peer;
     }
 
-    /** That of the queue's copies. */
+    /** Returns the sequence number of the queue's copies. */
     int sequence() {
         return sequence;
     }
 
-    /** A frame of the queue writes bytes to a window at the peer. */
+    /** Records that a frame of the queue writes bytes to a window at the peer. */
     void wrote(long entry, long window, long offset, long bytes) {
         writes.add(entry, window, offset, bytes);
     }
 
-    /** A frame of the queue adds to 8 bytes of a window at the peer. */
+    /** Records that a frame of the queue adds to 8 bytes of a window at the peer. */
     void added(long entry, long window, long offset) {
         adds.add(entry, window, offset, Long.BYTES);
     }
 
-    /** A copy of the queue writes to a window at the peer. */
+    /** Records that a copy of the queue writes to a window at the peer. */
     void copied(long entry, long window, long offset, long bytes) {
         copies.add(entry, window, offset, bytes);
     }
 
-    /** Whether a copy of the queue can keep its order, now or later; it travels in frames otherwise. */
+    /** Returns whether a copy of the queue can keep its order, now or later. Otherwise its bytes are sent in frames. */
     boolean canCopy() {
         return writes.last == 0 && adds.last == 0 || near != null;
     }
 
     /**
-     * Whether a copy may touch bytes of a window at the peer: what frames were to write there before it is there.
+     * Returns whether a copy may access bytes of a window at the peer, because earlier frames have already written
+     * their bytes there.
      *
-     * @param ordered whether it is behind all that frames were to write, wherever that is
+     * @param ordered whether the copy must come after all bytes that earlier frames write, regardless of their location
      */
     boolean isCopyInTurn(OutboundFrames frames, long window, long offset, long bytes, boolean ordered) {
         return (writes.areOver(frames) || !ordered && writes.areElsewhere(window, offset, bytes))
                 && (adds.areOver(frames) || adds.areElsewhere(window, offset, bytes));
     }
 
-    /** Whether no copy of the queue that is under way writes bytes of a window at the peer. */
+    /** Returns whether no copy of the queue that is in flight writes bytes of a window at the peer. */
     boolean isUntouched(OutboundFrames frames, long window, long offset, long bytes) {
         return copies.areOver(frames) || copies.areElsewhere(window, offset, bytes);
     }
 
     /**
-     * Counts a frame's signal up in the peer's memory; false if the frame has to bring it.
+     * Adds to a frame's signal in the peer's memory. Returns false if the frame must transfer the signal.
      *
-     * @param sent how many frames have gone to the peer
+     * @param sent number of frames that were sent to the peer
      */
     boolean signal(FrameHeader header, long sent) {
         if (near == null || !near.add(sent, (int) GinHeader.signal(header), GinHeader.value(header))) {

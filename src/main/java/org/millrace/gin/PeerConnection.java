@@ -9,8 +9,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.PeerClosedException;
 
 /**
- * The connection to one peer, both ways. A descriptor is complete when its source was read: when its last frame was
- * sent, or its get was answered.
+ * The connection to one peer, in both directions. A descriptor is complete when its source was read. That is when its
+ * last frame was sent, or its get was answered.
  */
 final class PeerConnection extends GinPeer {
 
@@ -19,16 +19,16 @@ final class PeerConnection extends GinPeer {
     private final FramePath framePath;
     private final DirectPath directPath;
     private final GetPath getPath;
-    /** Of the bytes of puts and of answers: frames, or a staging ring once there is one. */
+    /** Path of the bytes of puts and answers: frames, or a staging ring once there is one. */
     private FramePath bytesPath;
     private final GetAnswers answers = new GetAnswers();
     private final FrameDispatcher inbound;
-    /** How many of the peer's frames it was told that they were carried out. */
+    /** Number of the peer's carried-out frames that was last published to it. */
     private long toldSettled;
     private boolean sendingOver;
     private boolean receivingOver;
 
-    /** A connection that was made; the first frame says who this rank is. */
+    /** Creates the peer of an established connection. The first frame identifies this rank. */
     public PeerConnection(LocalRank rank, int peer, FrameSender sender, FrameReceiver receiver) {
         super(rank, peer);
         this.sender = sender;
@@ -43,12 +43,12 @@ final class PeerConnection extends GinPeer {
         frames.add();
     }
 
-    /** What the peer sends may be staged in a ring, from now on. */
+    /** Lets the peer stage the bytes that it sends in a ring, from now on. */
     public void stageIn(StagingRing ring) {
         inbound.stage(new StagingRing.Reader(ring));
     }
 
-    /** What is sent to the peer is staged in a ring from now on: the peer knows it. */
+    /** Stages the bytes that are sent to the peer in a ring, from now on. The peer already knows the ring. */
     public void stageOut(StagingRing ring) {
         bytesPath = new FramePath(rank, frames, new StagingRing.Writer(ring, peer));
     }
@@ -83,7 +83,7 @@ final class PeerConnection extends GinPeer {
             work += watch().pull(quiet);
             return work + frames.progress();
         } catch (PeerClosedException closed) {
-            sendingOver = true; // what it sent before is still to be received
+            sendingOver = true; // frames that the peer sent before must still be received
             return 1;
         }
     }
@@ -101,11 +101,13 @@ final class PeerConnection extends GinPeer {
         }
     }
 
-    /** A peer that has left is missed only if something is wanted of it. */
+    /**
+     * Throws an exception if a peer that has closed is still needed: for frames, for gets, or for waiting descriptors.
+     */
     private void requireNothing() {
         answers.abandon();
         if (frames.owesPeer() && frames.listen()) {
-            return; // it had them perhaps, and said so on its way out
+            return; // the peer may have received the frames, and may report that before it closes
         }
         if (frames.owesPeer() || receivingOver && !getPath.isEmpty() || isWanted()) {
             throw new GinException("rank " + rank.rank() + ": rank " + peer + " has closed its end" + underWay());
@@ -161,7 +163,7 @@ final class PeerConnection extends GinPeer {
         } finally {
             inbound.close();
         }
-        frames.abandon(); // behind both ends: where one could not be closed, its network may still use what was staged
+        frames.abandon(); // after both ends: if one could not be closed, its network may still access the staged bytes
         inbound.abandon();
     }
 }

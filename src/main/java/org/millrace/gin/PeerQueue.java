@@ -6,7 +6,7 @@ import org.millrace.abi.GinOp;
 import org.millrace.abi.GinQueueMemory;
 
 /**
- * One context's queue to one peer, seen by its consumer.
+ * One context's queue to one peer, as its consumer sees it.
  *
  * <pre>
  *    cis = completed          seen                         pis (the device's)
@@ -14,8 +14,8 @@ import org.millrace.abi.GinQueueMemory;
  *    +------------------------+----------------------------+----------
  * </pre>
  *
- * Descriptors are taken one after another, and may complete in another order (a get waits for an answer); {@code cis}
- * moves in order.
+ * Descriptors are taken one after another, and may complete in another order, because a get waits for an answer.
+ * {@code cis} moves in order.
  */
 final class PeerQueue {
 
@@ -47,7 +47,7 @@ final class PeerQueue {
         return context;
     }
 
-    /** Whether there is a descriptor to work on: the one that is not finished, or the next of the queue. */
+    /** Returns whether there is a descriptor to process: the unfinished one, or the next one of the queue. */
     public boolean hasCurrent() {
         return hasCurrent || take();
     }
@@ -69,24 +69,24 @@ final class PeerQueue {
     }
 
     /**
-     * The address of the word that the next descriptor will begin with; for a look that costs one load. Not to be read
-     * any more when the context was closed.
+     * Returns the address of the first word of the next descriptor, so that a check costs one load. The address must
+     * not be read after the context was closed.
      */
     public long nextAddress() {
         return memory.address(memory.at(peer, seen));
     }
 
-    /** The descriptor to work on, if there is one. */
+    /** Returns the descriptor to process; valid only if {@link #hasCurrent} returned true. */
     public GinDescriptor current() {
         return current;
     }
 
-    /** By which the current descriptor will be completed. */
+    /** Returns the index that completes the current descriptor. */
     public int index() {
         return seen;
     }
 
-    /** The current descriptor is passed on whole. Returns its index. */
+    /** Records that the current descriptor was completely passed on. Returns its index. */
     public int finish() {
         hasCurrent = false;
         context.count(current);
@@ -94,8 +94,8 @@ final class PeerQueue {
     }
 
     /**
-     * Nothing of a descriptor here is needed any more: its counter grows, and the places of all that are complete in
-     * order are free.
+     * Completes a descriptor, because its local memory is no longer needed. Increments its counter, and frees the
+     * places of all descriptors that are complete in order.
      */
     public void complete(int index) {
         int slot = index & mask;
@@ -120,17 +120,19 @@ final class PeerQueue {
         return mask + 1;
     }
 
-    /** How many descriptors were taken so far; from any thread, for a look. */
+    /** Returns the number of descriptors taken so far. Other threads may read it as an approximate value. */
     int taken() {
         return seen;
     }
 
-    /** How many of them are complete, in order; from any thread, for a look. */
+    /**
+     * Returns the number of descriptors that are complete in order. Other threads may read it as an approximate value.
+     */
     int completed() {
         return completed;
     }
 
-    /** The communicator has failed: completes what is there without carrying it out. */
+    /** Completes the available descriptors without carrying them out, because the communicator has failed. */
     void discard() {
         do {
             while (hasCurrent || take()) {
@@ -149,13 +151,13 @@ final class PeerQueue {
         return !hasCurrent && seen == completed && !memory.isBegun(memory.at(peer, seen));
     }
 
-    /** Whether a descriptor is there that somebody should carry out. */
+    /** Returns whether there is a descriptor that was not carried out. */
     public boolean isWaiting() {
         return hasCurrent
                 || !context.isClosed() && seen - completed != done.length && memory.isBegun(memory.at(peer, seen));
     }
 
-    /** The oldest that is not complete, for messages; null if there is none. */
+    /** Describes for messages the oldest descriptor that is not complete. Returns null if all are complete. */
     public @Nullable String describeOldest() {
         if (seen == completed && !isWaiting()) {
             return null;

@@ -3,17 +3,17 @@ package org.millrace.gin;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the descriptors out of one queue, one after another: each is checked, gets its path, and is moved by that to
- * its end before the next one begins.
+ * Takes the descriptors out of one queue, one after another. Each descriptor is checked and gets a path. The path moves
+ * it completely before the next descriptor begins.
  */
 final class QueueDrain {
 
     private final GinPeer peer;
     final PeerQueue queue;
     final PathOrder order;
-    /** Of the descriptor that is under way; null between two. */
+    /** Path of the descriptor in progress; null between two descriptors. */
     private @Nullable Path path;
-    /** How many of its bytes have been passed on. */
+    /** Number of the descriptor's bytes that have been passed on. */
     private long moved;
 
     QueueDrain(GinPeer peer, PeerQueue queue, PathOrder order) {
@@ -23,9 +23,9 @@ final class QueueDrain {
     }
 
     /**
-     * Moves what is there.
+     * Moves the available descriptors.
      *
-     * @param most parts before the others have their turn
+     * @param most maximum number of parts before the other queues have their turn
      */
     int drain(int most) {
         int work = 0;
@@ -40,7 +40,7 @@ final class QueueDrain {
             }
             work += chosen.move(this);
             if (isUnderWay()) {
-                break; // there is no room for the rest now
+                break; // no room is available for the rest now
             }
         }
         return work;
@@ -60,12 +60,12 @@ final class QueueDrain {
         return path;
     }
 
-    /** Whether some of the current descriptor has not been passed on. */
+    /** Returns whether a part of the current descriptor has not been passed on. */
     boolean isUnderWay() {
         return path != null;
     }
 
-    /** The address of the word that the next descriptor begins with; 0 as long as the current one is under way. */
+    /** Returns the address of the first word of the next descriptor; 0 while the current one is in progress. */
     long nextAddress() {
         return isUnderWay() ? 0 : queue.nextAddress();
     }
@@ -82,18 +82,22 @@ final class QueueDrain {
         return moved;
     }
 
-    /** How many bytes go with the next part, if it may have so many. */
+    /**
+     * Returns the number of bytes of the next part.
+     *
+     * @param most maximum number of bytes of a part
+     */
     long next(long most) {
         return Math.min(queue.current().size - moved, most);
     }
 
-    /** Bytes of the current descriptor were passed on; returns whether they were the last. */
+    /** Records that bytes of the current descriptor were passed on. Returns whether they were the last. */
     boolean advance(long bytes) {
         moved += bytes;
         return moved >= queue.current().size;
     }
 
-    /** The current descriptor was passed on whole. Returns its index, by which it is completed. */
+    /** Records that the current descriptor was completely passed on. Returns the index that completes it. */
     int finish() {
         path = null;
         return queue.finish();

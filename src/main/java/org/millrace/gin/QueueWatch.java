@@ -3,10 +3,10 @@ package org.millrace.gin;
 import org.millrace.abi.GinQueueMemory;
 
 /**
- * Finds out which of many queues have a descriptor. A program asks for a hundred contexts and uses a few: so all that a
- * look at a queue without one costs is a load of the word that its next descriptor begins with. Queues that had none
- * for long are idle, and looked at in turn, {@value #IDLE_CYCLE} passes for all of them, as long as there is something
- * to do elsewhere. One thread.
+ * Finds the queues that have a descriptor. A program may request a hundred contexts and use only a few. A check of an
+ * empty queue therefore costs only one load of the first word of its next descriptor. A queue that was empty for a long
+ * time is idle. Idle queues are checked in turn, {@value #IDLE_CYCLE} passes for all of them, as long as other queues
+ * have work. Used by one thread.
  *
  * <pre>
  *   queues    [0, busy)        [busy, count)
@@ -15,48 +15,51 @@ import org.millrace.abi.GinQueueMemory;
  */
 final class QueueWatch {
 
-    /** Passes in which every idle queue is looked at once, and no more: what a kernel's first descriptor waits. */
+    /**
+     * Number of passes that check every idle queue once. It bounds the delay of a kernel's first descriptor.
+     */
     static final int IDLE_CYCLE = 8;
-    /** Passes without a descriptor after which a queue is idle: the pause between two kernels is shorter. */
+    /** Number of passes without a descriptor after which a queue is idle. The pause between two kernels is shorter. */
     private static final int BUSY_PASSES = 4096;
-    /** Passes from one look for queues that have become idle to the next; a power of two. */
+    /** Number of passes between two searches for queues that have become idle; a power of two. */
     private static final int SORTING = 256;
 
     /**
-     * Parts that are moved from a queue before the others have their turn: many from one, few from each of many, as
-     * copies of different queues may be begun at once and those of one often not.
+     * Number of parts that are moved from a queue before the others have their turn. It is large for a single queue and
+     * small for each of many queues. Copies of different queues may be begun at once, and copies of one queue often may
+     * not.
      */
     private static final int MOST_AT_ONCE = 256;
     private static final int LEAST_AT_ONCE = 4;
 
     private final QueueDrain[] drains;
-    /** By queue: the address of the word that its next descriptor begins with; 0 if one is under way. */
+    /** Address of the first word of the next descriptor, by queue; 0 if a descriptor is in progress. */
     private final long[] next;
-    /** By queue: the number of the last pass that found something. */
+    /** Number of the last pass that found a descriptor, by queue. */
     private final long[] used;
     private int busy;
-    /** The queue that every pass begins with is another. */
+    /** Index of the queue that the pass begins with, which changes with every pass. */
     private int first;
     private int idleCursor;
     private long pass;
 
-    /** All are busy at first. */
+    /** Creates a watch with all queues busy. */
     QueueWatch(QueueDrain[] drains) {
         this.drains = drains;
-        next = new long[drains.length]; // zeros: all are asked once
+        next = new long[drains.length]; // zeros: every queue is checked once
         used = new long[drains.length];
         busy = drains.length;
     }
 
-    /** One for each queue, in no order. */
+    /** Returns one drain for each queue, in no particular order. */
     QueueDrain[] drains() {
         return drains;
     }
 
     /**
-     * Drains the queues that have something; returns how much was done.
+     * Drains the queues that have a descriptor. Returns the amount of work done.
      *
-     * @param quiet whether the agent has found no work for some time: all queues are looked at then
+     * @param quiet whether the agent has found no work for some time; all queues are checked then
      */
     int pull(boolean quiet) {
         pass++;
@@ -70,7 +73,8 @@ final class QueueWatch {
             if (next[at] != 0 && !GinQueueMemory.isBegunAt(next[at])) {
                 continue;
             }
-            work += drains[at].drain(most); // from here: compilers inline only so deep, and this is where it matters
+            // called from here, because compilers inline only to a limited depth, and inlining matters in this call
+            work += drains[at].drain(most);
             next[at] = drains[at].nextAddress();
             used[at] = pass;
             if (at >= busy) {
@@ -96,7 +100,7 @@ final class QueueWatch {
         return idleCursor++;
     }
 
-    /** Puts those that have become idle behind the others. */
+    /** Moves queues that have become idle behind the others. */
     private void sort() {
         for (int at = busy - 1; at >= 0; at--) {
             if (pass - used[at] > BUSY_PASSES) {

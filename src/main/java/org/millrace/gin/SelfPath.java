@@ -4,7 +4,8 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.InboundFrames.InboundFrame;
 
 /**
- * A rank's descriptors for itself: copies between its own windows, carried out in their order as if a peer sent them.
+ * A rank's descriptors for itself. They are copies between its own windows, and are carried out in order, as if a peer
+ * sent them.
  */
 final class SelfPath extends Path {
 
@@ -57,9 +58,9 @@ final class SelfPath extends Path {
         return true;
     }
 
-    /** Carries out what was moved; returns how much. */
+    /** Carries out the moved descriptors. Returns the amount of work done. */
     int settle() {
-        frames.allArrived(); // nothing had to travel
+        frames.allArrived(); // no network transfers the bytes
         return frames.settle();
     }
 

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.GinCells;
 
 /**
- * Signals of a rank's contexts that its peers of the same host count up by themselves. All of these processes map it.
+ * Signals of a rank's contexts that peers on the same host add to without frames. All such processes map the memory.
  *
  * <pre>
  *   0          128        128 * ranks
@@ -15,10 +15,10 @@ import org.millrace.abi.GinCells;
  * </pre>
  *
  * <p>
- * {@code settled} is how many frames of a rank were carried out here, all they asked for included; this rank's agent
- * writes it. A peer that has sent just as many may add to a signal: that cannot overtake anything. Signals are changed
- * by atomic adds of every process, and set back by this rank's kernels. Each part lies in cache lines of its own, two
- * at a time, as prefetchers take them.
+ * {@code settled} is the number of a rank's frames that were carried out here, including everything that they
+ * requested. This rank's agent writes it. A peer may add to a signal if {@code settled} equals the number of frames
+ * that it has sent, because the add then overtakes nothing. Every process changes signals by atomic adds, and this
+ * rank's kernels reset them. Each part lies in its own cache lines, in pairs, because prefetchers fetch lines in pairs.
  */
 public final class SignalMemory {
 
@@ -31,9 +31,9 @@ public final class SignalMemory {
     private final int signals;
 
     /**
-     * A view of the memory.
+     * Creates a view of the memory.
      *
-     * @param memory exactly {@link #bytes}, of the global scope, at a multiple of 8
+     * @param memory exactly {@link #bytes} bytes, of the global scope, aligned to 8 bytes
      */
     public SignalMemory(MemorySegment memory, int ranks, int signals) {
         this.memory = memory;
@@ -50,7 +50,7 @@ public final class SignalMemory {
         return (long) signals * Long.BYTES + LINES - 1 & -LINES;
     }
 
-    /** Where the signals of a context begin. */
+    /** Returns the offset of the signals of a context. */
     public long offset(int context) {
         return ranks * LINES + context * stride(signals);
     }
@@ -59,13 +59,17 @@ public final class SignalMemory {
         return memory.asSlice(offset(context), (long) signals * Long.BYTES);
     }
 
-    /** A peer's memory as another rank uses it. */
+    /**
+     * Returns the view of this memory that a peer uses.
+     *
+     * @param rank rank of the peer
+     */
     public PeerSignals toward(int context, int rank) {
         return new PeerSignals(GinCells.of(signals(context)), settled, rank * CELL);
     }
 
     /**
-     * Tells a rank how many of its frames were carried out here. A release: pairs with the acquire in
+     * Publishes to a rank the number of its frames that were carried out here. A release: pairs with the acquire in
      * {@link PeerSignals#add}.
      */
     public void settled(int rank, long frames) {
@@ -73,21 +77,22 @@ public final class SignalMemory {
     }
 
     /**
-     * The signals of one context at a peer of the same host, in memory that both processes map. This rank's agent
-     * counts them up by itself, which saves the way through the peer's thread, as long as nothing that it has sent to
-     * that peer in frames is still under way there.
+     * The signals of one context at a peer on the same host, in memory that both processes map. This rank's agent adds
+     * to them directly, which avoids a frame and the peer's thread. It does so only while no frame that it has sent to
+     * this peer is still to be carried out there.
      */
     public record PeerSignals(GinCells signals, GinCells settled, int cell) {
 
         /**
-         * Adds to a signal behind everything that was sent; returns false if a frame must bring it.
+         * Adds to a signal after everything that was sent. Returns false if a frame must transfer the signal.
          *
-         * @param frames how many this rank has sent to the peer
-         * @param signal its index; one that the peer does not have goes in a frame, which the peer refuses
+         * @param frames number of frames that this rank has sent to the peer
+         * @param signal index of the signal; a signal that the peer does not have is sent in a frame, which the peer
+         *               refuses
          */
         public boolean add(long frames, int signal, long value) {
-            // An acquire: pairs with the peer's release behind what the frames brought, so that a kernel that sees
-            // the signal sees that too.
+            // An acquire: pairs with the peer's release, which comes after the effects of the frames. A kernel that
+            // sees the signal therefore sees these effects, too.
             if (signal >= signals.count() || settled.acquire(cell) != frames) {
                 return false;
             }
@@ -96,7 +101,8 @@ public final class SignalMemory {
         }
 
         /**
-         * Whether the peer has carried out so many frames. An acquire: pairs with its release behind what they brought.
+         * Returns whether the peer has carried out this many frames. An acquire: pairs with the peer's release, which
+         * comes after the effects of the frames.
          */
         public boolean isSettled(long frames) {
             return settled.acquire(cell) - frames >= 0;

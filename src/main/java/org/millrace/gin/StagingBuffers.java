@@ -1,36 +1,36 @@
 package org.millrace.gin;
 
 /**
- * Which of a device's staging buffers are free, and for what. A frame on its way out keeps its buffer until the peer
- * has found one for what arrives: if what leaves could take them all, two ranks would wait for each other for ever.
- * What arrives keeps its buffer until what came before was written and added: an add that waited for it would wait for
- * ever too. So each of the three has buffers that the others cannot take; the rest belongs to the first that comes. On
- * the agent's thread.
+ * A device's free staging buffers, and the uses of the others. An outbound frame keeps its buffer until the peer has a
+ * buffer for the arriving bytes. If outbound frames could take all buffers, two ranks would wait for each other
+ * forever. An inbound frame keeps its buffer until everything before it was written and added. An add that waited for
+ * such a buffer would wait forever, too. Each of the three uses therefore has buffers that the others cannot take. The
+ * remaining buffers can be taken for any use. Agent's thread only.
  *
  * <p>
- * A communicator that ends with transfers open leaves its buffers abandoned: its connections are closed, so that no
- * network reads or writes them, but copies that were begun cannot be called off. They are lent again when those are
- * over, which is asked when a buffer is missing and not before.
+ * A communicator that ends with open transfers leaves its buffers abandoned. Its connections are closed, so no network
+ * accesses them. However, copies that were begun cannot be canceled. Abandoned buffers are reused when these copies are
+ * complete. That is checked only when a buffer is needed and none is free.
  */
 public final class StagingBuffers {
 
     /** The copies between the buffers and their device. */
     public interface Copies {
 
-        /** Notes which were begun so far, in place of what was noted before. */
+        /** Marks all copies that were begun so far. Replaces the previous mark. */
         void mark();
 
-        /** Whether those are over that were begun before the last mark. Does not wait. */
+        /** Returns whether all copies that were begun before the last mark are complete. Does not block. */
         boolean arePastMark();
     }
 
-    /** The fewest there can be: one for each use. */
+    /** Minimum number of buffers: one for each use. */
     public static final int LEAST = 3;
 
-    /** So many adds may be under way; one of the buffers is theirs alone. */
+    /** Maximum number of adds in flight. One of the buffers is reserved for adds. */
     public static final int MOST_TO_ADD = 16;
     private static final int ONLY_TO_ADD = 1;
-    /** What leaves and what arrives have one of so many to themselves. */
+    /** One of this many buffers is reserved for outbound frames, and another one for inbound frames. */
     private static final int SHARE = 4;
 
     private static final int TO_SEND = 0;
@@ -40,7 +40,7 @@ public final class StagingBuffers {
     private final int[] free;
     private int freeCount;
     private final byte[] use;
-    /** By use: how many are taken, and how many may be. */
+    /** Number of taken buffers by use, and maximum number by use. */
     private final int[] taken = new int[LEAST];
     private final int[] most = new int[LEAST];
     private final Copies copies;
@@ -48,7 +48,7 @@ public final class StagingBuffers {
     private int abandonedCount;
 
     /**
-     * All of them free.
+     * Creates buffers that are all free.
      *
      * @throws IllegalArgumentException if there are fewer than {@value #LEAST}
      */
@@ -71,23 +71,23 @@ public final class StagingBuffers {
         most[TO_ADD] = Math.clamp(buffers / SHARE, 1, MOST_TO_ADD);
     }
 
-    /** A buffer for bytes that leave, or -1 if there is none for them now. */
+    /** Returns a buffer for outbound bytes, or -1 if none is available for them now. */
     public int takeToSend() {
         return take(TO_SEND);
     }
 
-    /** A buffer for bytes that arrive, or -1 if there is none for them now. */
+    /** Returns a buffer for inbound bytes, or -1 if none is available for them now. */
     public int takeToReceive() {
         return take(TO_RECEIVE);
     }
 
-    /** A buffer for the old value of what is added to, or -1 if too many adds are under way. */
+    /** Returns a buffer for the old value of an add, or -1 if too many adds are in flight. */
     public int takeToAdd() {
         return take(TO_ADD);
     }
 
     private int take(int forWhat) {
-        // what no other use may have is free for the adds
+        // the buffer that no other use may take is free for adds
         int others = forWhat == TO_ADD ? 0 : Math.max(0, ONLY_TO_ADD - taken[TO_ADD]);
         if (taken[forWhat] == most[forWhat] || freeCount == others) {
             return takeBack() ? take(forWhat) : -1;
@@ -104,10 +104,10 @@ public final class StagingBuffers {
     }
 
     /**
-     * Frees a buffer that no network reads or writes any more, as soon as the copies that were begun so far are over.
+     * Frees a buffer that networks have stopped accessing, as soon as the copies that were begun so far are complete.
      */
     public void abandon(int buffer) {
-        copies.mark(); // one for all that are abandoned: the last is the one to wait for
+        copies.mark(); // one mark for all abandoned buffers, because waiting for the last copy is sufficient
         abandoned[abandonedCount++] = buffer;
     }
 

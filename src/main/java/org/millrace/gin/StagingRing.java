@@ -5,9 +5,10 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinCells;
 
 /**
- * Memory of one host through which one rank's bytes reach another's window without a CPU copying them: the sender's
- * device copies into it, a frame without payload says where, the receiver's device copies out of it. Both processes map
- * it; each may know it under another address, and its device under yet another.
+ * Memory of one host that transfers one rank's bytes to another rank's window without a copy by a CPU. The sender's
+ * device copies into the ring, a frame without payload contains the location, and the receiver's device copies out of
+ * the ring. Both processes map it. The address of the ring may differ between the processes, and between a process and
+ * its device.
  *
  * <pre>
  *   0          64            4096                               4096 + capacity
@@ -17,20 +18,20 @@ import org.millrace.abi.GinCells;
  * </pre>
  *
  * <p>
- * Pieces lie one behind the other, each at a multiple of 64 bytes and in one run: one that does not fit before the end
- * lies at the start. Positions count all bytes that ever went through, what was skipped included; both ends compute
- * them by the same rule. {@code released} is the position up to which the receiver has read; only the receiver writes
- * it. The receiver settles what arrives in order, so one word is enough.
+ * Pieces lie one after another, each contiguous and at a multiple of 64 bytes. A piece that does not fit before the end
+ * lies at the start. Positions count all bytes that ever passed through the ring, including skipped bytes. Both ends
+ * compute them by the same rule. {@code released} is the receiver's read position. Only the receiver writes it. The
+ * receiver settles arriving bytes in order, so one word is sufficient.
  */
 public final class StagingRing {
 
     private static final long HEADER_BYTES = 4096;
     private static final long ALIGNMENT = 64;
-    /** Shorter pieces cost more for their beginning than their copies gain by overlapping. */
+    /** Minimum size of a piece. The start of a shorter piece costs more than the overlap of its copies gains. */
     private static final long MIN_PIECE_BYTES = 256 << 10;
     /**
-     * A put is cut into at least so many pieces, unless they would be too short: what overlaps is all but the first
-     * copy out and the last copy in.
+     * Minimum number of pieces of a put, unless they would be too short. The pieces overlap except for the first copy
+     * out and the last copy in.
      */
     private static final long PIECES = 4;
 
@@ -40,12 +41,13 @@ public final class StagingRing {
     private final long capacity;
 
     /**
-     * One end of a ring.
+     * Creates one end of a ring.
      *
-     * @param memory of {@link #bytes}, of the global scope; its first word tells both ends where they begin, zeros are
-     *               as good as any
-     * @param device where this process's device sees it; the address of the memory itself if the device is the host
-     * @throws IllegalArgumentException if the memory has another size than a ring has
+     * @param memory memory of {@link #bytes} bytes, of the global scope. Its first word is the initial position for
+     *               both ends, and may have any value, such as zero.
+     * @param device address of the memory for this process's device; the address of the memory itself if the device is
+     *               the host
+     * @throws IllegalArgumentException if the memory does not have the size of a ring
      */
     public StagingRing(MemorySegment memory, long device) {
         this.memory = memory;
@@ -59,7 +61,7 @@ public final class StagingRing {
     }
 
     /**
-     * How much memory a ring needs.
+     * Returns the number of bytes of memory that a ring needs.
      *
      * @param capacity a power of two, at least twice the communicator's chunk
      */
@@ -67,12 +69,12 @@ public final class StagingRing {
         return HEADER_BYTES + capacity;
     }
 
-    /** The ring's memory, for a host that copies by itself. */
+    /** Returns the ring's memory, for a host that copies without a device. */
     public MemorySegment memory() {
         return memory;
     }
 
-    /** The ring's memory, for a device. */
+    /** Returns the address of the ring's memory for a device. */
     public long device() {
         return device;
     }
@@ -81,18 +83,18 @@ public final class StagingRing {
         return released;
     }
 
-    /** How many bytes fit in. */
+    /** Returns the number of bytes that fit into the ring. */
     public long capacity() {
         return capacity;
     }
 
-    /** Where a piece begins that comes next. */
+    /** Returns the start of the next piece. */
     long start(long position, long bytes) {
         long at = position & capacity - 1;
         return at + bytes <= capacity ? position : position + capacity - at;
     }
 
-    /** Where the piece behind one may begin. */
+    /** Returns the position after a piece, at which the next piece may begin. */
     static long end(long start, long bytes) {
         return start + (bytes + ALIGNMENT - 1 & -ALIGNMENT);
     }
@@ -102,24 +104,25 @@ public final class StagingRing {
     }
 
     /**
-     * How much of a put of some size goes at once: long pieces of long ones, so that few are begun; shorter pieces of
-     * short ones, so that they overlap.
+     * Returns the size of the pieces of a put. Long puts are cut into long pieces, so that few are begun. Short puts
+     * are cut into shorter pieces, so that they overlap.
      */
     public static long piece(long size, long chunkBytes) {
         return Math.min(chunkBytes, Math.max(MIN_PIECE_BYTES, size / PIECES + ALIGNMENT - 1 & -ALIGNMENT));
     }
 
-    /** The sender's end. On the agent's thread. */
+    /** The sender's end. Agent's thread only. */
     public static final class Writer {
         private final StagingRing ring;
         private final int peer;
         private long taken;
         /**
-         * The peer's word, as it was last read: between its last value and {@link #taken}, whatever the peer writes.
+         * The peer's word as last read. It is checked to lie between its previous value and {@link #taken}, regardless
+         * of the value that the peer writes.
          */
         private long released;
 
-        /** The end of a ring that a peer reads. */
+        /** Creates the sender's end of a ring that a peer reads. */
         public Writer(StagingRing ring, int peer) {
             this.ring = ring;
             this.peer = peer;
@@ -127,7 +130,10 @@ public final class StagingRing {
             this.released = taken;
         }
 
-        /** Begins to stage bytes of a window; returns where in the ring's memory, or -1 if there is no room now. */
+        /**
+         * Begins to stage bytes of a window. Returns their offset in the ring's memory, or -1 if no room is available
+         * now.
+         */
         public long begin(WindowTransfer transfer, Window source, long sourceOffset, long bytes) {
             long start = ring.start(taken, bytes);
             long end = end(start, bytes);
@@ -142,7 +148,7 @@ public final class StagingRing {
             return offset;
         }
 
-        /** An acquire: pairs with the peer's release, behind which its copies were made. */
+        /** Reads the peer's word. An acquire: pairs with the peer's release, which comes after its copies. */
         private long readReleased() {
             long now = ring.released().acquire(0);
             if (now - released < 0 || taken - now < 0) {
@@ -154,18 +160,21 @@ public final class StagingRing {
         }
     }
 
-    /** The receiver's end. On the agent's thread. */
+    /** The receiver's end. Agent's thread only. */
     public static final class Reader {
         private final StagingRing ring;
         private long expected;
 
-        /** The end of a ring that a peer writes. */
+        /** Creates the receiver's end of a ring that a peer writes. */
         public Reader(StagingRing ring) {
             this.ring = ring;
             this.expected = ring.released().acquire(0);
         }
 
-        /** What is wrong with where bytes are said to lie, if anything is: the place follows from what came before. */
+        /**
+         * Returns the problem with the location that a frame states for staged bytes; null if it is correct. The
+         * correct location follows from the earlier pieces.
+         */
         public @Nullable String problem(long offset, long bytes, long chunkBytes) {
             if (bytes < 1 || bytes > chunkBytes) {
                 return bytes + " bytes are staged, and 1 to " + chunkBytes + " may be";
@@ -174,7 +183,10 @@ public final class StagingRing {
             return offset == right ? null : "its bytes are staged at " + offset + ", and not at " + right;
         }
 
-        /** Begins to write the next bytes, whose place was checked, to a window; false if too much is under way. */
+        /**
+         * Begins to write the next bytes, after a check of their location, to a window. Returns false if too many
+         * transfers are in flight.
+         */
         public boolean begin(WindowTransfer transfer, Window target, long targetOffset, long bytes) {
             long start = ring.start(expected, bytes);
             if (!target.beginCopyIn(transfer, targetOffset, ring, ring.offset(start), bytes)) {
@@ -184,13 +196,13 @@ public final class StagingRing {
             return true;
         }
 
-        /** The position behind what was begun. */
+        /** Returns the position after all pieces that were begun. */
         public long position() {
             return expected;
         }
 
         /**
-         * Gives the room up to a position back. A release, behind the copies: pairs with the acquire of the sender, who
+         * Releases the room up to a position. A release, after the copies: pairs with the acquire of the sender, which
          * writes there next.
          */
         public void release(long position) {

@@ -3,11 +3,14 @@ package org.millrace.gin;
 import java.time.Duration;
 
 /**
- * Finds out that nothing has moved for long, by passes that find nothing to do and a clock that is read now and then.
+ * Detects that nothing has moved for a long time. It counts passes without work, and reads a clock only occasionally.
  */
 final class StallDetector {
 
-    /** A power of two: to read a clock costs as much as to look after a peer. */
+    /**
+     * Number of passes between two reads of the clock; a power of two. A read of the clock costs as much as the service
+     * of a peer.
+     */
     private static final int PASSES_BETWEEN_CLOCKS = 1 << 12;
 
     private final long patience;
@@ -15,12 +18,16 @@ final class StallDetector {
     private boolean running;
     private long since;
 
-    /** Says so after so long. */
+    /**
+     * Creates a detector.
+     *
+     * @param patience time without progress after which a stall is reported
+     */
     StallDetector(Duration patience) {
         this.patience = patience.toNanos();
     }
 
-    /** A pass is over; returns whether nothing has moved for long, once in so long. */
+    /** Ends a pass. Returns whether nothing has moved for the configured time, at most once in that time. */
     boolean isStalled(int work) {
         if (work > 0) {
             passesWithoutWork = 0;
@@ -34,7 +41,10 @@ final class StallDetector {
         running = false;
     }
 
-    /** Whether nothing has moved for long since the first look, or since this said so last. */
+    /**
+     * Returns whether nothing has moved for the configured time since the first check, or since this method last
+     * returned true.
+     */
     boolean isLong(long now) {
         if (!running) {
             running = true;

@@ -1,20 +1,21 @@
 package org.millrace.gin;
 
 /**
- * What becomes of kernels whose communicator has failed. They wait for room in a queue, for a flush, or for a signal,
- * and none of it comes any more; NCCL gives a program's kernels no flag to look at meanwhile. So this looks whether a
- * kernel has descriptors that nobody will carry out, and, when it is asked to, ends the waits as NCCL's abort flag ends
- * those of NCCL's own kernels: a wait returns, and what was waited for is not there.
+ * Ends the waits of kernels after their communicator has failed. The kernels wait for room in a queue, for a flush, or
+ * for a signal. After a failure these events no longer occur, and NCCL gives a program's kernels no flag to poll. This
+ * class detects whether a kernel has descriptors that will not be carried out. On request, it ends the waits, as NCCL's
+ * abort flag ends the waits of NCCL's own kernels. A wait then returns although its condition is not met.
  *
  * <p>
- * Descriptors are taken and completed at once, again and again, so that flushes end and queues have room. All signals
- * grow, again and again, since a kernel may set one back and wait once more. What a kernel looks for in a window cannot
- * be ended: nobody but the kernel knows where that is.
+ * Descriptors are taken and completed at once, repeatedly, so that flushes end and queues have room. All signals are
+ * increased repeatedly, because a kernel may reset a signal and wait once more. The wait of a kernel that polls bytes
+ * of a window cannot be ended, because only the kernel knows these bytes.
  */
 public final class WaitRelease {
 
     /**
-     * What signals grow by: a wait of 64, 32 or 16 bits sees more than it asks for, for the next three times at least.
+     * Increment of signals. A wait on 64, 32 or 16 bits sees more than it waits for, after each of at least three
+     * increments.
      */
     private static final long STEP = 1L << 61 | 1L << 29 | 1L << 13;
     private static final long PERIOD_NANOS = 10_000_000;
@@ -22,14 +23,14 @@ public final class WaitRelease {
     private final GinContexts contexts;
     private volatile boolean awaited;
     private volatile boolean released;
-    /** When signals grew last; the agent's thread alone uses it. */
+    /** Time of the last increment of the signals. Used only by the agent's thread. */
     private long grown;
 
     WaitRelease(GinContexts contexts) {
         this.contexts = contexts;
     }
 
-    /** Whether a kernel has posted descriptors that were not carried out, before the failure or after it. */
+    /** Returns whether a kernel has posted descriptors that were not carried out, before or after the failure. */
     public boolean isAwaited() {
         return awaited;
     }
@@ -39,7 +40,7 @@ public final class WaitRelease {
         released = true;
     }
 
-    /** One look, on the agent's thread. */
+    /** Checks all contexts once. Agent's thread only. */
     void look() {
         long now = System.nanoTime();
         boolean grow = released && (grown == 0 || now - grown > PERIOD_NANOS);

@@ -1,18 +1,21 @@
 package org.millrace.gin;
 
 /**
- * Memory that all ranks of a communicator registered, each its own: the n-th window of one rank is the n-th of every
- * other.
+ * Memory that all ranks of a communicator registered, each rank its own. The n-th window of one rank corresponds to the
+ * n-th window of every other rank.
  */
 public final class Window {
 
-    /** A cache line or two: as much as a flag, a count or a header has. */
+    /** Maximum size of an ordered put, in bytes: one or two cache lines. A flag, a count or a header fits into it. */
     public static final long MOST_ORDERED = 64;
 
     private final long handle;
     private final WindowMemory memory;
     private volatile boolean strict = true;
-    /** Transfers that use the memory, and promises of some; the agent's thread alone counts them. */
+    /**
+     * Number of transfers that use the memory, including holds for future transfers. Only the agent's thread changes
+     * it.
+     */
     private int open;
 
     Window(long handle, WindowMemory memory) {
@@ -20,7 +23,7 @@ public final class Window {
         this.memory = memory;
     }
 
-    /** What descriptors call the window: 63 bits, not 0, the same on every rank. */
+    /** Returns the handle that descriptors use for the window: 63 bits, not 0, the same on every rank. */
     public long handle() {
         return handle;
     }
@@ -34,16 +37,17 @@ public final class Window {
     }
 
     /**
-     * Puts to it may be made in any order from now on, as far as no signal is to be behind them: nobody looks at what
-     * they bring before.
+     * Allows puts to this window in any order from now on, as long as signals stay after their puts. The program does
+     * not read the bytes before a signal.
      */
     public void relax() {
         strict = false;
     }
 
     /**
-     * Whether a put of so many bytes is there behind all that its context has put before, for those who look at the
-     * bytes: few bytes tell that others have come; many are awaited by what tells of them.
+     * Returns whether a put of this size must become visible after all earlier puts of its context. A program may poll
+     * the bytes of a small put to learn that other bytes have arrived. It learns of the arrival of a large put from
+     * another put or a signal.
      */
     public boolean isOrdered(long bytes) {
         return strict && bytes <= MOST_ORDERED;
@@ -53,7 +57,10 @@ public final class Window {
         return offset >= 0 && bytes >= 0 && offset <= memory.bytes() - bytes;
     }
 
-    /** As {@link WindowMemory#openRead}; this and those that follow count the transfer until it is over. */
+    /**
+     * Begins a read as {@link WindowMemory#openRead} does. This method and the following ones count the transfer until
+     * it ends.
+     */
     public boolean openRead(WindowTransfer transfer, long offset, long bytes) {
         return count(transfer, memory.openRead(transfer, offset, bytes));
     }
@@ -96,17 +103,17 @@ public final class Window {
         return opened;
     }
 
-    /** The memory will be used by a transfer that is yet to be opened. */
+    /** Records that a future transfer will use the memory. */
     public void hold() {
         open++;
     }
 
-    /** That will not be so any more. */
+    /** Ends one use of the memory. */
     public void letGo() {
         open--;
     }
 
-    /** Whether no transfer uses the memory, or is going to. */
+    /** Returns whether no transfer uses the memory, or will use it. */
     public boolean isIdle() {
         return open == 0;
     }

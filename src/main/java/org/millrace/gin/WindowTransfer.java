@@ -7,18 +7,18 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Bytes on their way between a window's memory and a frame. Made once and used again and again; a {@link WindowMemory}
- * says where its payload lies, and may keep what it needs to know of it here.
+ * Bytes in transfer between a window's memory and a frame. The object is made once and reused. A {@link WindowMemory}
+ * sets the location of its payload, and may store its own data here.
  */
 public final class WindowTransfer {
 
-    /** Instead of a sequence. */
+    /** Value instead of a sequence number. */
     public static final int ALL = -1;
 
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-    /** While the transfer is open. */
+    /** Window of an open transfer; null if the transfer is not open. */
     private @Nullable Window window;
     private @Nullable MemoryRegion region;
     private long regionOffset;
@@ -37,7 +37,7 @@ public final class WindowTransfer {
         window = used;
     }
 
-    /** The memory of the window that an open transfer uses. */
+    /** Returns the memory of the window that an open transfer uses. */
     public WindowMemory memory() {
         return window.memory();
     }
@@ -50,7 +50,7 @@ public final class WindowTransfer {
         used.memory().release(this);
     }
 
-    /** Nobody waits for the transfer any more: its connection is closed. */
+    /** Abandons the transfer because its connection is closed and no thread waits for it. */
     public void abandon() {
         Window used = window;
         window = null;
@@ -60,11 +60,11 @@ public final class WindowTransfer {
     }
 
     /**
-     * Says where the payload lies; called by the window's memory.
+     * Sets the location of the payload. Called by the window's memory.
      *
-     * @param place       memory of the network; null if the payload does not go through any
-     * @param placeOffset of the payload's first byte
-     * @param start       of the bytes in the window
+     * @param place       memory of the network; null if the payload does not pass through network memory
+     * @param placeOffset offset of the payload's first byte
+     * @param start       offset of the bytes in the window
      */
     public void place(@Nullable MemoryRegion place, long placeOffset, long start, long length) {
         region = place;
@@ -73,7 +73,7 @@ public final class WindowTransfer {
         bytes = length;
     }
 
-    /** The network's memory where the payload lies: the window's own, or a staging buffer. */
+    /** Returns the network's memory that contains the payload: the window's own, or a staging buffer. */
     public @Nullable MemoryRegion region() {
         return region;
     }
@@ -83,8 +83,8 @@ public final class WindowTransfer {
     }
 
     /**
-     * Puts a value's bytes where the payload would arrive: one of 4 or 8 bytes that lies at a multiple of that at once,
-     * for those who poll for it.
+     * Stores a value's bytes at the location where the payload would arrive. An aligned value of 4 or 8 bytes is stored
+     * in one access, for kernels that poll it.
      */
     public void storeInline(long value) {
         MemorySegment place = region.segment();
@@ -100,7 +100,7 @@ public final class WindowTransfer {
         }
     }
 
-    /** Where in the window the bytes begin. */
+    /** Returns the offset of the bytes in the window. */
     public long offset() {
         return offset;
     }
@@ -109,7 +109,7 @@ public final class WindowTransfer {
         return bytes;
     }
 
-    /** A number of the memory's own, for instance of a staging buffer. */
+    /** Returns a number for use by the memory, for instance of a staging buffer. */
     public int slot() {
         return slot;
     }
@@ -119,27 +119,28 @@ public final class WindowTransfer {
     }
 
     /**
-     * Says before it is opened which others its copy keeps its order with; with all of them if this is not called.
+     * Sets the sequence of copies that keep their order with this transfer's copy. Must be called before the transfer
+     * is opened. Without this call, the copy keeps its order with all others.
      *
-     * @param number  0 or more, the same for all that one context puts to one peer
-     * @param ordered whether it must not be made before the others of the sequence
+     * @param number  0 or more, the same for all puts of one context to one peer
+     * @param ordered whether the copy must not be made before the earlier copies of the sequence
      */
     public void sequence(int number, boolean ordered) {
         sequence = number;
         strict = ordered;
     }
 
-    /** Which others its copy keeps its order with; {@link #ALL} of them if there is no number. */
+    /** Returns the number of the copy's sequence; {@link #ALL} if the copy keeps its order with all others. */
     public int sequence() {
         return sequence;
     }
 
-    /** Whether its copy must not be made before the others of its sequence. */
+    /** Returns whether the copy must not be made before the earlier copies of its sequence. */
     public boolean isStrict() {
         return strict;
     }
 
-    /** Another number of the memory's own, for instance how many copies had been enqueued. */
+    /** Returns another number for use by the memory, for instance the number of enqueued copies. */
     public long ticket() {
         return ticket;
     }

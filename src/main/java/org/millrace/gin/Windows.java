@@ -5,21 +5,21 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A communicator's windows by handle: 1 for the first that was registered, 2 for the next. A handle is never used
- * again; what is kept is in proportion to the windows that are there.
+ * A communicator's windows by handle: 1 for the first that was registered, 2 for the next. A handle is never reused.
+ * The size of the table is proportional to the number of open windows.
  */
 final class Windows {
 
     private static final Table EMPTY = new Table(new Window[2], 0);
 
-    /** Replaced as a whole, so that the agent reads it without a lock. */
+    /** The current table. It is replaced as a whole, so that the agent reads it without a lock. */
     private volatile Table table = EMPTY;
 
     /**
-     * Open addressing: a window lies at its handle, or behind it; at least every second place is free.
+     * A hash table with open addressing. A window lies at its handle, or after it. At least every second place is free.
      *
-     * @param places a power of two of them
-     * @param issued the last handle that was given to a window
+     * @param places a power of two of places
+     * @param issued the last handle that was assigned to a window
      */
     private record Table(@Nullable Window[] places, long issued) {
 
@@ -58,7 +58,7 @@ final class Windows {
         }
     }
 
-    /** Gives memory the next handle. */
+    /** Assigns the next handle to memory. */
     public synchronized Window add(WindowMemory memory) {
         Table now = table;
         Window window = new Window(now.issued + 1, memory);
@@ -68,7 +68,7 @@ final class Windows {
         return window;
     }
 
-    /** Takes a window out; false if it is not here any more. */
+    /** Removes a window. Returns false if it was already removed. */
     public synchronized boolean remove(Window window) {
         Table now = table;
         if (now.find(window.handle()) != window) {
@@ -84,17 +84,17 @@ final class Windows {
         return table.find(handle);
     }
 
-    /** Whether a handle may still be given to a window. */
+    /** Returns whether a handle may still be assigned to a window. */
     public boolean isYetToCome(long handle) {
         return handle > table.issued;
     }
 
-    /** Places that are kept for windows. */
+    /** Returns the number of places in the table. */
     int capacity() {
         return table.places.length;
     }
 
-    /** What there is, for messages. */
+    /** Describes for messages the windows that exist. */
     public String describe(long handle) {
         long count = table.issued;
         return "window " + handle
