@@ -85,7 +85,7 @@ class ConfigurationTest {
     @ParameterizedTest
     @CsvSource({", , STEPS", "1, , STEPS", "0, , COUNTERS", ", counters, COUNTERS", "1, steps, STEPS",
             "0, counters, COUNTERS", "0, off, OFF", "1, off, ", "1, counters, ", "0, steps, "})
-    void ncclsProxyTraceSaysWhetherStepsAreWrittenDown(String proxyTrace, String trace, Settings.TraceDetail expected) {
+    void ncclsProxyTraceSelectsWhetherStepsAreRecorded(String proxyTrace, String trace, Settings.TraceDetail expected) {
         environment.put("NCCL_PROXY_TRACE", proxyTrace == null ? "" : proxyTrace);
         environment.put("MILLRACE_TRACE", trace == null ? "" : trace);
         if (expected == null) {
@@ -107,7 +107,7 @@ class ConfigurationTest {
     }
 
     @Test
-    void laterChangesOfTheSourcesDoNotShow() {
+    void laterChangesOfTheSourcesAreNotVisible() {
         environment.put("NCCL_BUFFSIZE", "1M");
         Configuration configuration = load();
         environment.put("NCCL_BUFFSIZE", "2M");
@@ -153,7 +153,7 @@ class ConfigurationTest {
     }
 
     @Test
-    void unusableValuesAreRefusedAllAtOnceWithWhatIsAllowed() {
+    void unusableValuesAreRefusedTogetherWithTheAllowedValues() {
         environment.put("NCCL_MAX_NCHANNELS", "65");
         environment.put("MILLRACE_NET", "pigeon");
         properties.setProperty("nccl.buffsize", "4097");

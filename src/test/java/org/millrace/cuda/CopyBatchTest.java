@@ -33,7 +33,7 @@ class CopyBatchTest {
     }
 
     @Test
-    void strictCopiesOfOneSequenceAreBehindOneAnother() {
+    void strictCopiesOfOneSequenceFollowEachOther() {
         batch.add(1, 0, BYTES, CopyOrder.strict(7), false);
         batch.add(2, 0, BYTES, CopyOrder.strict(7), false);
         batch.add(3, 0, BYTES, CopyOrder.strict(8), false);
@@ -44,7 +44,7 @@ class CopyBatchTest {
     }
 
     @Test
-    void aStrictCopyIsBehindTheRelaxedOnesOfItsSequenceAndTheyAreNotBehindIt() {
+    void aStrictCopyFollowsTheRelaxedOnesOfItsSequenceButNotViceVersa() {
         batch.add(1000, 0, BYTES, CopyOrder.relaxed(0), false);
         batch.add(2000, 0, BYTES, CopyOrder.relaxed(0), false);
         batch.add(3000, 0, BYTES, CopyOrder.strict(0), false);
@@ -53,7 +53,7 @@ class CopyBatchTest {
     }
 
     @Test
-    void oneInTurnIsBehindAllAndBeforeAllThatFollow() {
+    void aCopyInTurnFollowsAllEarlierCopiesAndPrecedesAllLaterOnes() {
         batch.add(1, 0, BYTES, CopyOrder.FREE, false);
         batch.add(2, 0, BYTES, CopyOrder.IN_TURN, false);
         batch.add(3, 0, BYTES, CopyOrder.FREE, false);
@@ -63,7 +63,7 @@ class CopyBatchTest {
     }
 
     @Test
-    void relaxedCopiesThatGoOnWhereTheLastEndedBecomePartOfIt() {
+    void relaxedCopiesThatContinueTheLastOneAreMerged() {
         assertTrue(batch.add(0, 1000, BYTES, CopyOrder.relaxed(3), false));
         assertTrue(batch.add(500, 9000, BYTES, CopyOrder.relaxed(4), false));
         assertFalse(batch.add(BYTES, 1000 + BYTES, 8, CopyOrder.relaxed(3), false));
@@ -81,7 +81,7 @@ class CopyBatchTest {
     }
 
     @Test
-    void aRelaxedCopyJoinsNoneThatIsBeforeOneInTurn() {
+    void aRelaxedCopyIsNotMergedAcrossACopyInTurn() {
         batch.add(0, 1000, BYTES, CopyOrder.relaxed(3), false);
         batch.add(900, 5000, BYTES, CopyOrder.IN_TURN, false);
         assertTrue(batch.add(BYTES, 1000 + BYTES, BYTES, CopyOrder.relaxed(3), false));
@@ -110,7 +110,7 @@ class CopyBatchTest {
     }
 
     @Test
-    void rowsAreNotMadeLongerNorWhatGoesOnBehindThem() {
+    void rowsAndCopiesAfterThemAreNotExtended() {
         batch.add(0, 0, BYTES, CopyOrder.relaxed(1), false);
         assertFalse(batch.add(100, 200, BYTES, CopyOrder.relaxed(1), false));
         assertTrue(batch.add(100 + BYTES, 200 + BYTES, 8, CopyOrder.relaxed(1), false));
@@ -121,7 +121,7 @@ class CopyBatchTest {
     }
 
     @Test
-    void strictAndFreeCopiesAreNoRows() {
+    void strictAndFreeCopiesDoNotBecomeRows() {
         batch.add(5000, 5000, BYTES, CopyOrder.FREE, false);
         assertTrue(batch.add(5100, 5100, BYTES, CopyOrder.FREE, false), "they may lie in several allocations");
         batch.add(0, 0, BYTES, CopyOrder.strict(1), false);
@@ -136,7 +136,7 @@ class CopyBatchTest {
 
     /** Relaxed copies that do not overlap. All bytes reach their targets, for every combination of merged copies. */
     @Test
-    void whatWasMergedIsWhole() {
+    void mergedCopiesMoveAllBytes() {
         Random random = new Random(0x20b5);
         long merged = 0;
         for (int round = 0; round < 300; round++) {
@@ -173,7 +173,7 @@ class CopyBatchTest {
     }
 
     @Test
-    void manyBytesOrManyCopiesAreEnough() {
+    void manyBytesOrManyCopiesFillABatch() {
         batch.add(0, 1 << 20, 1 << 20, CopyOrder.FREE, false);
         assertTrue(batch.isFull());
         batch.clear();
@@ -187,7 +187,7 @@ class CopyBatchTest {
 
     /** Each sequence writes to its own cells in order. The result is the same for every order within the levels. */
     @Test
-    void anyOrderWithinLevelsGivesTheSame() {
+    void anyOrderWithinLevelsHasTheSameResult() {
         Random random = new Random(0xba7c4);
         int sequences = 5;
         for (int round = 0; round < 300; round++) {

@@ -57,7 +57,7 @@ class CopyCommandsTest {
     @CsvSource({"0, 0, 2048, true", "0, 0, 2064, false", "16, 8, 1024, true", "16, 8, 1032, false", "0, 0, 1020, false",
             "4, 8, 128, true", "4, 8, 132, false", "1, 3, 128, true", "1, 3, 129, false", "0, 0, 1, true",
             "0, 0, 1099511627776, false"})
-    void whatTheKernelCopies(long to, long from, long bytes, boolean fits) {
+    void theKernelCopiesUpToItsLimits(long to, long from, long bytes, boolean fits) {
         assertEquals(fits, commands(1).fits(to, from, bytes, CopyOrder.FREE));
         assertEquals(fits, commands(1, 4).fits(to, from, bytes, IN_TURN), "workers do not wait for each other");
         assertEquals(bytes <= 32768, commands(1, 4).fits(to, from, bytes, CopyOrder.strict(3)));
@@ -65,7 +65,7 @@ class CopyCommandsTest {
 
     /** The warp makes a few copies, unless their sequence has other copies at a worker. The workers make many. */
     @Test
-    void whoCopies() {
+    void theWarpMakesFewCopiesAndTheWorkersMany() {
         CopyCommands commands = commands(1, 2);
         commands.invite();
         kernel.begin();
@@ -99,7 +99,7 @@ class CopyCommandsTest {
     }
 
     @Test
-    void aWorkerIsGivenNoMoreThanThereIsRoomFor() {
+    void aWorkerReceivesOnlyCopiesThatItHasRoomFor() {
         CopyCommands commands = commands(1, 2);
         commands.invite();
         kernel.begin();
@@ -152,7 +152,7 @@ class CopyCommandsTest {
     }
 
     @Test
-    void itIsLaunchedOnceUntilItIsGone() {
+    void theKernelIsLaunchedOnceUntilItHasLeft() {
         CopyCommands commands = commands(1);
         commands.invite();
         commands.invite();
@@ -168,7 +168,7 @@ class CopyCommandsTest {
     }
 
     @Test
-    void aLaunchThatFailsIsTriedAgain() {
+    void aFailedLaunchIsRetried() {
         CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, 0, () -> {
             launches++;
             if (launches == 1) {
@@ -189,7 +189,7 @@ class CopyCommandsTest {
      */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void aCommandThatMeetsItLeaving(boolean seen) throws InterruptedException {
+    void aCommandMayMeetTheLeavingKernel(boolean seen) throws InterruptedException {
         CopyCommands commands = commands(1);
         commands.invite();
         kernel.begin();

@@ -22,7 +22,7 @@ class CopyKernelTest {
     private static final Pattern PARAMETER = Pattern.compile("\\.param \\.u(\\d+)");
 
     @Test
-    void parametersAreThoseOfTheImage() throws IOException {
+    void parametersMatchTheImage() throws IOException {
         String image;
         try (InputStream ptx = CopyKernel.class.getResourceAsStream("copy.ptx")) {
             image = new String(ptx.readAllBytes(), StandardCharsets.US_ASCII);

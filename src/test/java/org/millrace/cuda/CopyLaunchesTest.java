@@ -58,7 +58,7 @@ class CopyLaunchesTest {
     }
 
     @Test
-    void theFirstThatBeginsIsTriedFirstTheNextTime() {
+    void theStreamOfTheLastLaunchThatBeganIsTriedFirst() {
         streams.standing.set(0);
         assertFalse(launches.attempt());
         assertEquals(List.of("0/1", "1/1"), streams.launched);
@@ -69,7 +69,7 @@ class CopyLaunchesTest {
     }
 
     @Test
-    void whatIsNotAwaitedIsNotLaunched() {
+    void aKernelThatIsNotAwaitedIsNotLaunched() {
         kernel.beginIn(2);
         assertFalse(launches.attempt());
         kernel.go();
@@ -78,7 +78,7 @@ class CopyLaunchesTest {
     }
 
     @Test
-    void aStreamThatStandsIsLeftAloneUntilItIsFree() {
+    void aBlockedStreamIsSkippedUntilItIsFree() {
         streams.standing.set(0, COUNT);
         assertTrue(launches.attempt());
         assertTrue(launches.attempt());
@@ -90,7 +90,7 @@ class CopyLaunchesTest {
     }
 
     @Test
-    void aLateOneServesWhoeverWaits() {
+    void aLateLaunchServesTheRequest() {
         streams.standing.set(0, COUNT);
         assertTrue(launches.attempt());
         kernel.beginIn(1);
@@ -104,7 +104,7 @@ class CopyLaunchesTest {
     }
 
     @Test
-    void whatIsRefusedMayBeAskedForAgainAFewTimes() {
+    void aRefusedLaunchMayBeRequestedAgainAFewTimes() {
         streams.refusing.set(0, COUNT);
         for (int i = 1; i < CopyLaunches.MOST_REFUSALS; i++) {
             assertFalse(launches.attempt());

@@ -99,7 +99,7 @@ class CopyQueueTest {
     }
 
     @Test
-    void theKernelTakesOverWhenTheEngineIsThrough() {
+    void theKernelTakesOverWhenTheEngineHasFinished() {
         PlayedCopyKernel kernel = new PlayedCopyKernel(mailbox);
         CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, 0, kernel::begin);
         CopyQueue queue = new CopyQueue(engine, commands);

@@ -80,7 +80,7 @@ class CudaArgumentsTest {
     }
 
     @Test
-    void theCurrentDeviceComesBack() {
+    void theCurrentDeviceIsRestored() {
         try (CurrentDevice _ = cuda.device(1).makeCurrent()) {
             CurrentDevice same = cuda.device(1).makeCurrent();
             same.close();
@@ -333,7 +333,7 @@ class CudaArgumentsTest {
     }
 
     @Test
-    void failuresSayCallCodeAndWhatToDo() {
+    void failuresStateCallCodeAndRemedy() {
         CudaDevice device = cuda.device(0);
         stub.fail("cudaMalloc", 2, 1);
         CudaException failure = assertThrows(CudaException.class, () -> device.allocate(1L << 50));

@@ -40,7 +40,7 @@ class CudaLimitsTest {
     }
 
     @Test
-    void deadlinesSayWhatIsMissing() {
+    void deadlinesNameTheMissingEvent() {
         CudaStream stream = cuda.device(0).newStream();
         CudaEvent event = CudaEvent.marker(cuda.device(0));
         stub.fail("cudaStreamQuery", 600, Integer.MAX_VALUE);
@@ -52,7 +52,7 @@ class CudaLimitsTest {
     }
 
     @Test
-    void theReportNamesDevicesOrWhyThereAreNone() {
+    void theReportListsDevicesOrTheReasonForTheirAbsence() {
         CudaReport report = CudaReport.probe(stub.path().toString());
         assertEquals(new NativeLibrary.Report("CUDA runtime", stub.path(), "12.4", null, false, List.of()),
                 report.library());

@@ -20,7 +20,7 @@ class NativeHandleTest {
     private static final MemorySegment ADDRESS = MemorySegment.ofAddress(0x1234);
 
     @Test
-    void isGivenBackOnceAndAtOnceIfNobodyUsesIt() {
+    void isReleasedOnceAndImmediatelyIfUnused() {
         List<MemorySegment> released = new ArrayList<>();
         NativeHandle handle = new NativeHandle("thing", ADDRESS, released::add);
         assertEquals(ADDRESS, handle.enter());
@@ -34,7 +34,7 @@ class NativeHandleTest {
     }
 
     @Test
-    void theLastUserGivesItBack() {
+    void theLastUserReleasesIt() {
         List<MemorySegment> released = new ArrayList<>();
         NativeHandle handle = new NativeHandle("thing", ADDRESS, released::add);
         handle.enter();
@@ -48,7 +48,7 @@ class NativeHandleTest {
     }
 
     @Test
-    void forceDoesNotWaitForEverAndStillReleasesOnce() {
+    void aForcedCloseDoesNotWaitForeverAndReleasesOnce() {
         List<MemorySegment> released = new ArrayList<>();
         NativeHandle handle = new NativeHandle("thing", ADDRESS, released::add);
         handle.enter();
@@ -82,7 +82,7 @@ class NativeHandleTest {
      * enters after it.
      */
     @Test
-    void isNeverGivenBackWhileItIsUsed() throws Exception {
+    void isNeverReleasedWhileItIsUsed() throws Exception {
         int users = 3;
         AtomicInteger entered = new AtomicInteger();
         AtomicInteger wrong = new AtomicInteger();

@@ -12,7 +12,7 @@ import org.millrace.MillraceException;
 class OldCudaTest {
 
     @Test
-    void whatIsTooNewFailsOnlyWhenItIsCalled() {
+    void missingFunctionsFailOnlyWhenTheyAreCalled() {
         StubLibrary stub = StubLibrary.cudart("-DSTUB_OLD");
         CudaRuntime cuda = CudaRuntime.load(stub.path().toString());
         try (CudaStream stream = cuda.device(0).newStream()) {

@@ -79,7 +79,7 @@ class BufferModesTest {
 
     @ParameterizedTest
     @CsvSource(textBlock = CASES)
-    void sharedSlotsCarryAllProtocolsAndComeBack(int ranks, int count, long firstStep) {
+    void sharedSlotsCarryAllProtocolsAndAreFreedAgain(int ranks, int count, long firstStep) {
         Random random = new Random(31L * ranks + count + firstStep);
         try (Arena arena = Arena.ofConfined()) {
             Pump pump = new Pump(arena, firstStep, random, ranks - 1);

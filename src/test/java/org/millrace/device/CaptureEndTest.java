@@ -49,7 +49,7 @@ class CaptureEndTest {
     }
 
     @Test
-    void whoWaitsForItsEventsIsPartOfItOrHearsThatItIsOver() throws Exception {
+    void aStreamThatWaitsForItsEventJoinsTheCaptureOrIsRefused() throws Exception {
         EmulatedDevice device = new EmulatedDevice(0);
         EmulatedStream origin = device.newStream();
         EmulatedStream side = device.newStream();
@@ -70,7 +70,7 @@ class CaptureEndTest {
     }
 
     @Test
-    void nothingIsLostThatAStreamIsGivenMeanwhile() throws Exception {
+    void noOperationIsLostWhileTheCaptureEnds() throws Exception {
         EmulatedDevice device = new EmulatedDevice(0);
         EmulatedStream stream = device.newStream();
         AtomicInteger called = new AtomicInteger();

@@ -31,7 +31,7 @@ class ChunkShapeTest {
     }
 
     @Test
-    void whatHasOneSliceAnywayStaysAsItIs() {
+    void aShapeWithOneSliceStaysUnchanged() {
         for (Protocol protocol : Protocol.values()) {
             ChunkShape shape = ChunkShape.ONE_STEP.in(protocol);
             assertSame(shape, shape.of(1, LAYOUT));

@@ -20,7 +20,7 @@ class DeviceCommunicatorTest {
     }
 
     @Test
-    void aKernelFindsAllByTheCommunicatorsAddress() {
+    void aKernelFindsEverythingThroughTheCommunicatorsAddress() {
         int[] nodes = {0, 1, 0, 2, 1, 0};
         try (Arena arena = Arena.ofConfined()) {
             DeviceCommunicator device =

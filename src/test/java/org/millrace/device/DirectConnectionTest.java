@@ -63,7 +63,7 @@ class DirectConnectionTest {
      */
     @ParameterizedTest
     @CsvSource({"1, 0", "2, 2147483640", "3, 9223372036854775799"})
-    void thePeerReadsInTheSendersMemory(long seed, long firstStep) {
+    void thePeerReadsTheSendersMemory(long seed, long firstStep) {
         Random random = new Random(seed);
         try (Arena arena = Arena.ofConfined()) {
             ConnectionInfo both = ConnectionInfo.allocate(arena, Pump.LAYOUT, firstStep)

@@ -59,7 +59,7 @@ class EmulatedStreamTest {
 
     /** A thread that also runs proxies is not blocked for the duration of a copy. */
     @Test
-    void aLargeCopyIsSeveralPassesAndOtherStreamsGoOn() {
+    void aLargeCopyTakesSeveralPassesWhileOtherStreamsAdvance() {
         EmulatedStream stream = device.newStream();
         EmulatedStream other = device.newStream();
         byte[] source = new byte[(2 << 20) + 1];
@@ -85,7 +85,7 @@ class EmulatedStreamTest {
     }
 
     @Test
-    void functionsAreCalledInOrderAndWhatTheyThrowIsTheirs() {
+    void functionsAreCalledInOrderAndTheirExceptionsDoNotStopTheStream() {
         EmulatedStream stream = device.newStream();
         List<Integer> called = new ArrayList<>();
         for (int i = 0; i < 100; i++) {
@@ -105,7 +105,7 @@ class EmulatedStreamTest {
 
     /** Millions of operations ahead of the device would fill the memory, so the launcher waits, as with CUDA. */
     @Test
-    void whoIsTooFarAheadWaitsUntilThereIsRoom() throws Exception {
+    void aThreadThatIsTooFarAheadWaitsForRoom() throws Exception {
         EmulatedStream stream = device.newStream();
         int calls = 3 * TaskQueue.MAX_TASKS;
         long[] called = new long[1];
@@ -128,7 +128,7 @@ class EmulatedStreamTest {
     }
 
     @Test
-    void whoWaitsForRoomIsFreedWhenTheDeviceStopsAndWhenItIsInterrupted() throws Exception {
+    void aWaitForRoomEndsWhenTheDeviceStopsOrTheThreadIsInterrupted() throws Exception {
         for (boolean stops : new boolean[] {false, true}) {
             EmulatedStream stream = device.newStream();
             for (int i = 0; i < TaskQueue.MAX_TASKS; i++) {
@@ -178,7 +178,7 @@ class EmulatedStreamTest {
      * forever.
      */
     @Test
-    void whatRunsWhenAnInterruptedThreadClosesIsSkipped() {
+    void aRunningTaskIsSkippedWhenAnInterruptedThreadCloses() {
         EmulatedStream stream = device.newStream();
         EmulatedKernel running = kernel(new AtomicBoolean());
         EmulatedKernel behind = kernel(new AtomicBoolean(true));
@@ -224,7 +224,7 @@ class EmulatedStreamTest {
     }
 
     @Test
-    void whatFailedIsHeardBehindEventsToo() {
+    void failuresAreReportedThroughEventsToo() {
         EmulatedStream first = device.newStream();
         EmulatedStream second = device.newStream();
         EmulatedEvent event = device.newEvent();
@@ -277,7 +277,7 @@ class EmulatedStreamTest {
      * for a thread that has ended.
      */
     @Test
-    void whatIsLeftWhenTheDeviceStopsIsRunOrFails() {
+    void remainingTasksRunOrFailWhenTheDeviceStops() {
         EmulatedStream stream = device.newStream();
         EmulatedStream other = device.newStream();
         EmulatedStream held = device.newStream();
@@ -312,7 +312,7 @@ class EmulatedStreamTest {
     }
 
     @Test
-    void aFunctionThatEnqueuesItselfDoesNotKeepTheDeviceFromStopping() {
+    void aFunctionThatEnqueuesItselfDoesNotPreventTheDeviceFromStopping() {
         EmulatedStream stream = device.newStream();
         Runnable[] again = new Runnable[1];
         again[0] = () -> {
@@ -330,7 +330,7 @@ class EmulatedStreamTest {
      * thread.
      */
     @Test
-    void whoWaitsRunsKernelsAndNoFunctions() {
+    void aWaitingThreadRunsKernelsButNoFunctions() {
         Backoff idle = new Backoff(0, 10, 10_000, 50_000);
         HelpedAgent helped = new HelpedAgent(device, idle, new Backoff(0, 10, 10_000, 50_000), 400_000);
         device.runBy(helped);
@@ -358,7 +358,7 @@ class EmulatedStreamTest {
     }
 
     @Test
-    void whoIsFarAheadRunsTheStreamMeanwhile() {
+    void aThreadThatIsFarAheadRunsTheStream() {
         device.runBy(new HelpedAgent(device, new Backoff(0, 1, 1, 1), new Backoff(0, 1, 1, 1), 400_000));
         EmulatedStream stream = device.newStream();
         AtomicBoolean gate = new AtomicBoolean();
@@ -413,7 +413,7 @@ class EmulatedStreamTest {
 
     /** A fault of mapped memory that was truncated surfaces late, where the kernel itself no longer catches it. */
     @Test
-    void aTaskWhoseFaultSurfacesBehindItsPassLeavesTheDevice() {
+    void aTaskWithALateFaultLeavesTheDevice() {
         EmulatedStream stream = device.newStream();
         AtomicBoolean skipped = new AtomicBoolean();
         AtomicBoolean faulted = new AtomicBoolean();

@@ -31,7 +31,7 @@ class FunctionNumberTest {
     }
 
     @Test
-    void everyFunctionComesBack() {
+    void everyFunctionNumberIsUniqueAndDecodable() {
         List<ReduceOp> ops = new ArrayList<>(List.of(ReduceOp.BuiltIn.values()));
         ops.add(new ReduceOp.PreMulSum(-0.375));
         Set<Integer> seen = new HashSet<>();

@@ -114,7 +114,7 @@ class PlanBuilderTest {
     }
 
     @Test
-    void overwrittenWorkIsNoticed() {
+    void overwrittenWorkIsDetected() {
         try (Arena arena = Arena.ofConfined()) {
             WorkFifoCounters counters =
                     WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));

@@ -119,7 +119,7 @@ class RingTest {
 
     @ParameterizedTest
     @CsvSource(textBlock = CASES)
-    void allReduceLeavesTheSumWithEveryRank(int rankCount, int elements, long firstStep) {
+    void allReduceStoresTheSumOnEveryRank(int rankCount, int elements, long firstStep) {
         run(rankCount, elements, firstStep, random -> {
             MemorySegment[] input = each(rank -> filled(rank, count));
             boolean inPlace = random.nextBoolean();
@@ -144,7 +144,7 @@ class RingTest {
      */
     @ParameterizedTest
     @CsvSource(textBlock = CASES)
-    void allReduceInTheUsersMemoryLeavesTheSameSum(int rankCount, int elements, long firstStep) {
+    void allReduceInTheUsersMemoryStoresTheSameSum(int rankCount, int elements, long firstStep) {
         run(rankCount, elements, firstStep, random -> {
             MemorySegment[] input = each(rank -> filled(rank, count));
             boolean inPlace = random.nextBoolean();
@@ -171,7 +171,7 @@ class RingTest {
 
     @ParameterizedTest
     @CsvSource(textBlock = CASES)
-    void allGatherLeavesAllElementsWithEveryRank(int rankCount, int elements, long firstStep) {
+    void allGatherStoresAllElementsOnEveryRank(int rankCount, int elements, long firstStep) {
         run(rankCount, elements, firstStep, random -> {
             boolean inPlace = random.nextBoolean();
             MemorySegment[] output = each(_ -> arena.allocate(8L * count * ranks, 64));
@@ -195,7 +195,7 @@ class RingTest {
 
     @ParameterizedTest
     @CsvSource(textBlock = CASES)
-    void reduceScatterLeavesEachRankItsShareOfTheSum(int rankCount, int elements, long firstStep) {
+    void reduceScatterStoresEachRanksShareOfTheSum(int rankCount, int elements, long firstStep) {
         run(rankCount, elements, firstStep, random -> {
             boolean inPlace = random.nextBoolean();
             MemorySegment[] input = each(rank -> filled(rank, (long) count * ranks));

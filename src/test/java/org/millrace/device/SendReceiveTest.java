@@ -26,7 +26,7 @@ class SendReceiveTest {
     }
 
     @Test
-    void bothHalvesSayTheirPeerAndChunks() {
+    void bothHalvesHaveTheirPeerAndChunks() {
         try (Arena arena = Arena.ofConfined()) {
             List<ChannelTask> tasks = tasks(arena, 2, PointToPointWork.SEND_LL);
             long llChunk = ChunkShape.ONE_STEP.in(Protocol.LL).chunkBytes(Pump.LAYOUT);

@@ -110,7 +110,7 @@ class SliceGatherTest {
     }
 
     @Test
-    void slotsMustBeAlignedAsAGpuDemands() {
+    void slotsMustHaveTheAlignmentThatAGpuRequires() {
         ReceivePort.SliceGather gather = gather(-1);
         assertThrows(IllegalArgumentException.class, () -> gather.next(slots, SLOT_AT + 8, 1));
     }

@@ -26,7 +26,7 @@ class WorkFifoTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, Integer.MAX_VALUE - 15 - 1024, Integer.MIN_VALUE, -1024, -16})
-    void itemsStayUntilTheyAreGivenBack(int first) {
+    void itemsStayUntilTheyAreConsumed(int first) {
         long seed = 7 + first;
         Random random = new Random(seed);
         try (Arena arena = Arena.ofConfined()) {
@@ -71,7 +71,7 @@ class WorkFifoTest {
     }
 
     @Test
-    void refusesWhatDoesNotFit() {
+    void refusesItemsWithoutRoom() {
         try (Arena arena = Arena.ofConfined()) {
             WorkFifoCounters counters =
                     WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));

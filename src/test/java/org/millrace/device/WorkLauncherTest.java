@@ -202,7 +202,7 @@ class WorkLauncherTest {
 
     /** The plan's kernels read its memory. No later launch polls. */
     @Test
-    void aPlanIsFreedBehindItsLastKernel() {
+    void aPlanIsFreedAfterItsLastKernel() {
         DeviceCommunicator communicator = communicator(1024, 0);
         WorkLauncher launcher = launcher(communicator);
         PlanBuilder builder = new PlanBuilder("", SMALL, 1 << 16);
@@ -237,7 +237,7 @@ class WorkLauncherTest {
     }
 
     @Test
-    void aFullFifoIsLeftWhenTheCommunicatorAborts() throws InterruptedException {
+    void aWaitForRoomEndsWhenTheCommunicatorAborts() throws InterruptedException {
         DeviceCommunicator communicator = communicator(1024, -512);
         WorkLauncher launcher = launcher(communicator);
         PlanBuilder builder = new PlanBuilder("", SMALL, 512);
@@ -277,7 +277,7 @@ class WorkLauncherTest {
      * not wait forever.
      */
     @Test
-    void aDrainEndsThoughNobodyRunsTheDevice() {
+    void aDrainEndsWithoutAThreadThatRunsTheDevice() {
         DeviceCommunicator communicator = communicator(1024, 0);
         EmulatedDevice still = new EmulatedDevice(1);
         WorkLauncher launcher = new WorkLauncher(still, communicator, new FunctionTable(), failure::get,
@@ -292,7 +292,7 @@ class WorkLauncherTest {
 
     /** An abort drains the launcher. The caller may check for room only after that. */
     @Test
-    void whoWaitsForRoomIsToldOfTheAbortAlsoBehindTheDrain() {
+    void aWaitForRoomReportsTheAbortEvenAfterTheDrain() {
         DeviceCommunicator communicator = communicator(1024, 0);
         WorkLauncher launcher = launcher(communicator);
         PlanBuilder builder = new PlanBuilder("", SMALL, 512);

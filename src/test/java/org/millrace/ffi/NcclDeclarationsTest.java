@@ -77,7 +77,7 @@ class NcclDeclarationsTest {
     }
 
     @Test
-    void everyDeclarationIsBoundAsItIsOrSaysWhyNot() throws Exception {
+    void everyDeclarationIsBoundOrHasAReason() throws Exception {
         SortedMap<String, String> ours = ours();
         List<String> wrong = new ArrayList<>();
         TreeSet<String> names = new TreeSet<>();
@@ -113,7 +113,7 @@ class NcclDeclarationsTest {
 
     /** The header, jextract's argument files and the calls of Java code are three separate lists. */
     @Test
-    void everyFunctionIsGeneratedAndHasItsPlaceInTheTypedInterface() throws Exception {
+    void everyFunctionIsGeneratedAndPartOfTheTypedInterface() throws Exception {
         String functions =
                 Files.readString(Path.of("src", "main", "java", "org", "millrace", "nccl", "NcclFunction.java"));
         List<String> wrong = new ArrayList<>();

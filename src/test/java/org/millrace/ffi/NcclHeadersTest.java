@@ -101,7 +101,7 @@ class NcclHeadersTest {
     /** The list of declarations that the bindings are compared with was generated from this header. */
     @ParameterizedTest
     @MethodSource("sources")
-    void theListOfDeclarationsIsTheirs(NcclSource headers) throws Exception {
+    void theListOfDeclarationsMatchesTheHeader(NcclSource headers) throws Exception {
         Assumptions.assumeTrue(headers.name().endsWith(" " + NcclDeclarationsTest.RELEASE), "another release's");
         List<String> theirs = NcclDeclarationsTest.declared(Files.readString(headers.find("nccl.h")))
                 .stream()
@@ -113,7 +113,7 @@ class NcclHeadersTest {
 
     @ParameterizedTest
     @MethodSource("sources")
-    void layoutsAndConstantsAreTheirs(NcclSource headers, @TempDir Path directory) throws Exception {
+    void layoutsAndConstantsMatchTheHeaders(NcclSource headers, @TempDir Path directory) throws Exception {
         read(headers);
         HeaderScan ours = HeaderScan.of(Path.of("headers"));
         Set<String> unknown = new TreeSet<>();
@@ -157,7 +157,7 @@ class NcclHeadersTest {
     /** A compiler refuses a second declaration, or an initial value, of another type. */
     @ParameterizedTest
     @MethodSource("sources")
-    void signaturesAreTheirs(NcclSource headers, @TempDir Path directory) throws Exception {
+    void signaturesMatchTheHeaders(NcclSource headers, @TempDir Path directory) throws Exception {
         read(headers);
         HeaderScan ours = HeaderScan.of(Path.of("headers"));
         StringBuilder text = new StringBuilder(prologue()).append("extern \"C\" {\n");

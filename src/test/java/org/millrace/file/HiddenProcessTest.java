@@ -49,7 +49,7 @@ class HiddenProcessTest {
                     "mount -o remount,hidepid=2 /proc|true|false|false true|HIDDEN",
                     "mount -t tmpfs none /proc|false|false|false false|GONE HIDDEN",
                     "umount /proc|false|true|false false|GONE HIDDEN"})
-    void whoIsNotSeenIsNotDead(String proc, boolean known, boolean seen, String dead, String left) throws Exception {
+    void aHiddenProcessIsNotDead(String proc, boolean known, boolean seen, String dead, String left) throws Exception {
         List<String> command = new ArrayList<>(OwnNamespace.after(TWO, proc));
         command.addAll(OtherUser.as(OtherUser.FIRST));
         Path java = Path.of(System.getProperty("java.home"));
@@ -66,7 +66,7 @@ class HiddenProcessTest {
     /** The deletion in C, when a program exits. */
     @ParameterizedTest
     @ValueSource(strings = {"true", "mount -o remount,hidepid=2 /proc"})
-    void theFilesOfWhoIsNotSeenStay(String proc) throws Exception {
+    void filesOfAHiddenProcessStay(String proc) throws Exception {
         String files = "for pid in $HIDDEN $GONE; do install -m 600 -o " + OtherUser.FIRST + " /dev/null /dev/shm/"
                 + "millrace-0123456789abcdef-$pid-$TICKS-$(readlink /proc/self/ns/pid | tr -dc 0-9).sock; done";
         List<String> starter = new ArrayList<>(OwnNamespace.after(TWO, files, proc));

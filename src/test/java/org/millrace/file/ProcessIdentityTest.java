@@ -14,13 +14,13 @@ class ProcessIdentityTest {
     @ParameterizedTest
     @CsvSource({"0000000000000100, true", "0000000000000000, false", "0000000000004200, false",
             "ffffffffffffffff, true"})
-    void aThreadThatHasStillToEndShowsTheSignal(String pending, boolean killed) {
+    void aThreadThatHasYetToEndShowsTheSignal(String pending, boolean killed) {
         assertEquals(killed, ProcessIdentity.isKilled(List.of("Name:\tC2 CompilerThre", "State:\tR (running)",
                 "SigPnd:\t" + pending, "ShdPnd:\t0000000000000100")));
     }
 
     @Test
-    void whoRunsIsNotDead() {
+    void aRunningProcessIsNotDead() {
         assertFalse(ProcessIdentity.CURRENT.isProvablyDead());
     }
 }

@@ -18,7 +18,7 @@ class UserTest {
     Path folder;
 
     @Test
-    void theUserOwnsWhatItMakes() throws Exception {
+    void theUserOwnsTheFilesThatItCreates() throws Exception {
         Path file = Files.createFile(folder.resolve("mine"));
         assertEquals(User.ownerOf(file), User.ID);
         assertEquals(Files.getOwner(file), User.principal(file));
@@ -26,7 +26,7 @@ class UserTest {
     }
 
     @Test
-    void soDoesOneThatIsNotRoot() throws Exception {
+    void aUserOtherThanRootOwnsItsFiles() throws Exception {
         OtherUser.assumePossible();
         List<String> command = new ArrayList<>(OtherUser.as(OtherUser.FIRST));
         Collections.addAll(command, Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xint",

@@ -48,7 +48,7 @@ class CFunctionTest {
     }
 
     @Test
-    void whatTheLibraryLacksIsSaid() {
+    void aMissingFunctionIsNamed() {
         assertTrue(CFunction.find("no_such_function").isEmpty());
         Error missing = assertThrows(UnsatisfiedLinkError.class, () -> CFunction.named("no_such_function"));
         assertEquals("the C library has no no_such_function", missing.getMessage());

@@ -25,7 +25,7 @@ class PageMemoryTest {
     }
 
     @Test
-    void itIsZeroAndGoesWithItsArena() throws IOException {
+    void memoryIsZeroAndFreedWithItsArena() throws IOException {
         MemorySegment memory;
         try (Arena arena = Arena.ofShared()) {
             memory = PageMemory.allocate(BYTES, arena);
@@ -38,14 +38,14 @@ class PageMemoryTest {
     }
 
     @Test
-    void noneIsNoMemoryEither() {
+    void zeroBytesAreValid() {
         try (Arena arena = Arena.ofConfined()) {
             assertEquals(0, PageMemory.allocate(0, arena).byteSize());
         }
     }
 
     @Test
-    void whatTheSystemDoesNotHaveIsAnError() {
+    void tooMuchMemoryIsAnError() {
         try (Arena arena = Arena.ofConfined()) {
             assertTrue(assertThrows(OutOfMemoryError.class, () -> PageMemory.allocate(1L << 62, arena)).getMessage()
                     .contains("4611686018427387904 bytes"));

@@ -87,7 +87,7 @@ class NativeLibraryTest {
     }
 
     @Test
-    void aMissingLibraryIsOneMessageWithEveryPlaceAndTheWayOut() {
+    void aMissingLibraryIsOneMessageWithEveryPlaceAndTheRemedy() {
         String message = refusal(null, directory);
         assertTrue(message.startsWith(
                 title + " was not found: looked for " + NAME + " through the dynamic loader (LD_LIBRARY_PATH is "),
@@ -115,7 +115,7 @@ class NativeLibraryTest {
     }
 
     @Test
-    void aTextFileIsToldFromALibrary() throws IOException {
+    void aTextFileIsDistinguishedFromALibrary() throws IOException {
         Path text = Files.writeString(directory.resolve(NAME), "version https://git-lfs.github.com/spec/v1\n");
         String message = refusal(text.toString());
         assertTrue(message.contains(text + ": file too short") || message.contains(text + ": invalid ELF header"),
@@ -154,7 +154,7 @@ class NativeLibraryTest {
     }
 
     @Test
-    void anUndefinedSymbolIsFoundWhenLoadingAndNotWhenCalling() throws IOException {
+    void anUndefinedSymbolIsReportedWhenLoadingAndNotWhenCalling() throws IOException {
         Path file = library(directory.resolve(NAME),
                 "int never_defined(void); int millrace_essential(void) { return never_defined(); }\n");
         assertTrue(refusal(file.toString()).contains("undefined symbol: never_defined"));

@@ -34,7 +34,7 @@ import org.millrace.ffi.nccl.ncclDevCommRequirements_v30;
 class DeviceLayoutHeadersTest {
 
     @Test
-    void sizesAndOffsetsAreTheirs(@TempDir Path directory) throws Exception {
+    void sizesAndOffsetsMatchTheHeaders(@TempDir Path directory) throws Exception {
         List<Path> includes =
                 Stream.of(System.getProperty("millrace.nccl.headers").split(File.pathSeparator)).map(Path::of).toList();
         Assumptions.assumeTrue(includes.stream().anyMatch(path -> Files.exists(path.resolve("nccl_device.h"))),

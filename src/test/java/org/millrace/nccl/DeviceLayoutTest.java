@@ -22,7 +22,7 @@ class DeviceLayoutTest {
 
     @ParameterizedTest
     @CsvSource({"22809, 22907, false", "23007, 23004, false", "22907, 23004, true", "22903, 23007, true"})
-    void whatDoesNotFitIsRefused(int compiledWith, int loaded, boolean gin) {
+    void incompatibleHeadersAreRefused(int compiledWith, int loaded, boolean gin) {
         String refused = assertThrows(MillraceException.class,
                 () -> NcclDeviceCommunicator.DeviceLayout.of(compiledWith, loaded, gin)).getMessage();
         assertTrue(refused.contains(gin ? "cannot use GIN with" : "cannot run with")
@@ -30,7 +30,7 @@ class DeviceLayoutTest {
     }
 
     @Test
-    void headersThatAreNotKnownAreRefused() {
+    void unknownHeadersAreRefused() {
         assertTrue(
                 assertThrows(MillraceException.class, () -> NcclDeviceCommunicator.DeviceLayout.of(23100, 23100, true))
                         .getMessage()

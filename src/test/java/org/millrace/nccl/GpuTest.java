@@ -125,7 +125,7 @@ class GpuTest {
     }
 
     @Test
-    void devicesSayWhatTheyAre() {
+    void devicesReportTheirProperties() {
         for (CudaDevice device : cuda().devices()) {
             assertFalse(device.name().isBlank());
             CudaDevice.MemoryInfo memory = device.memoryInfo();
@@ -261,7 +261,7 @@ class GpuTest {
     }
 
     @Test
-    void aCommunicatorThatDoesNotBlockLivesSplitsAndEnds() {
+    void aNonBlockingCommunicatorWorksSplitsAndCloses() {
         NcclLibrary nccl = nccl();
         CudaRuntime cuda = cuda();
         CudaDevice device = cuda.device(0);

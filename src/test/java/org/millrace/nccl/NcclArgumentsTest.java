@@ -88,7 +88,7 @@ class NcclArgumentsTest {
     }
 
     @Test
-    void theUniqueIdGoesByValueAndTheRankHasItsDevice() {
+    void theUniqueIdIsPassedByValueAndTheRankHasItsDevice() {
         UniqueId id = id(0x81);
         NcclCommunicator communicator = nccl.join(stubs.device(), id, 2, 1);
         assertEquals(List.of("cudaGetDeviceCount", "cudaGetDevice", "cudaSetDevice 1", "cudaSetDevice 0"),
@@ -130,7 +130,7 @@ class NcclArgumentsTest {
     }
 
     @Test
-    void anOptionThatTheLoadedNcclWouldPassOverIsRefused() {
+    void anOptionThatTheLoadedNcclWouldIgnoreIsRefused() {
         String message = assertThrows(MillraceException.class,
                 () -> nccl.join(stubs.device(), id(1), 2, 0, NcclConfig.DEFAULT.with(Option.RMA_CONTEXTS, 2)))
                 .getMessage();
@@ -310,7 +310,7 @@ class NcclArgumentsTest {
     }
 
     @Test
-    void memoryOfNcclsOwn() {
+    void ncclsOwnMemory() {
         NcclCommunicator c = stubs.communicator();
         String h = handle(c);
         NcclMemory own = c.memory();
@@ -455,7 +455,7 @@ class NcclArgumentsTest {
     }
 
     @Test
-    void deviceCommunicatorsThatCannotBe() {
+    void impossibleDeviceCommunicatorsAreRefused() {
         refusedDeviceCommunicator(22809, 22907, "cannot run with the loaded NCCL 2.28.9");
         refusedDeviceCommunicator(23007, 22809, "cannot run with the loaded NCCL 2.30.7");
         refusedDeviceCommunicator(23100, 23100, "2.31.0 is not known here");
@@ -501,7 +501,7 @@ class NcclArgumentsTest {
     }
 
     @Test
-    void failuresSayCallRankCodeAndWhatNcclSays() {
+    void failuresStateCallRankCodeAndNcclsText() {
         NcclCommunicator c = stubs.communicator();
         CudaStream stream = stubs.stream();
         String h = handle(c);

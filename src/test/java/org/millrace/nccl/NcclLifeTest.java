@@ -53,7 +53,7 @@ class NcclLifeTest {
     }
 
     @Test
-    void aCommunicatorThatDoesNotBlockIsWaitedFor() {
+    void aNonBlockingCommunicatorIsWaitedFor() {
         NcclCommunicator c = nonBlocking();
         stubs.ncclStub.async(7, 3);
         stubs.calls();
@@ -72,7 +72,7 @@ class NcclLifeTest {
     }
 
     @Test
-    void aDeadlineAndAnErrorSayWhichRank() {
+    void aDeadlineAndAnErrorNameTheRank() {
         NcclCommunicator c = nonBlocking();
         stubs.ncclStub.async(7, Integer.MAX_VALUE);
         String late = assertThrows(MillraceException.class, () -> c.awaitReady(Duration.ofMillis(2))).getMessage();
@@ -108,7 +108,7 @@ class NcclLifeTest {
     }
 
     @Test
-    void abortFreesAStuckCallAndLetsNoOtherIn() throws InterruptedException {
+    void abortFreesAStuckCallAndAdmitsNoOther() throws InterruptedException {
         NcclCommunicator c = stubs.communicator();
         CudaStream stream = stubs.stream();
         AtomicReference<Throwable> thrown = new AtomicReference<>();
@@ -133,7 +133,7 @@ class NcclLifeTest {
     }
 
     @Test
-    void closeLeavesTheCommunicatorToTheCallUnderWay() throws InterruptedException {
+    void closeLeavesTheCommunicatorToTheCallInProgress() throws InterruptedException {
         NcclCommunicator c = stubs.communicator();
         NcclCommunicator other = stubs.communicator();
         CudaStream stream = stubs.stream();
@@ -197,7 +197,7 @@ class NcclLifeTest {
     }
 
     @Test
-    void aFailedJoinMakesNothing() {
+    void aFailedJoinCreatesNothing() {
         stubs.ncclStub.fail("ncclCommInitRankConfig", 4, 1);
         AtomicReference<NcclCommunicator> made = new AtomicReference<>();
         assertThrows(NcclException.class, () -> made.set(stubs.nccl.join(stubs.device(), stubs.nccl.newUniqueId(), 2, 1,

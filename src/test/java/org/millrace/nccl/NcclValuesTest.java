@@ -26,7 +26,7 @@ class NcclValuesTest {
     private static final MemorySegment RECEIVE = DeviceSegments.of(0x700000100000L, 1 << 20);
 
     @Test
-    void operandsAreHeldAgainstTheirSize() {
+    void operandsAreCheckedForTheirSize() {
         Stubs stubs = Stubs.load();
         NcclCommunicator c = stubs.communicator();
         CudaStream stream = stubs.stream();

@@ -20,7 +20,7 @@ import org.millrace.cuda.OwnClassLoader;
 class OldNcclTest {
 
     @Test
-    void whatIsTooNewFailsOnlyWhenItIsCalled() {
+    void missingFunctionsFailOnlyWhenTheyAreCalled() {
         Stubs stubs = Stubs.load("-DSTUB_OLD");
         assertEquals("2.7.8", stubs.nccl.versionText());
         NcclCommunicator c = stubs.communicator();

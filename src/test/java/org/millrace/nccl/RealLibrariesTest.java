@@ -50,7 +50,7 @@ class RealLibrariesTest {
     }
 
     @Test
-    void ncclSaysItsVersionAndHasEveryFunction() {
+    void ncclReportsItsVersionAndHasEveryFunction() {
         NcclLibrary nccl = nccl();
         assertTrue(nccl.version() >= 21800, "version " + nccl.version());
         assertTrue(nccl.versionText().startsWith("2."), nccl.versionText());
@@ -73,7 +73,7 @@ class RealLibrariesTest {
     }
 
     @Test
-    void ncclTellsItsParameters() {
+    void ncclReportsItsParameters() {
         NcclLibrary nccl = nccl();
         Assumptions.assumeTrue(nccl.version() >= 23004, "this NCCL has no parameters to tell");
         NcclParameters parameters = nccl.parameters();
@@ -90,7 +90,7 @@ class RealLibrariesTest {
     }
 
     @Test
-    void ncclDrawsIdsThatDiffer() {
+    void ncclCreatesDistinctIds() {
         NcclLibrary nccl = nccl();
         UniqueId first = nccl.newUniqueId();
         UniqueId second = nccl.newUniqueId();
@@ -99,7 +99,7 @@ class RealLibrariesTest {
     }
 
     @Test
-    void withoutADriverJoiningFailsWithNcclsOwnWords() {
+    void withoutADriverJoiningFailsWithNcclsOwnText() {
         NcclLibrary nccl = nccl();
         CudaRuntime cuda = cuda();
         Assumptions.assumeTrue(cuda.driverVersion() == 0, "this machine has a driver");
@@ -124,7 +124,7 @@ class RealLibrariesTest {
     }
 
     @Test
-    void cudaSaysItsVersionAndWhatItMisses() {
+    void cudaReportsItsVersionAndDevicesOrAReason() {
         CudaRuntime cuda = cuda();
         assertTrue(cuda.version() >= 11000, "version " + cuda.version());
         CudaReport report = CudaReport.probe(null);

@@ -57,7 +57,7 @@ class HangTest {
     }
 
     @Test
-    void whatHasNotBeenUsedForLongIsTheReceiversMatter() {
+    void dataThatIsNotConsumedForLongIsTheReceiversFault() {
         List<Verdict> verdicts = verdicts(pair(7, 10, true, NOW - 2 * SECOND, 1));
         assertEquals(List.of(Cause.NOT_CONSUMED), verdicts.stream().map(Verdict::cause).toList());
         assertEquals(1, verdicts.getFirst().rank());
@@ -65,14 +65,14 @@ class HangTest {
     }
 
     @Test
-    void whatHasJustMovedOrIsUsedStandsStillForNobody() {
+    void recentOrConsumedDataIsNoStall() {
         assertEquals(List.of(), verdicts(pair(7, 10, true, NOW - SECOND / 2, 1)));
         assertEquals(List.of(), verdicts(pair(7, 10, true, NOW - 20 * SECOND, 3)));
     }
 
     /** Rank 1 had no core until half a second ago. It may have launched anything since. */
     @Test
-    void whoHadNoCoreIsNotBlamed() {
+    void aProcessWithoutACoreIsNotBlamed() {
         TracedProcess[] ranks = pair(7, 10, true, NOW - 2 * SECOND, 1);
         TracedProcess of = ranks[1];
         ranks[1] = new TracedProcess(of.file(), of.identity(), true, of.host(), of.program(), of.rank(), of.size(),
@@ -84,7 +84,7 @@ class HangTest {
     }
 
     @Test
-    void aRankThatHasDiedIsNamed() {
+    void aDeadRankIsNamed() {
         List<Verdict> verdicts = verdicts(pair(7, 10, false, NOW - 2 * SECOND, 1));
         assertEquals(List.of(Cause.GONE), verdicts.stream().map(Verdict::cause).toList());
         assertEquals(1, verdicts.getFirst().rank());
@@ -94,7 +94,7 @@ class HangTest {
 
     /** The rank earlier saw that the other one did not launch. That is not the reason for its end. */
     @Test
-    void theLastWordsOfTheDeadAreNotWhatTheySaidOfOthers() {
+    void theLastMessageOfADeadRankIsNotItsReportAboutOthers() {
         TracedProcess[] ranks = pair(7, 10, false, NOW - 2 * SECOND, 1);
         List<TracedProcess.Message> messages = List.of(new TracedProcess.Message(NOW - 4 * SECOND, "the disk is full"),
                 new TracedProcess.Message(NOW - 3 * SECOND, "nothing moves: Rank 0 has not launched"));
@@ -105,7 +105,7 @@ class HangTest {
 
     /** A job that died before this one began had the same hash. Tables before v11 have no hash at all. */
     @Test
-    void theDeadOfAnotherJobAreNotBlamed() {
+    void deadRanksOfAnotherJobAreNotBlamed() {
         for (long hash : new long[] {0, 7}) {
             TracedProcess[] here = pair(hash, 10, true, NOW - 20 * SECOND, 3);
             TracedProcess earlier = process(20, 1, false, NOW - 300 * SECOND,
@@ -117,7 +117,7 @@ class HangTest {
     }
 
     @Test
-    void ofAJobOfWhichAllHaveDiedTheFirstIsNamed() {
+    void theFirstDeadRankIsNamedIfAllAreDead() {
         TracedProcess first = process(10, 0, false, NOW - 9 * SECOND, end(7, 10, Direction.SEND, 3, 0, NOW));
         TracedProcess second = process(11, 1, false, NOW - 4 * SECOND, end(7, 10, Direction.RECEIVE, 3, 1, NOW));
         Verdict verdict = verdicts(first, second).getFirst();
@@ -128,7 +128,7 @@ class HangTest {
     }
 
     @Test
-    void whoWasKilledIsDeadBeforeItsLastThreadHasLeft() {
+    void aKilledProcessIsDeadBeforeItsLastThreadHasEnded() {
         String pending = "SigPnd:\t0000000000000000";
         assertEquals(ProcessState.RUNNING, ProcessState.of(List.of("State:\tS (sleeping)", pending), true));
         assertEquals(ProcessState.STOPPED, ProcessState.of(List.of("State:\tT (stopped)", pending), true));
@@ -147,7 +147,7 @@ class HangTest {
     }
 
     @Test
-    void descriptorsThatAreNotCompletedAreTold() {
+    void incompleteDescriptorsAreReported() {
         long then = NOW - 2 * SECOND;
         assertEquals(List.of(), verdicts(gin(0, 5, 5, then), gin(1, 9, 9, then)));
         assertEquals(List.of(), verdicts(gin(0, 5, 4, NOW - SECOND / 2), gin(1, 9, 9, then)));
@@ -158,7 +158,7 @@ class HangTest {
 
     /** The files are read one after the other, which takes five seconds here. The first rank may continue meanwhile. */
     @Test
-    void whatStandsStillDidSoBeforeTheFirstFileWasRead() {
+    void aStallBeganBeforeTheFirstFileWasRead() {
         TracedProcess[] ranks = pair(7, 10, true, NOW - SECOND / 2, 1);
         ranks[1] = readAt(NOW + 5 * SECOND, ranks[1]);
         assertEquals(List.of(), verdicts(ranks));
@@ -186,7 +186,7 @@ class HangTest {
 
     /** Of two hosts, only this one's trace is available. */
     @Test
-    void aSilentNetworkIsNamedBeforeWhatFollowsFromIt() {
+    void aSilentNetworkIsNamedBeforeItsConsequences() {
         TracedProcess waiting = process(10, 0, true, NOW, end(7, 10, Direction.SEND, 3, 0, NOW - 12 * SECOND),
                 end(7, 11, Direction.RECEIVE, 3, 1, NOW - 12 * SECOND));
         assertEquals(List.of(Cause.NOT_CONSUMED), verdicts(waiting).stream().map(Verdict::cause).toList());
@@ -202,7 +202,7 @@ class HangTest {
 
     /** No rank waits, or no trace shows it. */
     @Test
-    void aSilentNetworkIsNamedWhereNothingStandsStill() {
+    void aSilentNetworkIsNamedWithoutAStall() {
         TracedProcess idle = process(10, 0, true, NOW, end(7, 10, Direction.SEND, 3, 3, NOW - SECOND / 2));
         assertEquals(List.of(), verdicts(idle));
         List<Verdict> verdicts = verdicts(silent(idle, TracedState.OPEN));
@@ -212,7 +212,7 @@ class HangTest {
     }
 
     @Test
-    void ofAConnectionThatWasLostForSilenceTheSilenceIsTold() {
+    void aSilenceIsReportedAfterItsConnectionIsLost() {
         TracedConnection lost = end(7, 10, Direction.SEND, 3, 0, NOW - 12 * SECOND);
         lost = new TracedConnection(0, 1, TracedState.FAILED, lost.identity(), 0, lost.opened(), NOW - SECOND, 3, 0, 3,
                 3, lost.lastChange(), -1, 0, 0, 0, 0, List.of());
@@ -230,7 +230,7 @@ class HangTest {
      * reported.
      */
     @Test
-    void whatASecondReadingDoesNotComeToIsNotTold() throws IOException {
+    void aVerdictThatTheSecondReadingDoesNotConfirmIsNotReported() throws IOException {
         Deque<List<TracedProcess>> readings = new ArrayDeque<>();
         List<TracedProcess> stands = Arrays.asList(running(1));
         List<TracedProcess> goesOn = Arrays.asList(running(3));
@@ -285,7 +285,7 @@ class HangTest {
      * Rank 0 is the root. It is so far ahead that its operation at the time of the mismatch is no longer remembered.
      */
     @Test
-    void whoIsFarAheadRanWhatTheOneBeforeRan() {
+    void aRankThatIsFarAheadRanTheSameOperationAsTheNext() {
         TracedProcess root = broadcasts(0, 8000, -1, -1, -1);
         assertEquals(List.of(2), ranks(root, broadcasts(1, 15, -1, -1, -1), broadcasts(2, 13, 13, 1, 13)));
         assertEquals(List.of(2), ranks(root, broadcasts(1, 86, -1, -1, -1), broadcasts(2, 13, 13, 1, 13)));
@@ -315,7 +315,7 @@ class HangTest {
     }
 
     @Test
-    void endsThatDifferInWhatNobodyRemembersAreBothNamed() {
+    void endsWithForgottenDifferingOperationsAreBothNamed() {
         TracedProcess bystander = transfers(0, 50, 49, 90, null, -1);
         Verdict verdict =
                 verdicts(bystander, transfers(1, 50, 49, 90, null, 2), transfers(2, 50, 49, 90, null, -1)).getFirst();
@@ -331,7 +331,7 @@ class HangTest {
 
     /** The others have since enqueued more operations than they remember, except for the operation that they are in. */
     @Test
-    void whatARankHasNotLaunchedIsNamedAlsoIfItLiesFarBack() {
+    void aMissingLaunchIsNamedEvenIfItIsFarBack() {
         Verdict verdict = verdicts(transfers(0, 50, 49, 90, transfer(49, 7, 2), -1),
                 transfers(1, 50, 49, 90, transfer(49, 3, 0), -1), transfers(2, 20, 20, 20, null, -1)).getFirst();
         assertEquals(List.of(Cause.NOT_LAUNCHED, 2), List.of(verdict.cause(), verdict.rank()));
@@ -342,7 +342,7 @@ class HangTest {
      * The rank had reached the twentieth operation, and had not yet stored the end of all operations since the fifth.
      */
     @Test
-    void whoIsGoneIsMissedInWhatTheOthersAreIn() {
+    void aDeadRankIsMissingInTheOthersOperation() {
         List<Operation> operations = new ArrayList<>();
         for (long number = 0; number <= 20; number++) {
             operations.add(new Operation(number, "all_reduce", number, 8, 1, 4, 1, -1, -1, NOW - 4 * SECOND + number, 0,

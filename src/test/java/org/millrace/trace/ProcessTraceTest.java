@@ -77,7 +77,7 @@ class ProcessTraceTest {
     }
 
     @Test
-    void whatAConnectionDidIsRead() throws IOException {
+    void aConnectionsCountersAreRead() throws IOException {
         ConnectionTrace connection = connection(Direction.SEND);
         connection.taken(FIRST + 2, 1000, SIMPLE);
         connection.taken(FIRST + 4, 24, 0);
@@ -111,7 +111,7 @@ class ProcessTraceTest {
 
     /** An agent stores connections' values later. Frames that are not stored yet are already in the ring. */
     @Test
-    void framesThatAreNotStoredYetAreNotTakenForOthers() throws IOException {
+    void framesThatAreNotStoredYetAreNotMistakenForOthers() throws IOException {
         ConnectionTrace connection = connection(Direction.SEND);
         long frames = 2L * ConnectionFields.FRAMES + 5; // few bytes, because an agent stores at once after 64 KiB
         for (int frame = 1; frame <= frames; frame++) {
@@ -143,7 +143,7 @@ class ProcessTraceTest {
     }
 
     @Test
-    void whatAConnectionStandsAtFollowsFromItsCounters() throws IOException {
+    void aConnectionsStateFollowsFromItsCounters() throws IOException {
         ConnectionTrace sends = connection(Direction.SEND);
         assertEquals(Standing.IDLE, read().connections().getFirst().standing());
         sends.blocked(FIRST);
@@ -165,7 +165,7 @@ class ProcessTraceTest {
     }
 
     @Test
-    void aRehearsalIsReadByNobody() throws IOException {
+    void aRehearsalIsNotVisibleToReaders() throws IOException {
         try (ConnectionTrace rehearsal = trace.rehearsal(true)) {
             rehearsal.servedBy(trace.agent("an agent"));
             rehearsal.taken(2, 1 << 20, 2);
@@ -178,7 +178,7 @@ class ProcessTraceTest {
     }
 
     @Test
-    void theFileGrowsAndClosedBlocksAreTakenAgain() throws IOException {
+    void theFileGrowsAndClosedBlocksAreReused() throws IOException {
         for (int i = 0; i < 3 * TraceLayout.GROWTH; i++) {
             connection(Direction.SEND);
         }
@@ -233,7 +233,7 @@ class ProcessTraceTest {
     }
 
     @Test
-    void thePlaceOfAnAgentThatEndedIsTakenAgain() throws IOException {
+    void theEntryOfAnEndedAgentIsReused() throws IOException {
         for (int i = 0; i < 2 * TraceLayout.MOST_AGENTS; i++) {
             trace.agent("gone").close();
         }
@@ -248,12 +248,12 @@ class ProcessTraceTest {
     }
 
     @Test
-    void nobodyElseReadsTheFile() throws IOException {
+    void otherUsersCannotReadTheFile() throws IOException {
         assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(trace.path())));
     }
 
     @Test
-    void aTerminalObeysNothingThatIsRead() throws IOException {
+    void textIsSafeForATerminal() throws IOException {
         trace.connection(identity(Direction.SEND, "\u001b]0;gone\u0007\u202eab\n\u0090"));
         trace.message("\u001b[2J" + "ä".repeat(1000));
         TracedProcess read = read();
@@ -263,7 +263,7 @@ class ProcessTraceTest {
     }
 
     @Test
-    void flightRecorderIsToldOfOperationsConnectionsAndLosses() throws IOException {
+    void flightRecorderReceivesOperationsConnectionsAndLosses() throws IOException {
         CommunicatorTrace communicator = Objects.requireNonNull(trace.communicator(77, 3, 8, "group"));
         communicator.enqueued(TraceName.of("unseen"), 1, 1, 1, 1, 1, -1, -1);
         Path file = directory.resolve("recording.jfr");
@@ -296,7 +296,7 @@ class ProcessTraceTest {
 
     /** Another process of the user may write arbitrary bytes. */
     @Test
-    void hostileBytesDoNoHarm() throws IOException {
+    void hostileBytesAreHarmless() throws IOException {
         connection(Direction.SEND).taken(FIRST + 1, 8, SIMPLE);
         trace.communicator(1, 0, 1, "").enqueued(TraceName.of("x"), 1, 1, 1, 1, 1, 1, 1);
         trace.gin(1, 0, 4, 0, 16, "g");
@@ -336,7 +336,7 @@ class ProcessTraceTest {
     }
 
     @Test
-    void aProcessThatClosedAllLeavesNothing() {
+    void aProcessThatClosedEverythingLeavesNoFile() {
         assertTrue(trace.isUneventful());
         ConnectionTrace connection = connection(Direction.SEND);
         assertFalse(trace.isUneventful());

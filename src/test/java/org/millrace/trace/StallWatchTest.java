@@ -17,7 +17,7 @@ class StallWatchTest {
 
     /** A look takes some milliseconds from a starting process and from the compiler. */
     @Test
-    void nothingIsLookedAtBeforeItCanHaveStoodStill() {
+    void noLookHappensBeforeAStallIsPossible() {
         Duration quiet = Duration.ofSeconds(10);
         StallWatch watch = new StallWatch(() -> true, List::of, quiet, sentence -> {});
         long later = System.nanoTime() + quiet.toNanos();
@@ -29,7 +29,7 @@ class StallWatchTest {
 
     /** Every look takes longer than a nanosecond. Where cores are scarce, looks take longer than any limit. */
     @Test
-    void whatALookComesToIsToldHoweverLongItTook() throws IOException {
+    void aVerdictIsReportedHoweverLongTheLookTook() throws IOException {
         List<Verdict> told = new ArrayList<>();
         List<TracedProcess> still = List.of(HangTest.running(1));
         StallWatch watch = new StallWatch(() -> true, () -> still, Duration.ofNanos(4), told::add);
@@ -55,7 +55,7 @@ class StallWatchTest {
 
     /** Where cores are scarce, a look may find nothing, and the next look may find the same stall again. */
     @Test
-    void aStallIsToldOnceUntilSomethingMoves() throws IOException {
+    void aStallIsReportedOnceUntilSomethingMoves() throws IOException {
         List<TracedProcess> still = List.of(HangTest.running(1));
         List<TracedProcess> nothing = List.of(HangTest.running(3));
         List<TracedProcess> later = List.of(HangTest.running(1, HangTest.NOW - 3 * HangTest.SECOND / 2));
@@ -65,7 +65,7 @@ class StallWatchTest {
 
     /** Connections that the silent network stops belong to the same stall, before and after they are lost. */
     @Test
-    void aSilentNetworkIsToldOnce() throws IOException {
+    void aSilentNetworkIsReportedOnce() throws IOException {
         TracedProcess[] ranks = HangTest.running(1);
         TracedProcess[] idle = HangTest.running(3);
         List<TracedProcess> silent = List.of(HangTest.silent(ranks[0], TracedState.OPEN), ranks[1]);

@@ -26,7 +26,7 @@ class TraceReaderTest {
      * byte.
      */
     @Test
-    void allIsReadAfterTheMomentThatIsTold() throws IOException {
+    void everythingIsReadAfterTheReferenceTime() throws IOException {
         Path file = directory.resolve(FileName.ours(1, FileName.TRACE).toString());
         ByteBuffer header = ByteBuffer.allocate(TraceLayout.HEADER_BYTES).order(ByteOrder.nativeOrder());
         header.putLong(TraceLayout.MAGIC_OFFSET, TraceLayout.MAGIC)

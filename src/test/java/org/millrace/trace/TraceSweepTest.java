@@ -29,7 +29,7 @@ class TraceSweepTest {
     private Path directory;
 
     @Test
-    void tracesOfTheDeadStayForAnHour() throws IOException {
+    void tracesOfDeadProcessesStayForAnHour() throws IOException {
         ProcessIdentity here = ProcessIdentity.CURRENT;
         ProcessIdentity dead = new ProcessIdentity(here.pid(), here.startTicks() + 1, here.namespace());
         ProcessIdentity elsewhere = new ProcessIdentity(here.pid(), here.startTicks() + 1, here.namespace() + 1);
@@ -49,7 +49,7 @@ class TraceSweepTest {
 
     /** The process's number is meaningless here. The lock of its file decides. */
     @Test
-    void aTraceOfAnotherContainerGoesOnceNobodyHoldsItsLock() throws IOException {
+    void aTraceOfAnotherContainerIsDeletedOnceItsLockIsFree() throws IOException {
         Path shared = Path.of("/dev/shm");
         assumeTrue(Files.isDirectory(shared) && Files.getFileStore(shared).type().equals("tmpfs"), "no shared memory");
         Path memory = Files.createTempDirectory(shared, "trace-sweep-test");
@@ -94,7 +94,7 @@ class TraceSweepTest {
      */
     @Test
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-    void whatIsNoTraceOfThisUserIsLeftAlone() throws Exception {
+    void filesThatAreNotThisUsersTracesAreIgnored() throws Exception {
         assumeTrue(User.ID == 0, "only root can make files for others");
         ProcessIdentity here = ProcessIdentity.CURRENT;
         ProcessIdentity elsewhere = new ProcessIdentity(here.pid(), here.startTicks(), here.namespace() + 1);

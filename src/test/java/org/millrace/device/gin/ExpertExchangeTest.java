@@ -31,8 +31,8 @@ class ExpertExchangeTest {
             "4, shm,    1, V30, 2, 4, 3", "4, socket, 2, V28, 3, 4, 2", "5, socket, 1, V29, 2, 3, 2",
             "6, shm,    2, V30, 2, 5, 2", "7, shm,    1, V28, 3, 2, 5", "8, shm,    1, V30, 4, 4, 4",
             "8, shm,    4, V29, 2, 3, 2",})
-    void everyTokenComesAndGoesBack(int ranks, String network, int lsaSize, GinDescriptorFormat format, int contexts,
-            int channels, int experts) throws Exception {
+    void everyTokenIsDispatchedAndCombined(int ranks, String network, int lsaSize, GinDescriptorFormat format,
+            int contexts, int channels, int experts) throws Exception {
         boolean rail = lsaSize > 1;
         ExpertPlan plan = new ExpertPlan(ranks / lsaSize, channels, 7, 150, experts, 5, 20251120);
         ExpertLayout layout = new ExpertLayout(plan);
@@ -60,7 +60,7 @@ class ExpertExchangeTest {
     }
 
     @Test
-    void aTokenGoesToAsManyRanksAsItHasExperts() {
+    void aTokenIsSentToOneRankPerExpert() {
         for (int experts = 1; experts <= 6; experts++) {
             ExpertPlan plan = new ExpertPlan(6, 1, 1, 500, experts, 1, 3);
             int[] load = new int[6];

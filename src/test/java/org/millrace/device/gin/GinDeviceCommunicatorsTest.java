@@ -26,7 +26,7 @@ class GinDeviceCommunicatorsTest {
 
     /** Each has its own contexts and signals, and a closed one makes room. */
     @Test
-    void everyDeviceCommunicatorHasContextsOfItsOwn() throws Exception {
+    void everyDeviceCommunicatorHasItsOwnContexts() throws Exception {
         try (GinRanks group = new GinRanks("shm", RANKS)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             GinRequirements requirements = GinRequirements.of(2, 3, 0);
@@ -63,7 +63,7 @@ class GinDeviceCommunicatorsTest {
 
     /** Two buffers' exchanges share three device communicators. Each exchange has its own signals, from its base on. */
     @Test
-    void twoExchangesShareThem() throws Exception {
+    void twoExchangesShareDeviceCommunicators() throws Exception {
         ExpertPlan plan = new ExpertPlan(RANKS, 4, 7, 100, 2, 5, 20251120);
         ExpertLayout layout = new ExpertLayout(plan);
         AtomicLong moved = new AtomicLong();
@@ -97,7 +97,7 @@ class GinDeviceCommunicatorsTest {
     }
 
     @Test
-    void onlyAlikeOnesAreUsedAsOne() throws Exception {
+    void onlyEqualDeviceCommunicatorsCanBeCombined() throws Exception {
         try (GinRanks group = new GinRanks("shm", RANKS)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             GinDeviceCommunicator[] one = group.devices(communicators, GinRequirements.of(1, 1, 0));

@@ -52,7 +52,7 @@ class GinLifeTest {
     }
 
     @Test
-    void aWindowThatNeverComesIsNotWaitedForLong() throws Exception {
+    void aWaitForAMissingWindowIsBounded() throws Exception {
         try (GinRanks group = new GinRanks("shm", 2)) {
             GinCommunicator[] communicators = group.connect(new GinOptions(4096, 8, Duration.ofMillis(100)));
             GinDeviceCommunicator[] devices = group.devices(communicators, GinRequirements.of(1, 1, 0));
@@ -95,7 +95,7 @@ class GinLifeTest {
     }
 
     @Test
-    void contextsOfEveryNumberComeAndGo() throws Exception {
+    void contextsOfEveryNumberAreAddedAndRemoved() throws Exception {
         try (GinRanks group = new GinRanks("shm", 2)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             for (int round = 0; round < 20; round++) {
@@ -137,7 +137,7 @@ class GinLifeTest {
     }
 
     @Test
-    void ranksThatDoNotComeAreNamed() throws Exception {
+    void missingRanksAreNamed() throws Exception {
         try (GinRanks group = new GinRanks("shm", 3)) {
             byte[][] addresses = new byte[3][];
             for (int rank = 0; rank < 3; rank++) {

@@ -89,7 +89,7 @@ class HostGinTest {
 
     @ParameterizedTest
     @EnumSource(GinDescriptorFormat.class)
-    void valuesOfOneToEightBytesStoreNothingBesides(GinDescriptorFormat format) throws Exception {
+    void valuesOfOneToEightBytesStoreNothingElse(GinDescriptorFormat format) throws Exception {
         try (GinRanks group = new GinRanks("shm", 2)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             MemorySegment[] target = group.memory(256);
@@ -174,7 +174,7 @@ class HostGinTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "ucx"})
-    void getsOfAllSizesAtOddOffsetsAreThereAfterAFlush(String network) throws Exception {
+    void getsOfAllSizesAtOddOffsetsHaveArrivedAfterAFlush(String network) throws Exception {
         long[] sizes =
                 {0, 1, 7, 8, 63, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, network.equals("shm") ? LARGE : 5 << 20};
         try (GinRanks group = new GinRanks(network, 2)) {
@@ -212,7 +212,7 @@ class HostGinTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "ucx"})
-    void getsReadWhatThePeerHas(String network) throws Exception {
+    void getsReadThePeersMemory(String network) throws Exception {
         int bytes = 5 << 20;
         try (GinRanks group = new GinRanks(network, 3)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());

@@ -44,8 +44,8 @@ class HybridExchangeTest {
     @CsvSource({"2, 2, shm, 1, 3, 2, false", "2, 4, shm, 4, 4, 3, false", "4, 2, socket, 2, 2, 6, false",
             "1, 3, shm, 1, 2, 2, false", "3, 1, shm, 2, 3, 1, false", "2, 2, socket, 1, 1, 2, true",
             "2, 4, shm, 3, 1, 3, true", "4, 2, shm, 4, 1, 8, true", "1, 2, shm, 1, 1, 1, true"})
-    void everyTokenComesAndGoesBack(int hosts, int perHost, String network, int contexts, int channels, int experts,
-            boolean lowLatency) throws Exception {
+    void everyTokenIsDispatchedAndCombined(int hosts, int perHost, String network, int contexts, int channels,
+            int experts, boolean lowLatency) throws Exception {
         int ranks = hosts * perHost;
         HostedPlan hosted =
                 new HostedPlan(new ExpertPlan(ranks, channels, 7, TOKENS, experts, 5, 20251120 + ranks), perHost);
@@ -101,7 +101,7 @@ class HybridExchangeTest {
     }
 
     @Test
-    void hostsHaveAsManyRanksEach() {
+    void hostsMustHaveEqualNumbersOfRanks() {
         ExpertPlan plan = new ExpertPlan(6, 1, 1, 1, 1, 1, 1);
         assertThrows(IllegalArgumentException.class, () -> new HostedPlan(plan, 4));
         assertThrows(IllegalArgumentException.class, () -> new HostedPlan(new ExpertPlan(65, 1, 1, 1, 1, 1, 1), 1));

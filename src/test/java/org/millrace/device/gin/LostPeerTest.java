@@ -31,7 +31,7 @@ class LostPeerTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "ucx"})
-    void aLostPeerPoisonsItsCommunicatorAlone(String network) throws Exception {
+    void aLostPeerFailsOnlyItsCommunicator(String network) throws Exception {
         try (GinRanks group = new GinRanks(network, 3)) {
             GinCommunicator[] doomed = group.connect(GinOptions.defaults());
             GinCommunicator[] healthy = group.connect(GinOptions.defaults());
@@ -76,7 +76,7 @@ class LostPeerTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "ucx"})
-    void aPeerThatLeftIsMissedByWhoeverWantsIt(String network) throws Exception {
+    void aPeerThatLeftIsReportedToRanksThatUseIt(String network) throws Exception {
         try (GinRanks group = new GinRanks(network, 2)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             GinDeviceCommunicator[] devices = group.devices(communicators, GinRequirements.of(1, 1, 0));
@@ -104,7 +104,7 @@ class LostPeerTest {
     }
 
     @Test
-    void nonsenseInADescriptorNamesIt() throws Exception {
+    void anInvalidDescriptorIsNamed() throws Exception {
         try (GinRanks group = new GinRanks("shm", 2)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             MemorySegment[] memory = group.memory(64);
@@ -123,7 +123,7 @@ class LostPeerTest {
     }
 
     @Test
-    void aWaitEndsAtItsDeadlineAndSaysForWhat() throws Exception {
+    void aWaitEndsAtItsDeadlineAndNamesTheAwaitedEvent() throws Exception {
         try (GinRanks group = new GinRanks("shm", 2)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             GinDeviceCommunicator[] devices =
