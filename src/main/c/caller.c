@@ -3,6 +3,8 @@
 #include "shim.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <string.h>
 
 const void *millraceLibrary(const void *code) {
   Dl_info found;
@@ -26,4 +28,25 @@ int millraceNcclVersion(const void *code) {
     version = 0;
   dlclose(library);
   return version;
+}
+
+static int begins_with(const char *name, const char *prefix) {
+  return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* A program that RCCL is linked into statically needs HIP, too. The link map stays while its library calls. */
+const char *millraceRccl(const void *code) {
+  Dl_info found;
+  struct link_map *map = NULL;
+  const char *strings = NULL;
+  if (!dladdr1(code, &found, (void **)&map, RTLD_DL_LINKMAP) || !map)
+    return NULL;
+  for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++)
+    if (entry->d_tag == DT_STRTAB)
+      strings = (const char *)entry->d_un.d_ptr;
+  for (const ElfW(Dyn) *entry = map->l_ld; strings && entry && entry->d_tag != DT_NULL; entry++)
+    if ((entry->d_tag == DT_SONAME && begins_with(strings + entry->d_un.d_val, "librccl")) ||
+        (entry->d_tag == DT_NEEDED && begins_with(strings + entry->d_un.d_val, "libamdhip64")))
+      return *map->l_name ? map->l_name : found.dli_fname;
+  return NULL;
 }

@@ -6,7 +6,7 @@
 
 static ncclResult_t init(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
   MILLRACE_FORWARD_SHIELDED(init, version, ctx, commId, logFunction, millraceLibrary(logFunction),
-                            millraceNcclVersion(logFunction));
+                            millraceNcclVersion(logFunction), millraceRccl(logFunction));
 }
 
 ncclResult_t netInit(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {

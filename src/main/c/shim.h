@@ -33,6 +33,9 @@ const void *millraceLibrary(const void *code);
 /* The version of NCCL that that library has, as its ncclGetVersion says it; 0 if it has no such function. */
 int millraceNcclVersion(const void *code);
 
+/* Returns the path of that library if it is RCCL: its SONAME or a library that it needs says so. Null for any other. */
+const char *millraceRccl(const void *code);
+
 /* The library that calls the function which this stands in, one of a table's. */
 #define MILLRACE_CALLER millraceLibrary(__builtin_return_address(0))
 

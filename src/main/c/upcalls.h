@@ -7,7 +7,7 @@
 /* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.Upcalls
  * holds the same number; a shim and a jar that differ refuse each other. */
 #ifndef MILLRACE_PLUGIN_INTERFACE
-#define MILLRACE_PLUGIN_INTERFACE 10
+#define MILLRACE_PLUGIN_INTERFACE 11
 #endif
 
 /* One function per operation, whatever version of NCCL's tables the call came through. Where versions
@@ -16,7 +16,7 @@
  * against. A library is the NCCL that calls: where it begins in memory. */
 struct millraceUpcalls {
   ncclResult_t (*init)(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction,
-                       const void *library, int ncclVersion);
+                       const void *library, int ncclVersion, const char *rccl);
   ncclResult_t (*devices)(int *ndev);
   ncclResult_t (*getProperties)(int version, int dev, void *props, const void *library);
   ncclResult_t (*listen)(void *ctx, int dev, void *handle, void **listenComm, const void *library);

@@ -10,31 +10,54 @@ import org.millrace.nccl.NcclLibrary;
  *
  * @param version as its {@code ncclGetVersion} says it; 0 if it has none that can be found, as where NCCL was linked
  *                statically
+ * @param rccl    path of the library if it is RCCL by its dynamic section; null for any other
  */
-record CallingNccl(int version) {
+record CallingNccl(int version, @Nullable String rccl) {
 
     static final CallingNccl UNTOLD = new CallingNccl(0);
 
-    /** Whether its memory is laid out in a way that is not known: it is later than what is. */
-    boolean isUnknown() {
-        return FifoLayout.ofRelease(version) == null;
+    CallingNccl(int version) {
+        this(version, null);
+    }
+
+    /** {@return a clause with the reason why the layout of its memory is unknown; null if the layout is known} */
+    @Nullable
+    String obstacle() {
+        return rccl != null ? ": the layout of its memory differs from NCCL's, and this Millrace does not know it"
+                : FifoLayout.ofRelease(version) != null ? null
+                        : ", which is newer than this Millrace: how its memory is laid out is not known";
+    }
+
+    /**
+     * Whether it passes the address of a device handle to {@code connect} and {@code accept}. RCCL passes the address
+     * of a structure of four bytes on hosts with AMD's AINIC cards.
+     */
+    boolean takesDeviceHandles() {
+        return rccl == null;
     }
 
     List<FifoLayout> layouts() {
-        FifoLayout known = FifoLayout.ofRelease(version);
-        return version == 0 ? List.of(FifoLayout.values()) : known == null ? List.of() : List.of(known);
+        FifoLayout known = known();
+        return known != null && version == 0 ? List.of(FifoLayout.values())
+                : known == null ? List.of() : List.of(known);
+    }
+
+    private @Nullable FifoLayout known() {
+        return rccl == null ? FifoLayout.ofRelease(version) : null;
     }
 
     /** For the log: with its layout, as far as that is known before there is memory. */
     String describe() {
         @Nullable
-        FifoLayout known = FifoLayout.ofRelease(version);
-        return this
-                + (version == 0 ? ", whose memory tells how connFifo is laid out" : known == null ? "" : ", " + known);
+        FifoLayout known = known();
+        return this + (known != null && version == 0 ? ", whose memory tells how connFifo is laid out"
+                : known == null ? "" : ", " + known);
     }
 
     @Override
     public String toString() {
-        return version == 0 ? "an NCCL that does not tell its version" : "NCCL " + NcclLibrary.versionText(version);
+        String name = rccl == null ? "NCCL" : "RCCL";
+        return (version == 0 ? "an " + name + " that does not tell its version"
+                : name + " " + NcclLibrary.versionText(version)) + (rccl == null ? "" : " (" + rccl + ")");
     }
 }

@@ -154,11 +154,11 @@ final class NetPlugin {
      * A communicator is made.
      *
      * @param library where the NCCL that calls begins in memory, which tells it from others of this process
-     * @param nccl    its version, as {@link CallingNccl} has it
+     * @param nccl    its version and vendor
      */
-    public void init(int version, long context, long communicator, long logger, long library, int nccl) {
+    public void init(int version, long context, long communicator, long logger, long library, CallingNccl nccl) {
         NcclLog.use(logger);
-        Session session = openSession(version, logger, library, new CallingNccl(nccl));
+        Session session = openSession(version, logger, library, nccl);
         if (context != 0) {
             NativeMemory.putLong(context, handles.add(new Context(session, communicator, losses)));
         } else {
@@ -274,7 +274,7 @@ final class NetPlugin {
             throw new ConnectionException("the receiving rank is served another way than this one (here: " + of.in.path
                     + "); give " + Settings.TAKEOVER.name() + " and the NCCL_* settings the same values on every rank");
         }
-        finish(of.connect(peer, PeerHandle.number(handle)), connection, deviceHandle);
+        finish(of.in, of.connect(peer, PeerHandle.number(handle)), connection, deviceHandle);
     }
 
     private Context context(long context, long library) {
@@ -293,16 +293,17 @@ final class NetPlugin {
             receiver = listening.connection.poll();
             listening.accepted.set(receiver != null);
         }
-        finish(receiver == null ? null
-                : in.path.receiving(receiver, in.endpoint.network(), listening.of.owner, listening.number,
-                        listening.streams),
+        finish(in,
+                receiver == null ? null
+                        : in.path.receiving(receiver, in.endpoint.network(), listening.of.owner, listening.number,
+                                listening.streams),
                 connection, deviceHandle);
     }
 
     /** Hands a connection to NCCL, or null for "call again". */
-    private void finish(DataPath.@Nullable Connection made, long connection, long deviceHandle) {
+    private void finish(Session in, DataPath.@Nullable Connection made, long connection, long deviceHandle) {
         // for a kernel that unpacks NCCL has put one of its own there, and makes another whenever it finds none
-        if (deviceHandle != 0 && made != null) {
+        if (deviceHandle != 0 && made != null && in.settings.nccl().takesDeviceHandles()) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
         }
         NativeMemory.putLong(connection, made == null ? 0 : handles.add(made));

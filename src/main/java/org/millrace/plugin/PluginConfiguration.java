@@ -123,11 +123,12 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
         Map<String, String> toSet = new LinkedHashMap<>();
         Optional<Boolean> wish = settings.get(Settings.TAKEOVER);
         Kernels unpack = kernelsThatUnpack(settings);
-        if (nccl.isUnknown() && unpack != Kernels.NONE) {
-            throw new ConfigurationException(settings.unpackingText() + " is not possible with " + newer(nccl));
+        if (nccl.obstacle() != null && unpack != Kernels.NONE) {
+            throw new ConfigurationException(
+                    settings.unpackingText() + " is not possible with " + nccl + nccl.obstacle());
         }
         String conflict = !wish.orElse(true) ? null
-                : nccl.isUnknown() ? "the takeover is not possible with " + newer(nccl)
+                : nccl.obstacle() != null ? "the takeover is not possible with " + nccl + nccl.obstacle()
                         : prepareTakeover(settings, toSet);
         if (conflict != null && wish.isPresent()) {
             throw new ConfigurationException(conflict + ", and " + Settings.TAKEOVER.name() + "=1 insists on it");
@@ -159,10 +160,6 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
         return plugin.threads + ", with slots in " + (plugin.deviceSlots ? "the GPU's memory" : "the host's memory")
                 + ", and takes connections of NCCL up to " + FifoLayout.NEWEST_KNOWN
                 + " over, by the version that it says; a newer one is left to its own proxy";
-    }
-
-    private static String newer(CallingNccl nccl) {
-        return nccl + ", which is newer than this Millrace: how its memory is laid out is not known";
     }
 
     /**

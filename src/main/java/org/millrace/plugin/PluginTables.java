@@ -59,9 +59,15 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
         return (int) word(arguments, index);
     }
 
+    /** {@return the C string at an address; null for a null pointer} */
+    private static @Nullable String text(long address) {
+        return address == 0 ? null : NativeMemory.at(address, Integer.MAX_VALUE).getString(0);
+    }
+
     private void callNet(Upcalls.Net function, long a) {
         switch (function) {
-            case INIT -> net.init(number(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4), number(a, 5));
+            case INIT -> net.init(number(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4),
+                    new CallingNccl(number(a, 5), text(word(a, 6))));
             case DEVICES -> net.devices(word(a, 0));
             case GET_PROPERTIES -> net.getProperties(number(a, 0), number(a, 1), word(a, 2), word(a, 3));
             case LISTEN -> net.listen(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4));

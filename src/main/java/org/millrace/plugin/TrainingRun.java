@@ -195,7 +195,7 @@ final class TrainingRun {
         void run(Consumer<Link> traffic) {
             for (int rank = 0; rank < contexts.length; rank++) {
                 long context = number();
-                call(Net.INIT, TABLE_VERSION, context, COMMUNICATOR, 0, LIBRARY, 0);
+                call(Net.INIT, TABLE_VERSION, context, COMMUNICATOR, 0, LIBRARY, 0, 0);
                 contexts[rank] = NativeMemory.getLong(context);
             }
             call(Net.DEVICES, number());

@@ -26,7 +26,7 @@ import org.millrace.net.ConnectionException;
 final class Upcalls {
 
     /** {@code MILLRACE_PLUGIN_INTERFACE}: grows with every change of the functions. */
-    public static final int VERSION = 10;
+    public static final int VERSION = 11;
 
     private static final int SUCCESS = NcclResult.SUCCESS.code();
 

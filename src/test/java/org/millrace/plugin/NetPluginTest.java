@@ -140,7 +140,7 @@ class NetPluginTest {
         CapturedLog.begin();
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
         NativeEnvironment.set("NCCL_PXN_DISABLE", "");
-        plugin.init(11, pointer, 5, CapturedLog.address(), LIBRARY, 22809);
+        plugin.init(11, pointer, 5, CapturedLog.address(), LIBRARY, new CallingNccl(22809));
         context = read(pointer);
     }
 
@@ -314,13 +314,13 @@ class NetPluginTest {
      */
     @Test
     void anotherNcclOfThisProcess() {
-        plugin.init(12, pointer, 6, CapturedLog.address(), 2 * LIBRARY, 23301);
+        plugin.init(12, pointer, 6, CapturedLog.address(), 2 * LIBRARY, new CallingNccl(23301));
         long other = read(pointer);
         assertNull(NativeEnvironment.get("NCCL_PXN_DISABLE"));
         plugin.listen(other, 0, handle, pointer, 0);
         assertThrows(ConnectionException.class, () -> plugin.connect(context, 0, handle, pointer, deviceHandle, 0));
         plugin.closeListen(read(pointer));
-        plugin.init(12, pointer, 7, CapturedLog.address(), LIBRARY, 22809);
+        plugin.init(12, pointer, 7, CapturedLog.address(), LIBRARY, new CallingNccl(22809));
         assertEquals("1", NativeEnvironment.get("NCCL_PXN_DISABLE"));
         plugin.finalize(read(pointer));
         assertFalse(serviceClosed);
@@ -340,7 +340,7 @@ class NetPluginTest {
 
     @Test
     void theLastFinalizeEndsTheService() {
-        plugin.init(11, pointer, 6, CapturedLog.address(), LIBRARY, 22809);
+        plugin.init(11, pointer, 6, CapturedLog.address(), LIBRARY, new CallingNccl(22809));
         plugin.finalize(read(pointer));
         assertFalse(serviceClosed);
     }
