@@ -141,6 +141,12 @@ final class MemorySendSource extends SendStepSource {
         sendMem.headRelease(endStep);
     }
 
+    /** {@inheritDoc} A kernel that receives does not wait for an LL step without data: its rank may leave first. */
+    @Override
+    boolean continuesWithoutPeer() {
+        return true;
+    }
+
     /** Returns whether the device has posted no further step. */
     @Override
     boolean drained() {

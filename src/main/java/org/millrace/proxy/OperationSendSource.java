@@ -171,6 +171,12 @@ final class OperationSendSource extends SendStepSource {
         }
     }
 
+    /** {@inheritDoc} An operation that was announced needs its peer. */
+    @Override
+    boolean continuesWithoutPeer() {
+        return false;
+    }
+
     @Override
     boolean drained() {
         return steps.drained();

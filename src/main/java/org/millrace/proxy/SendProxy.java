@@ -8,6 +8,7 @@ import org.millrace.abi.SendMem;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.PeerClosedException;
 
 /**
  * The sending side. The steps that the device posted are sent to the network. A slot returns to the device when the
@@ -31,6 +32,8 @@ public final class SendProxy extends AbstractProxy {
     private final SendStepSource source;
     private final FrameHeader header = new FrameHeader();
     private final StepWindow window = new StepWindow();
+    /** Shutdown of a peer that this side owed nothing; null before it. The network end is not called after it. */
+    private @Nullable PeerClosedException peerClosed;
 
     SendProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameSender sender, SendStepSource source,
             ProxyConnection.StopListener listener) {
@@ -71,14 +74,46 @@ public final class SendProxy extends AbstractProxy {
 
     @Override
     protected int pass() {
-        int work = post();
-        try {
-            work += sender.progress();
-        } finally {
-            // a peer's shutdown message may be thrown in the same pass that completed the last frames
-            work += release();
+        PeerClosedException closed = peerClosed;
+        if (closed != null) {
+            return discard(closed);
         }
-        return work;
+        try {
+            int work = post();
+            try {
+                work += sender.progress();
+            } finally {
+                // a peer's shutdown message may be thrown in the same pass that completed the last frames
+                work += release();
+            }
+            return work;
+        } catch (PeerClosedException shutdown) {
+            if (!source.continuesWithoutPeer()) {
+                throw shutdown;
+            }
+            peerClosed = shutdown;
+            return discard(shutdown);
+        }
+    }
+
+    /**
+     * Returns the credits of steps without data after the peer has left. The peer needed none of these steps, but a
+     * device may wait for its last credits. A step with data is owed, and fails the connection.
+     */
+    private int discard(PeerClosedException closed) {
+        if (owesData()) {
+            throw closed;
+        }
+        int returned = 0;
+        for (; !window.isEmpty(); returned++) {
+            returnOldest();
+        }
+        for (; source.next() && source.size == 0; returned++) {
+            window.add(source.step, source.end);
+            source.taken();
+            returnOldest();
+        }
+        return returned;
     }
 
     /** Offers the steps that the device posted to the network. */
@@ -108,19 +143,23 @@ public final class SendProxy extends AbstractProxy {
     private int release() {
         int released = 0;
         while (!window.isEmpty() && sender.framesCompleted() - window.removed() > 0) {
-            long end = window.oldestEnd();
-            for (long step = window.oldestStep(); step != end; step++) {
-                // pairs with a device that waits until its memory was read
-                recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY);
-            }
-            source.released(end);
-            if (trace != null) {
-                trace.done(end);
-            }
-            window.removeOldest();
+            returnOldest();
             released++;
         }
         return released;
+    }
+
+    private void returnOldest() {
+        long end = window.oldestEnd();
+        for (long step = window.oldestStep(); step != end; step++) {
+            // pairs with a device that waits until its memory was read
+            recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY);
+        }
+        source.released(end);
+        if (trace != null) {
+            trace.done(end);
+        }
+        window.removeOldest();
     }
 
     @Override
@@ -149,13 +188,16 @@ public final class SendProxy extends AbstractProxy {
 
     @Override
     public void stopped(@Nullable Throwable failure) {
-        if (failure == null && !isAborted()) {
-            sender.close();
-        } else {
-            // The peer must see that this end did not close in order, and operands may already be freed.
-            sender.abort();
+        try {
+            if (failure == null && !isAborted()) {
+                sender.close();
+            } else {
+                // The peer must see that this end did not close in order, and operands may already be freed.
+                sender.abort();
+            }
+        } finally {
+            super.stopped(failure);
         }
-        super.stopped(failure);
     }
 
     @Override

@@ -42,6 +42,9 @@ abstract sealed class SendStepSource permits OperationSendSource, MemorySendSour
      */
     abstract void released(long endStep);
 
+    /** Returns whether steps without data are still taken, and their credits returned, after the peer has left. */
+    abstract boolean continuesWithoutPeer();
+
     /** Returns whether everything that was announced has been taken. */
     abstract boolean drained();
 }

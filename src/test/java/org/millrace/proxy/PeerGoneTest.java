@@ -121,9 +121,84 @@ class PeerGoneTest {
                     SlotBuffers.inOne(LAYOUT, MemoryFrames.region(memory)), 0, new LastAcknowledgement(), (c, f) -> {});
             device.sizeRelease(0, 64);
             device.tailRelease(1);
-            assertThrows(PeerClosedException.class, proxy::progress);
+            proxy.progress();
             assertFalse(proxy.owesData());
             assertEquals(1, LAYOUT.sendMem(memory).headAcquire());
+        }
+    }
+
+    /** Has a peer that takes one frame, and then leaves in order. */
+    private static final class LeavingPeer implements FrameSender {
+        private boolean left;
+
+        @Override
+        public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
+            assertFalse(left, "the end of a connection that is closed is not used");
+            return true;
+        }
+
+        @Override
+        public int progress() {
+            assertFalse(left, "the end of a connection that is closed is not used");
+            left = true;
+            throw new PeerClosedException("closed by the peer after 0 whole frames were sent");
+        }
+
+        @Override
+        public long framesCompleted() {
+            return 0;
+        }
+
+        @Override
+        public void close() {
+            // nothing is open
+        }
+
+        @Override
+        public void abort() {
+            // nothing is open
+        }
+    }
+
+    private static SendProxy toLeavingPeer(MemorySegment memory) {
+        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+            LAYOUT.recvMem(memory).sizeRelease(slot, RecvMem.EMPTY);
+        }
+        return SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
+                SlotBuffers.inOne(LAYOUT, MemoryFrames.region(memory)), 0, new LeavingPeer(), (c, f) -> {});
+    }
+
+    /** A device that waits for its last credits gets them, although the peer needed no step without data. */
+    @Test
+    void creditsOfStepsWithoutDataReturnAfterThePeerLeft() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), 4096);
+            RecvMem device = LAYOUT.recvMem(memory);
+            SendProxy proxy = toLeavingPeer(memory);
+            device.sizeRelease(0, 0);
+            proxy.progress();
+            assertEquals(1, LAYOUT.sendMem(memory).headAcquire(), "the frame was on its way when the peer left");
+            device.sizeRelease(1, 0);
+            device.sizeRelease(2, 0);
+            proxy.progress();
+            assertEquals(3, LAYOUT.sendMem(memory).headAcquire(), "the steps were posted after the peer left");
+            assertEquals(RecvMem.EMPTY, device.sizeAcquire(2));
+            assertTrue(proxy.drained());
+        }
+    }
+
+    @Test
+    void dataThatIsPostedAfterThePeerLeftFailsTheConnection() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), 4096);
+            RecvMem device = LAYOUT.recvMem(memory);
+            SendProxy proxy = toLeavingPeer(memory);
+            proxy.progress();
+            device.sizeRelease(0, 64);
+            device.tailRelease(1);
+            assertThrows(PeerClosedException.class, proxy::progress);
+            assertTrue(proxy.owesData());
+            assertEquals(0, LAYOUT.sendMem(memory).headAcquire());
         }
     }
 
