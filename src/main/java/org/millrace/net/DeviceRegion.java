@@ -62,7 +62,15 @@ public interface DeviceRegion extends MemoryRegion {
     interface Copies {
 
         /**
-         * Begins a copy between memory of the device, mapped memory, and the host's.
+         * {@return whether a copy may be begun now; false while as many are under way as can be asked after, for
+         * instance behind a long kernel: ask again in a later pass}
+         */
+        default boolean hasRoom() {
+            return true;
+        }
+
+        /**
+         * Begins a copy between memory of the device, mapped memory, and the host's. There must be {@link #hasRoom}.
          *
          * @param to    address of the target
          * @param from  address of the source, unchanged until the copy was made

@@ -167,29 +167,25 @@ final class DeviceSlots implements AutoCloseable {
             queue = new CopyQueue(driver, context, null);
         }
 
+        @Override
+        public boolean hasRoom() {
+            return queue.hasRoom();
+        }
+
         /** Slots are apart: those of all connections that are ready in one pass are begun together. */
         @Override
         public long copy(long to, long from, long bytes) {
-            awaitRoom();
             return queue.copy(to, from, bytes, CopyOrder.FREE);
         }
 
         @Override
         public long copyFromHost(long to, long from, long bytes) {
-            awaitRoom();
             return queue.copyFromHost(to, from, bytes, CopyOrder.FREE);
         }
 
         @Override
         public long copyAlone(long to, long from, long bytes) {
-            awaitRoom();
             return queue.copyFromHost(to, from, bytes, CopyOrder.IN_TURN);
-        }
-
-        private void awaitRoom() {
-            while (!queue.hasRoom()) {
-                Thread.onSpinWait(); // a thousand are under way, and end by themselves
-            }
         }
 
         /** With all that were begun since, of other connections too. */

@@ -85,10 +85,14 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
     private int advance() {
         int work = 0;
         while (copied != window.begun() && wire.framesCompleted() - first > copied) {
-            int index = window.slot(copied++);
+            int index = window.slot(copied);
             if (bytes[index] > 0) {
+                if (!staging.hasRoom()) {
+                    break;
+                }
                 copies[index] = staging.copyIn(offsets[index], bytes[index]);
             }
+            copied++;
             work++;
         }
         while (window.done() != copied && staging.isCopied(copies[window.oldest()])) {

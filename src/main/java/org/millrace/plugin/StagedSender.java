@@ -37,7 +37,7 @@ final class StagedSender extends FrameEnd.Carried implements FrameSender {
         if (!stages && waiting.isEmpty()) {
             return wire.offer(header, region, offset);
         }
-        if (waiting.isFull()) {
+        if (waiting.isFull() || stages && !staging.hasRoom()) {
             return false;
         }
         copies[waiting.add(header, stages ? staging.host() : region, offset)] =

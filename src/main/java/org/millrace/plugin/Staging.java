@@ -19,6 +19,11 @@ record Staging(DeviceRegion device, MemoryRegion host) {
     /** A device's copies end by themselves, within milliseconds. */
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
+    /** Returns whether a copy may be begun now; ask again in a later pass if not. */
+    public boolean hasRoom() {
+        return device.copies().hasRoom();
+    }
+
     /** Begins to copy bytes out of the device's memory; returns the copy's number. */
     public long copyOut(long offset, long bytes) {
         return device.copies().copy(host.segment().address() + offset, device.address() + offset, bytes);

@@ -10,7 +10,6 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
-import org.millrace.net.ConnectionException;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.connection.InFlight;
 
@@ -31,13 +30,24 @@ final class DeviceFrames {
 
     private final RingSide.Consumer consumer;
     private final long process;
+    /**
+     * By slot: target, source and length of the copy, its number once it has begun, and the frame's end in the ring.
+     */
+    private final long[] targets = new long[LIMIT];
+    private final long[] sources = new long[LIMIT];
+    private final long[] lengths = new long[LIMIT];
     private final long[] numbers = new long[LIMIT];
     private final long[] ends = new long[LIMIT];
     private final InFlight window = new InFlight(LIMIT);
+    /** Number of copies that have begun. The other frames wait until the device has room. */
+    private long copying;
     private long submitted;
     private DeviceRegion.@Nullable Copies copies;
     private DeviceRegion.@Nullable Ticket ticket;
     private long mapped;
+    /** Payload that the sender has moved, on its way to the device, or null. */
+    private @Nullable Arena moving;
+    private long movingNumber;
 
     DeviceFrames(RingSide.Consumer consumer, long process) {
         this.consumer = consumer;
@@ -78,49 +88,88 @@ final class DeviceFrames {
         Objects.checkFromIndexSize(offset, bytes, to.bytes());
         int index = window.begin();
         copies = to.copies();
-        numbers[index] = copies.copy(to.address() + offset, mapped + from, bytes);
+        targets[index] = to.address() + offset;
+        sources[index] = mapped + from;
+        lengths[index] = bytes;
         ends[index] = consumer.position;
+        beginCopies(copies);
         return true;
+    }
+
+    private void beginCopies(DeviceRegion.Copies by) {
+        while (copying != window.begun() && by.hasRoom()) {
+            int index = window.slot(copying++);
+            numbers[index] = by.copy(targets[index], sources[index], lengths[index]);
+        }
     }
 
     /** Gives those that were copied back to the sender; returns how many. */
     int removeCopied() {
         int copied = 0;
-        if (submitted != window.begun()) { // those of other connections that were begun in the last pass go with it
-            submitted = window.begun();
-            Objects.requireNonNull(copies).submit(numbers[window.slot(submitted - 1)]);
+        DeviceRegion.Copies by = Objects.requireNonNull(copies);
+        if (submitted != copying) { // those of other connections that were begun in the last pass go with it
+            submitted = copying;
+            by.submit(numbers[window.slot(submitted - 1)]);
         }
-        while (!window.isEmpty() && Objects.requireNonNull(copies).isDone(numbers[window.oldest()])) {
+        beginCopies(by);
+        while (window.done() != copying && by.isDone(numbers[window.oldest()])) {
             consumer.release(ends[window.finishOldest()]);
             copied++;
         }
         return copied;
     }
 
-    /** Copies a payload to the device that the sender has moved to the ring's file, and waits for that. */
-    void readMoved(DeviceRegion to, long offset, long bytes) {
-        try (Arena arena = Arena.ofConfined()) {
+    /**
+     * Copies a payload to the device that the sender has moved to the ring's file. Does not wait for the device.
+     *
+     * @return false until the device has made the copy: call it again in a later pass
+     */
+    boolean readMoved(DeviceRegion to, long offset, long bytes) {
+        copies = to.copies();
+        if (moving == null && copies.hasRoom()) {
+            beginMoved(copies, to.address() + offset, bytes);
+        }
+        if (moving == null || !copies.isDone(movingNumber)) {
+            return false;
+        }
+        moving.close();
+        moving = null;
+        return true;
+    }
+
+    private void beginMoved(DeviceRegion.Copies by, long to, long bytes) {
+        Arena arena = Arena.ofShared(); // another thread may close it
+        try {
             MemorySegment copy = arena.allocate(bytes);
             consumer.readMoved(copy, 0, 0, bytes);
-            long number = to.copies().copyAlone(to.address() + offset, copy.address(), bytes);
-            if (!Waiting.until(() -> to.copies().isDone(number), PATIENCE)) {
-                throw new ConnectionException(consumer.connection + ": the device does not copy " + bytes
-                        + " bytes from the host within " + PATIENCE.toSeconds() + " s");
-            }
+            movingNumber = by.copyAlone(to, copy.address(), bytes);
+            moving = arena;
         } catch (IOException e) {
             throw consumer.connection.corrupt("a payload that was moved cannot be read: " + e.getMessage());
+        } finally {
+            if (moving == null) {
+                arena.close();
+            }
         }
     }
 
-    /** Waits until nothing is being copied any more: the memory is to be freed. */
+    /**
+     * Waits until nothing is being copied any more: the memory is to be freed. Copies that wait for room never begin.
+     */
     void settle() {
-        if (!isEmpty()) {
-            DeviceRegion.Copies last = Objects.requireNonNull(copies);
-            long number = numbers[window.slot(window.begun() - 1)];
-            try (DeviceRegion.Use _ = last.enter()) {
-                if (!Waiting.until(() -> last.isDone(number), PATIENCE)) {
-                    LOG.warn("{}: the device still copies after {} s", consumer.connection, PATIENCE.toSeconds());
-                }
+        boolean copiesFrames = window.done() != copying;
+        if (!copiesFrames && moving == null) {
+            return;
+        }
+        DeviceRegion.Copies last = Objects.requireNonNull(copies);
+        long number = moving != null ? movingNumber : numbers[window.slot(copying - 1)];
+        try (DeviceRegion.Use _ = last.enter()) {
+            if (!Waiting.until(() -> last.isDone(number), PATIENCE)) {
+                LOG.warn("{}: the device still copies after {} s{}", consumer.connection, PATIENCE.toSeconds(),
+                        moving == null ? "" : "; the memory that it copies from stays allocated");
+            } else if (moving != null) {
+                moving.close();
+                moving = null;
             }
         }
     }

@@ -215,7 +215,9 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         if (device == null) {
             return read(readMoved());
         }
-        deviceFrames.readMoved(device, movedToOffset, remaining);
+        if (!deviceFrames.readMoved(device, movedToOffset, remaining)) {
+            return 0;
+        }
         movedTo = null;
         return read(remaining);
     }

@@ -31,6 +31,8 @@ import org.millrace.net.connection.NativeRegion;
 final class ShmSender extends ConnectionEnd implements FrameSender {
 
     private static final Logger LOG = LogManager.getLogger(ShmSender.class);
+    /** Time that a close waits for a device's copies: they end within milliseconds, and other connections wait. */
+    private static final Duration CLOSE_PATIENCE = Duration.ofMillis(100);
 
     private final ShmConnection connection;
     private final RingSide.Producer producer;
@@ -217,7 +219,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         }
         try {
             unread.removeRead();
-            unread.move();
+            unread.move(); // a later call moves payloads that a device still copies
         } catch (IllegalStateException | InternalError e) {
             throw connection.endedBy(e);
         } catch (IOException e) {
@@ -243,6 +245,12 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                 // Sends what the ring has room for.
             }
             settle();
+            if (unread.hasOnDevice() && !noRoom) {
+                Waiting.until(() -> {
+                    settle();
+                    return !unread.hasOnDevice() || noRoom;
+                }, CLOSE_PATIENCE);
+            }
             if (remaining == 0 && waiting.isEmpty() && unread.isEmpty()) {
                 producer.shutDown(RingLayout.CLOSED);
                 sentShutdown = true;
@@ -265,9 +273,6 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
      */
     static final class UnreadFrames {
 
-        /** A device's copies end by themselves, within milliseconds. */
-        private static final Duration PATIENCE = Duration.ofSeconds(10);
-
         private final RingSide.Producer producer;
         private final InFlight window;
         private final long[] numbers;
@@ -278,6 +283,12 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         private final long[] offsets;
         private final long[] lengths;
         private int devicesCount;
+        /** Payload of a device's that is copied to the host, to be moved, or null. */
+        private @Nullable Arena copyArena;
+        private MemorySegment copy = MemorySegment.NULL;
+        private long copyNumber;
+        /** Number in the window of the frame that is copied. */
+        private long copied;
 
         UnreadFrames(RingSide.Producer producer, int limit) {
             this.producer = producer;
@@ -340,30 +351,47 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             return read;
         }
 
-        /** Has the receiver find all of them in the ring's file. */
+        /** Has the receiver find them in the ring's file, up to the first that a device still copies. */
         void move() throws IOException {
             while (!window.isEmpty()) {
                 int slot = window.oldest();
                 DeviceRegion device = devices[slot];
                 if (device == null) {
                     producer.move(places[slot], payloads[slot], offsets[slot], lengths[slot]);
-                } else {
-                    try (Arena arena = Arena.ofConfined(); DeviceRegion.Use _ = device.copies().enter()) {
-                        MemorySegment copy = arena.allocate(lengths[slot]);
-                        copyFrom(device, slot, copy);
+                } else if (isCopied(device.copies(), device.address() + offsets[slot], lengths[slot])) {
+                    try {
                         producer.move(places[slot], copy, 0, lengths[slot]);
+                    } finally {
+                        endCopy();
                     }
+                } else {
+                    return;
                 }
                 removeOldest();
             }
         }
 
-        private void copyFrom(DeviceRegion device, int slot, MemorySegment to) {
-            long number = device.copies().copy(to.address(), device.address() + offsets[slot], lengths[slot]);
-            if (!Waiting.until(() -> device.copies().isDone(number), PATIENCE)) {
-                throw new ConnectionException("the device does not copy " + lengths[slot] + " bytes to the host within "
-                        + PATIENCE.toSeconds() + " s");
+        /** Begins the copy of the oldest frame if the device has room; returns whether the copy was made. */
+        private boolean isCopied(DeviceRegion.Copies by, long from, long bytes) {
+            try (DeviceRegion.Use _ = by.enter()) {
+                if (copyArena != null && copied != window.done() && by.isDone(copyNumber)) {
+                    endCopy(); // the receiver has read that frame itself
+                }
+                if (copyArena == null && by.hasRoom()) {
+                    Arena arena = Arena.ofShared(); // another thread may close it
+                    copy = arena.allocate(bytes);
+                    copyNumber = by.copy(copy.address(), from, bytes);
+                    copyArena = arena;
+                    copied = window.done();
+                }
+                return copyArena != null && copied == window.done() && by.isDone(copyNumber);
             }
+        }
+
+        private void endCopy() {
+            Objects.requireNonNull(copyArena).close();
+            copyArena = null;
+            copy = MemorySegment.NULL;
         }
 
         private void removeOldest() {
