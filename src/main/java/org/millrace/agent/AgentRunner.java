@@ -2,11 +2,14 @@ package org.millrace.agent;
 
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 
 /** Owns one daemon thread and runs an agent's passes on it until it is closed. */
 public final class AgentRunner implements AutoCloseable {
 
+    private static final Logger LOG = LogManager.getLogger(AgentRunner.class);
     private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(10);
 
     private final Agent agent;
@@ -33,7 +36,7 @@ public final class AgentRunner implements AutoCloseable {
             try {
                 work = agent.doWork();
             } catch (Throwable failure) {
-                agent.onFailure(failure);
+                report(agent, failure);
                 work = 0;
             }
             idleStrategy.idle(work);
@@ -44,7 +47,17 @@ public final class AgentRunner implements AutoCloseable {
         try {
             agent.onClose();
         } catch (Throwable failure) {
+            report(agent, failure);
+        }
+    }
+
+    /** Tells an agent that a pass threw. An exception of the agent's own is logged, and does not end the thread. */
+    static void report(Agent agent, Throwable failure) {
+        try {
             agent.onFailure(failure);
+        } catch (Throwable second) {
+            second.addSuppressed(failure);
+            LOG.error("{}: the agent threw an exception when it learned of a failure", agent.name(), second);
         }
     }
 
@@ -66,7 +79,8 @@ public final class AgentRunner implements AutoCloseable {
     }
 
     /**
-     * Stops after the current pass and waits for the thread. Called from the agent's own thread it only asks.
+     * Stops after the current pass and waits for the thread, also if the waiting thread is interrupted. Called from the
+     * agent's own thread it only asks.
      *
      * @throws MillraceException if the thread is still in its pass after ten seconds
      */
@@ -77,13 +91,9 @@ public final class AgentRunner implements AutoCloseable {
         if (Thread.currentThread() == thread) {
             return;
         }
-        try {
-            if (!thread.join(CLOSE_DEADLINE)) {
-                throw new MillraceException("thread " + thread.getName() + " did not stop within "
-                        + CLOSE_DEADLINE.toSeconds() + " s: a pass of its agent does not return");
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+        if (!Waiting.untilEnded(thread, CLOSE_DEADLINE)) {
+            throw new MillraceException("thread " + thread.getName() + " did not stop within "
+                    + CLOSE_DEADLINE.toSeconds() + " s: a pass of its agent does not return");
         }
     }
 }

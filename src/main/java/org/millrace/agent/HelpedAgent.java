@@ -138,7 +138,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     public void onClose() {
         closing = true;
         while (!TURN.compareAndSet(this, FREE, CLOSED)) {
-            LockSupport.parkNanos(RETRY_NANOS); // until the pass that is under way has ended
+            Waiting.pause(RETRY_NANOS); // until the pass that is under way has ended
         }
         agent.onClose();
     }
@@ -252,7 +252,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         try {
             return agent.doWork();
         } catch (Throwable failure) {
-            agent.onFailure(failure);
+            AgentRunner.report(agent, failure);
             return 0;
         }
     }

@@ -1,13 +1,50 @@
 package org.millrace.agent;
 
 import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.millrace.MillraceException;
 
-/** Waiting with a deadline for something that can only be asked whether it is done. */
+/** Waits with a deadline, for a condition or for a thread. */
 public final class Waiting {
 
     private Waiting() {}
+
+    /**
+     * Waits until a thread has ended, also if the waiting thread is interrupted: it is about to free memory that the
+     * other one uses. The interrupt is kept for later.
+     *
+     * @return false if the time was over first: the memory must not be freed
+     */
+    public static boolean untilEnded(Thread thread, Duration time) {
+        long end = System.nanoTime() + time.toNanos();
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return thread.join(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    /**
+     * Parks for a time, also if the thread is interrupted: a loop that parks would spin then. The interrupt is kept for
+     * later.
+     */
+    public static void pause(long nanos) {
+        boolean interrupted = Thread.interrupted();
+        LockSupport.parkNanos(nanos);
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
 
     /** Asks until the answer is yes, and returns true, or the time is up; zero asks once. The question may throw. */
     public static boolean until(BooleanSupplier done, Duration deadline) {

@@ -130,8 +130,11 @@ final class EngineThreads implements AutoCloseable {
 
         @Override
         public void onFailure(Throwable failure) {
-            first.onFailure(failure);
-            second.onFailure(failure);
+            try {
+                first.onFailure(failure);
+            } finally {
+                second.onFailure(failure);
+            }
         }
 
         @Override

@@ -4,6 +4,8 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.LongSupplier;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Agent;
 import org.millrace.agent.PollSchedule;
@@ -17,6 +19,8 @@ import org.millrace.trace.ProcessTrace;
  * afterwards.
  */
 public final class ProxyAgent implements Agent {
+
+    private static final Logger LOG = LogManager.getLogger(ProxyAgent.class);
 
     private final String name;
     private final LongSupplier nanoClock;
@@ -122,9 +126,16 @@ public final class ProxyAgent implements Agent {
         return requests.ask(new Removal(List.copyOf(removed), patience.toNanos()));
     }
 
+    /**
+     * A throw of the connection's or its listener's stays here: other connections of the thread are not its concern.
+     */
     private void detach(ProxyConnection connection, @Nullable Throwable failure) {
         if (schedule.remove(connection)) {
-            connection.stopped(failure);
+            try {
+                connection.stopped(failure);
+            } catch (Throwable thrown) {
+                LOG.error("{}: the end of the connection threw an exception", connection.name(), thrown);
+            }
         }
     }
 

@@ -170,8 +170,11 @@ public final class ReceiveProxy extends AbstractProxy {
 
     @Override
     public void stopped(@Nullable Throwable failure) {
-        receiver.close();
-        super.stopped(failure);
+        try {
+            receiver.close();
+        } finally {
+            super.stopped(failure);
+        }
     }
 
     @Override

@@ -23,6 +23,7 @@ class ProxyRemovalTest {
         private int moves;
         private boolean drained;
         private boolean broken;
+        private boolean throwsAtStop;
         private int passes;
         private int stops;
         private Throwable failure;
@@ -50,6 +51,9 @@ class ProxyRemovalTest {
         public void stopped(Throwable reason) {
             stops++;
             failure = reason;
+            if (throwsAtStop) {
+                throw new IllegalStateException("thrown by the test");
+            }
         }
 
         @Override
@@ -142,5 +146,28 @@ class ProxyRemovalTest {
         agent.doWork();
         assertTrue(given(removal));
         assertEquals(1, broken.stops);
+    }
+
+    /** A throw of the end of one connection, or of its listener, is no failure of the thread's other connections. */
+    @Test
+    void aThrowOfAListenerTakesNoOtherConnectionWithIt() {
+        Stub first = served();
+        Stub second = served();
+        first.throwsAtStop = true;
+        ProxyAgent.Acknowledgement removal = agent.remove(List.of(first), Duration.ZERO);
+        agent.doWork();
+        assertTrue(given(removal));
+        int passes = second.passes;
+        agent.doWork();
+        assertEquals(passes + 1, second.passes);
+        assertEquals(0, second.stops);
+    }
+
+    @Test
+    void aFailureOfTheThreadReachesAllConnectionsWhateverTheyThrow() {
+        List<Stub> all = List.of(served(), served(), served());
+        all.forEach(each -> each.throwsAtStop = true);
+        agent.onFailure(new ProxyException("of the whole pass"));
+        all.forEach(each -> assertEquals(1, each.stops));
     }
 }

@@ -126,12 +126,18 @@ public abstract class ConnectionState {
         if (!closed.compareAndSet(false, true)) {
             return;
         }
-        if (failure == null) {
-            last.run();
+        try {
+            if (failure == null) {
+                last.run();
+            }
+        } finally {
             closedHere();
+            try {
+                release();
+            } finally {
+                network.forget(this);
+            }
         }
-        release();
-        network.forget(this);
     }
 
     /** Gives back what carries the bytes. Called once. */

@@ -51,6 +51,20 @@ public final class OpenResources {
 
     public void close() {
         closed = true;
-        open.values().forEach(Runnable::run);
+        RuntimeException first = null;
+        for (Runnable close : open.values()) {
+            try {
+                close.run();
+            } catch (RuntimeException e) { // the others are closed all the same
+                if (first == null) {
+                    first = e;
+                } else if (first != e) {
+                    first.addSuppressed(e);
+                }
+            }
+        }
+        if (first != null) {
+            throw first;
+        }
     }
 }
