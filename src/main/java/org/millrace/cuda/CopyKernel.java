@@ -11,9 +11,12 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.CopyMailbox;
+import org.millrace.agent.Waiting;
 
 /**
  * A kernel that makes short copies: a few in half the time that the start of a copy engine takes, and many at once. It
@@ -53,6 +56,7 @@ public final class CopyKernel implements AutoCloseable {
         }
     }
 
+    private static final Logger LOG = LogManager.getLogger(CopyKernel.class);
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     private static final int WORKER_THREADS = 128;
     /**
@@ -203,15 +207,25 @@ public final class CopyKernel implements AutoCloseable {
     public void close() {
         closed = true;
         LockSupport.unpark(thread);
-        try {
-            thread.join(PATIENCE);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+        freeAfter(thread, PATIENCE, () -> {
+            synchronize();
+            streams.forEach(CudaStream::close);
+            module.close();
+            workers.close();
+            arena.close();
+        });
+    }
+
+    /**
+     * Frees memory after a thread that uses it has ended. After the patience the memory stays allocated, and a warning
+     * reports it.
+     */
+    static void freeAfter(Thread thread, Duration patience, Runnable free) {
+        if (Waiting.untilEnded(thread, patience)) {
+            free.run();
+        } else {
+            LOG.warn("thread {} is still in a call of CUDA after {} ms: the memory of the kernel that copies stays"
+                    + " allocated", thread.getName(), patience.toMillis());
         }
-        synchronize();
-        streams.forEach(CudaStream::close);
-        module.close();
-        workers.close();
-        arena.close();
     }
 }

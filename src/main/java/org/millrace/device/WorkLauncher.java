@@ -7,7 +7,6 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Queue;
 import java.util.Set;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -15,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.abi.KernelArguments;
+import org.millrace.agent.Waiting;
 
 /**
  * Launches a communicator's plans. It stores their work, starts the kernels, and frees room in the FIFO when they are
@@ -290,7 +290,7 @@ public final class WorkLauncher implements AutoCloseable {
             if (System.nanoTime() - end > 0) {
                 return left;
             }
-            LockSupport.parkNanos(FIRST_PARK_NANOS);
+            Waiting.pause(FIRST_PARK_NANOS);
         }
     }
 
@@ -353,7 +353,7 @@ public final class WorkLauncher implements AutoCloseable {
             } else if (now - since > patienceNanos()) {
                 return false;
             }
-            LockSupport.parkNanos(FIRST_PARK_NANOS);
+            Waiting.pause(FIRST_PARK_NANOS);
         }
         return true;
     }

@@ -13,6 +13,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DeadlineException;
+import org.millrace.MillraceException;
 import org.millrace.PeerLostException;
 import org.millrace.abi.KernelChannel;
 import org.millrace.device.DeviceCommunicator;
@@ -175,10 +176,18 @@ final class Connectors {
         }
     }
 
-    /** Waits until all that was asked for is connected: for the set-up of a communicator. */
+    /**
+     * Waits until all that was asked for is connected: for the set-up of a communicator.
+     *
+     * @throws MillraceException if the communicator fails, or the thread is interrupted
+     */
     void await() {
         while (missing.get() > 0) {
             failure.throwIfFailed();
+            if (Thread.currentThread().isInterrupted()) {
+                throw new MillraceException("rank " + device.rank() + ": interrupted while waiting for " + missing.get()
+                        + " connections of the communicator");
+            }
             LockSupport.parkNanos(AWAIT_NANOS);
         }
     }

@@ -319,10 +319,10 @@ final class GpuCommunicator implements Communicator {
 
     /** @param together whether the others leave, too: NCCL waits for them when a communicator is destroyed */
     private void tearDown(boolean together) {
-        watch.stop();
+        boolean isQuiet = watch.stop();
         plans.close();
         try {
-            if (failure.get() == null && together) {
+            if (failure.get() == null && together && isQuiet) {
                 GpuRank.bounded("ncclCommDestroy of rank " + rank(), patience, () -> {}, () -> {
                     nccl.close();
                     return null;

@@ -13,6 +13,7 @@ import org.millrace.MillraceException;
 import org.millrace.MismatchException;
 import org.millrace.OperationGroup;
 import org.millrace.PeerLostException;
+import org.millrace.agent.Waiting;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.engine.bootstrap.LaunchCounts;
@@ -194,15 +195,15 @@ final class NcclWatch implements Runnable {
         }
     }
 
-    /** Returns when the thread is in no call of NCCL's any more. Not to be called from it. */
-    void stop() {
+    /**
+     * Waits until the watching thread has ended, also if the waiting thread is interrupted. Called from another thread.
+     *
+     * @return false if a call of NCCL's does not return: the communicator can be aborted then, and not destroyed
+     */
+    boolean stop() {
         ended = true;
         ConnectionFailures.forget(lostConnections);
         LockSupport.unpark(thread);
-        try {
-            thread.join(STOP_DEADLINE);
-        } catch (InterruptedException interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        return Waiting.untilEnded(thread, STOP_DEADLINE);
     }
 }

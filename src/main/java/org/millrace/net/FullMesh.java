@@ -1,10 +1,10 @@
 package org.millrace.net;
 
 import java.time.Duration;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.agent.Waiting;
 
 /**
  * The connections of ranks that are all connected with each other: one each way between every two.
@@ -45,7 +45,7 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                     throw new ConnectionException("rank " + rank + ": no connection with rank " + pending.missing()
                             + " within " + deadline.toMillis() + " ms");
                 }
-                LockSupport.parkNanos(POLL_NANOS);
+                Waiting.pause(POLL_NANOS);
                 late = end - System.nanoTime() < 0; // before the last look: a connection that gives up by then says why
                 made = pending.poll();
             }

@@ -4,9 +4,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
+import org.millrace.agent.Waiting;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinException;
 import org.millrace.net.ConnectionException;
@@ -159,7 +159,7 @@ final class GinExchange implements AutoCloseable {
                         + " did not register its part of a window, or make its contexts, within " + deadline.toMillis()
                         + " ms");
             }
-            LockSupport.parkNanos(POLL_NANOS);
+            Waiting.pause(POLL_NANOS);
         }
         calls++;
         return theirs;

@@ -31,13 +31,19 @@ record NetEndpoint(Network network, Listener listener, NetDevice device, List<Fa
         NetworkOptions options = NetworkOptions.of(settings).withSocket(sockets(settings));
         refuseItself(options);
         Network network = options.open();
-        NetDevice device = network instanceof PluginNetwork plugin ? NetDevice.ofPlugin(plugin.devices())
-                : NetDevice.of(Interfaces.choose(options.socket()).addresses());
-        Network linked = LinkNetwork.of(settings, network, faults);
-        Listener listener = linked.listen();
-        // libnccl asks for connections one by one, and seldom: those who are no peers must not have gathered by then
-        Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend); // ends with the listener
-        return new NetEndpoint(linked, listener, device, faults);
+        try {
+            NetDevice device = network instanceof PluginNetwork plugin ? NetDevice.ofPlugin(plugin.devices())
+                    : NetDevice.of(Interfaces.choose(options.socket()).addresses());
+            Network linked = LinkNetwork.of(settings, network, faults);
+            Listener listener = linked.listen();
+            // libnccl asks for connections one by one, and seldom: those who are no peers must not have gathered by
+            // then
+            Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend); // ends with the listener
+            return new NetEndpoint(linked, listener, device, faults);
+        } catch (RuntimeException e) {
+            network.close();
+            throw e;
+        }
     }
 
     private static SocketOptions sockets(Configuration settings) {

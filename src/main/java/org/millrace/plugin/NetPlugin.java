@@ -179,7 +179,6 @@ final class NetPlugin {
             PluginTrace.open(configuration, "network table v" + version);
             NetEndpoint endpoint = NetEndpoint.open(configuration);
             DataPath path = path(settings, endpoint);
-            path.opened(endpoint);
             session = new Session(library, endpoint, path, settings, logger, losses);
             sessions.put(library, session);
             NcclLog.info(PluginTrace.java() + ", network table v" + version + " of " + nccl.describe() + ", " + endpoint
@@ -195,11 +194,30 @@ final class NetPlugin {
     }
 
     private DataPath path(PluginConfiguration settings, NetEndpoint endpoint) {
+        DataPath path = null;
+        boolean opened = false;
         try {
-            return paths.apply(settings);
-        } catch (RuntimeException e) {
+            path = paths.apply(settings);
+            path.opened(endpoint);
+            opened = true;
+            return path;
+        } finally {
+            if (!opened) {
+                close(path, endpoint);
+            }
+        }
+    }
+
+    private static void close(@Nullable DataPath path, NetEndpoint endpoint) {
+        try {
+            if (path != null) {
+                path.stop();
+            }
+        } finally {
             endpoint.close();
-            throw e;
+        }
+        if (path != null) {
+            path.close();
         }
     }
 
@@ -390,9 +408,7 @@ final class NetPlugin {
         session.communicators--;
         if (session.communicators == 0) {
             sessions.remove(session.library);
-            session.path.stop();
-            session.endpoint.close();
-            session.path.close();
+            close(session.path, session.endpoint);
             // the NCCL that has none left may be unloaded, and its logger with it
             sessions.values().stream().findAny().ifPresent(other -> NcclLog.use(other.logger));
         }

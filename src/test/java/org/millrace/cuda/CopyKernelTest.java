@@ -6,8 +6,11 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.MemoryLayout;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -20,6 +23,25 @@ class CopyKernelTest {
 
     private static final Pattern ENTRY = Pattern.compile("\\.entry copy_commands\\(([^)]*)\\)");
     private static final Pattern PARAMETER = Pattern.compile("\\.param \\.u(\\d+)");
+
+    /** A driver's call may not return for as long as a kernel runs; the thread stores results in that memory then. */
+    @Test
+    void memoryOfALaunchThatDoesNotReturnIsNotFreed() throws InterruptedException {
+        CountDownLatch held = new CountDownLatch(1);
+        Thread launching = Thread.ofPlatform().daemon().start(() -> {
+            try {
+                held.await();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        });
+        AtomicInteger freed = new AtomicInteger();
+        CopyKernel.freeAfter(launching, Duration.ofMillis(1), freed::incrementAndGet);
+        assertEquals(0, freed.get());
+        held.countDown();
+        CopyKernel.freeAfter(launching, Duration.ofSeconds(30), freed::incrementAndGet);
+        assertEquals(1, freed.get());
+    }
 
     @Test
     void parametersMatchTheImage() throws IOException {

@@ -17,6 +17,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -251,6 +252,23 @@ class ConnectorsTest {
         connectors.send(2, 0, KernelChannel.COLLECTIVE);
         connectors.await();
         await(() -> maker.getState() == Thread.State.WAITING, "the thread does not sleep again");
+    }
+
+    @Test
+    void aJoinerThatIsInterruptedWaitsNoLonger() throws InterruptedException {
+        connectors.send(1, 0, KernelChannel.COLLECTIVE);
+        AtomicReference<MillraceException> thrown = new AtomicReference<>();
+        Thread joiner = Thread.ofPlatform().daemon().start(() -> {
+            Thread.currentThread().interrupt();
+            try {
+                connectors.await();
+            } catch (MillraceException e) {
+                thrown.set(e);
+            }
+        });
+        assertTrue(joiner.join(PATIENCE), "the joiner still spins");
+        assertTrue(thrown.get().getMessage().contains("interrupted while waiting for 1 connections"),
+                thrown.get().getMessage());
     }
 
     @Test

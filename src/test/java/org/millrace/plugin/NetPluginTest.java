@@ -41,6 +41,7 @@ class NetPluginTest {
     private final long deviceHandle = arena.allocate(8, 8).address();
     private final long handle = arena.allocate(plugin_h.NCCL_NET_HANDLE_MAXSIZE(), 8).address();
     private boolean serviceClosed;
+    private boolean failsToOpen;
 
     /** Takes connections over without moving anything. */
     private final class StubService implements DataPath {
@@ -73,6 +74,9 @@ class NetPluginTest {
         @Override
         public void opened(NetEndpoint made) {
             endpoint = made;
+            if (failsToOpen) {
+                throw new IllegalStateException("thrown by the test");
+            }
         }
 
         @Override
@@ -178,6 +182,15 @@ class NetPluginTest {
         }
         plugin.closeListen(listener);
         return new long[] {sender, receiver};
+    }
+
+    @Test
+    void aPathThatFailsToOpenIsClosedWithItsEndpoint() {
+        failsToOpen = true;
+        assertThrows(IllegalStateException.class,
+                () -> plugin.init(11, pointer, 6, CapturedLog.address(), 2 * LIBRARY, 22809));
+        assertTrue(serviceClosed);
+        assertNull(plugin.sessionIfAny(2 * LIBRARY));
     }
 
     @Test

@@ -338,8 +338,17 @@ final class ControlConnection {
         }
     }
 
-    /** The next message; null if it is not there in whole. */
+    /** The next message for the owner; null if it is not there in whole. Acknowledgements are handled here. */
     private @Nullable Message next() throws IOException {
+        Message message = nextOfAll();
+        while (message instanceof Received told) {
+            received(told.frames());
+            message = nextOfAll();
+        }
+        return message;
+    }
+
+    private @Nullable Message nextOfAll() throws IOException {
         if (isLost) {
             if (!filled(resumedFrom)) {
                 return null;
@@ -366,10 +375,6 @@ final class ControlConnection {
         body = null;
         if (recovery != null) {
             tellReceived(bytes);
-        }
-        if (message instanceof Received told) {
-            received(told.frames());
-            return next();
         }
         return message;
     }

@@ -36,13 +36,18 @@ public final class SharedHeap implements AutoCloseable {
 
     private SharedHeap(long bytes) throws IOException {
         file = SealedFile.createSparse(bytes);
+        SharedMemory.Mapping mapped = null;
         try (FileChannel channel = file.channel()) {
-            mapping = new SharedMemory.Mapping(channel, MapMode.READ_WRITE, bytes);
+            mapped = new SharedMemory.Mapping(channel, MapMode.READ_WRITE, bytes);
             file.take(0, PAGE);
         } catch (IOException | RuntimeException e) {
+            if (mapped != null) {
+                mapped.close();
+            }
             file.close();
             throw e;
         }
+        mapping = mapped;
         doorbell = new Doorbell(mapping.segment().asSlice(0, Integer.BYTES));
         free.put(PAGE, bytes - PAGE);
     }
@@ -50,7 +55,15 @@ public final class SharedHeap implements AutoCloseable {
     /** Makes an empty one; throws {@link ShmUnavailableException} if there is no such memory here. */
     public static SharedHeap create() {
         try {
-            return new SharedHeap(machineBytes() / PAGE * PAGE);
+            return create(machineBytes() / PAGE * PAGE);
+        } catch (IOException e) {
+            throw new ShmUnavailableException("no memory that other processes could map: " + e.getMessage(), e);
+        }
+    }
+
+    static SharedHeap create(long bytes) {
+        try {
+            return new SharedHeap(bytes);
         } catch (IOException | RuntimeException e) {
             throw new ShmUnavailableException("no memory that other processes could map: " + e.getMessage(), e);
         }

@@ -97,15 +97,17 @@ public final class Reconnector implements Runnable {
     /** Opens the port, and starts the thread. */
     private static Reconnector start(SocketOptions options) throws IOException {
         ServerSocketChannel server = ServerSocketChannel.open();
+        Selector selector = null;
         try {
             server.configureBlocking(false);
             server.bind(new InetSocketAddress(0), BACKLOG);
-            Selector selector = Selector.open();
+            selector = Selector.open();
             server.register(selector, SelectionKey.OP_ACCEPT);
             Reconnector started = new Reconnector(options, server, selector);
             started.thread.start();
             return started;
         } catch (IOException e) {
+            ConnectionState.closeQuietly(selector);
             ConnectionState.closeQuietly(server);
             throw e;
         }

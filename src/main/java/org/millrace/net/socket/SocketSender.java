@@ -7,13 +7,13 @@ import java.nio.channels.ClosedChannelException;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import javax.net.ssl.SSLException;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.agent.Waiting;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
@@ -439,7 +439,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
             progress();
             while (recovery != null && !isAnyOpen() && frames.released() > frames.completed() && recovery.mayWait()) {
                 // Their owner was told that they are sent: they are, over the next stream, or the connection is lost.
-                LockSupport.parkNanos(CLOSE_STEP_NANOS);
+                Waiting.pause(CLOSE_STEP_NANOS);
                 progress();
             }
             boolean flushed = frames.isGiven() && again.isEmpty();

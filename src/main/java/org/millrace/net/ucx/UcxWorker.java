@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
+import org.millrace.agent.Waiting;
 import org.millrace.ffi.ucx.ucp_ep_params;
 import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.ffi.ucx.ucp_request_param;
@@ -89,8 +89,11 @@ final class UcxWorker {
             MemorySegment results = arena.allocate(ValueLayout.JAVA_LONG, 2);
             int status = ucp_h.ucp_worker_create(context.handle(), params.address(), results.address());
             handle = UcxLibrary.made(status, results.get(ValueLayout.JAVA_LONG, 0), "make a worker");
-            UcxLibrary.check(ucp_h.ucp_worker_get_address(handle, results.address(), results.address() + Long.BYTES),
-                    "say where a worker is");
+            int named = ucp_h.ucp_worker_get_address(handle, results.address(), results.address() + Long.BYTES);
+            if (named != 0) {
+                ucp_h.ucp_worker_destroy(handle);
+            }
+            UcxLibrary.check(named, "say where a worker is");
             long bytes = results.get(ValueLayout.JAVA_LONG, 0);
             long length = results.get(ValueLayout.JAVA_LONG, Long.BYTES);
             address = NativeRegion.ALL_MEMORY.asSlice(bytes, length).toArray(ValueLayout.JAVA_BYTE);
@@ -107,7 +110,7 @@ final class UcxWorker {
     public void enter() {
         long start = System.nanoTime();
         while (!tryEnter()) {
-            LockSupport.parkNanos(RETRY_NANOS);
+            Waiting.pause(RETRY_NANOS);
             if (System.nanoTime() - start > TURN_PATIENCE_NANOS) {
                 throw new ConnectionException("a UCX worker was not given back in 10 s: a call of UCX does not return");
             }

@@ -6,12 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -57,6 +61,20 @@ class SharedHeapTest {
             owners.forEach(Arena::close);
             assertEquals(all, heap.freeBytes());
             assertNull(heap.allocate(all + 1, Arena.global()), "more than there is");
+        }
+    }
+
+    /** The first page of so short a file cannot be taken: its seals keep it as long as it is. */
+    @Test
+    void aHeapThatCannotTakeItsFirstPageLeavesNoMapping() throws IOException {
+        long before = mappings();
+        assertThrows(ShmUnavailableException.class, () -> SharedHeap.create(100));
+        assertEquals(before, mappings());
+    }
+
+    private static long mappings() throws IOException {
+        try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
+            return lines.filter(line -> line.contains("/memfd:")).count();
         }
     }
 
