@@ -121,9 +121,11 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
     /** The memory at both ends of a copy is freed next. */
     @Override
     public void close() {
+        long last = Staging.NO_COPY;
         while (window.done() != copied) {
-            staging.awaitCopy(copies[window.finishOldest()]);
+            last = Math.max(last, copies[window.finishOldest()]);
         }
+        staging.awaitCopy(last);
         wire.close();
     }
 }

@@ -85,8 +85,10 @@ final class StagedSender extends FrameEnd.Carried implements FrameSender {
 
     /** The memory at both ends of a copy is freed next. */
     private void awaitCopies() {
+        long last = Staging.NO_COPY;
         for (; !waiting.isEmpty(); waiting.removeOldest()) {
-            staging.awaitCopy(copies[waiting.oldest()]);
+            last = Math.max(last, copies[waiting.oldest()]);
         }
+        staging.awaitCopy(last);
     }
 }

@@ -39,10 +39,19 @@ record Staging(DeviceRegion device, MemoryRegion host) {
         return copy == NO_COPY || device.copies().isDone(copy);
     }
 
-    /** Waits for a copy that memory needs that is freed next; from any thread, when no other uses the copies. */
+    /**
+     * Waits for a copy and all before it, as their memory is freed next. Callable from any thread when no other uses
+     * the copies.
+     */
     public void awaitCopy(long copy) {
+        if (copy == NO_COPY) {
+            return;
+        }
         try (DeviceRegion.Use _ = device.copies().enter()) {
-            Waiting.until(() -> isCopied(copy), PATIENCE);
+            if (!Waiting.until(() -> isCopied(copy), PATIENCE)) {
+                NcclLog.warn(
+                        "a GPU has not made a copy within " + PATIENCE.toSeconds() + " s whose memory NCCL frees next");
+            }
         }
     }
 }
