@@ -23,13 +23,13 @@ public final class ConnectionFifo {
         final SendMem sendMem = SendMem.of(Arena.ofAuto().allocate(SendMem.BYTES, 4096));
         final RecvMem recvMem = RecvMem.of(Arena.ofAuto().allocate(RecvMem.BYTES, 4096));
 
-        /** The slot holds 64 bytes, as before they are sent. */
+        /** Sets the size of the slot to 64 bytes, as before a send. */
         public Control() {
             recvMem.sizePlain(0, 64);
         }
     }
 
-    /** The send proxy empties the size, then moves head: a device that sees head finds no old size in the slot. */
+    /** The send proxy empties the size, and then moves head. A device that sees head finds no old size in the slot. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "head has not moved: nothing is looked at")
     @Outcome(id = "1, -1", expect = ACCEPTABLE, desc = "the entry is empty")
@@ -51,13 +51,13 @@ public final class ConnectionFifo {
         }
     }
 
-    /** A device that waits for sizes alone sees the slot read: here, that it may overwrite what was sent. */
+    /** A device that polls only sizes sees that the slot was read. Here it may then overwrite the sent data. */
     @JCStressTest
     @Outcome(id = "(64|-1), 0", expect = ACCEPTABLE, desc = "the proxy has read what was to be sent")
     @Outcome(expect = FORBIDDEN, desc = "it read what the device wrote afterwards")
     public static class SizeIsEmptyAfterTheSlotWasRead {
 
-        /** The proxy; the pointer stands for the slot's data. */
+        /** The proxy. The pointer represents the slot's data. */
         @Actor
         public void proxy(Control control, JJ_Result result) {
             result.r2 = control.recvMem.ptrPlain(0);
@@ -74,7 +74,7 @@ public final class ConnectionFifo {
         }
     }
 
-    /** Mode OFFSET, sending: the proxy says where a slot of the pool lies, then grants it by head. */
+    /** Mode OFFSET, sending: the proxy stores the offset of a slot of the pool, and then grants the slot by head. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "nothing is granted")
     @Outcome(id = "1, 4096", expect = ACCEPTABLE, desc = "the place is said")
@@ -96,7 +96,7 @@ public final class ConnectionFifo {
         }
     }
 
-    /** Mode OFFSET, receiving: the proxy says where the data lies, then announces it by tail. */
+    /** Mode OFFSET, receiving: the proxy stores the offset of the data, and then announces the data by tail. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "nothing is announced")
     @Outcome(id = "1, 4096", expect = ACCEPTABLE, desc = "the place is said")
@@ -118,7 +118,7 @@ public final class ConnectionFifo {
         }
     }
 
-    /** Mode PTR, sending: the device says where the user's data lies, then announces it by tail. */
+    /** Mode PTR, sending: the device stores the address of the user's data, and then announces the data by tail. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "nothing is announced")
     @Outcome(id = "1, 8192", expect = ACCEPTABLE, desc = "the address is said")
@@ -140,7 +140,7 @@ public final class ConnectionFifo {
         }
     }
 
-    /** Mode PTR, receiving: the device offers a place by its size, which comes after the address. */
+    /** Mode PTR, receiving: the device stores an address, and then offers the memory by storing its size. */
     @JCStressTest
     @Outcome(id = "64, 0", expect = ACCEPTABLE, desc = "no offer")
     @Outcome(id = "128, 8192", expect = ACCEPTABLE, desc = "the address is there")

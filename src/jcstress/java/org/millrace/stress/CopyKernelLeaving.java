@@ -18,8 +18,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
 /**
- * A kernel that copies says that it leaves while the host posts commands, and looks once behind the last: none is lost
- * that the host thinks was seen.
+ * A kernel that copies announces that it leaves while the host posts commands, and then reads the commands once more.
+ * No command is lost that the host assumes the kernel has seen.
  */
 @JCStressTest
 @Outcome(id = "true, true", expect = ACCEPTABLE, desc = "the commands were there before the kernel left")
@@ -39,7 +39,7 @@ public class CopyKernelLeaving {
     private final MemorySegment memory = Arena.ofAuto().allocate(CopyMailbox.BYTES, CopyMailbox.ALIGNMENT);
     private final CopyMailbox mailbox = CopyMailbox.of(memory);
 
-    /** A kernel is there. */
+    /** Sets the state to a running kernel. */
     public CopyKernelLeaving() {
         INT.set(memory, millraceCopyMailbox.state$offset(), mailbox_h.MILLRACE_COPY_PRESENT());
     }

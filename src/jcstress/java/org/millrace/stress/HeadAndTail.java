@@ -15,7 +15,7 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJJ_Result;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
-/** What head, tail and size say about slots. */
+/** The slots that head, tail and size publish. */
 public final class HeadAndTail {
 
     private HeadAndTail() {}
@@ -24,7 +24,7 @@ public final class HeadAndTail {
         return Arena.ofAuto().allocate(bytes, 4096);
     }
 
-    /** The device writes a slot and its size, then moves tail; a proxy that sees tail sees both. */
+    /** The device writes a slot and its size, and then moves tail. A proxy that sees tail sees both. */
     @JCStressTest
     @Outcome(id = "0, -?[0-9]+, [0-9]+", expect = ACCEPTABLE, desc = "tail has not moved: nothing is looked at")
     @Outcome(id = "1, 64, 7", expect = ACCEPTABLE, desc = "size and data are there")
@@ -54,7 +54,7 @@ public final class HeadAndTail {
         }
     }
 
-    /** The proxy reads a slot, then moves head; a device that sees head may overwrite the slot. */
+    /** The proxy reads a slot, and then moves head. A device that sees head may overwrite the slot. */
     @JCStressTest
     @Outcome(id = "[01], 7", expect = ACCEPTABLE, desc = "the proxy has read what was in the slot")
     @Outcome(expect = FORBIDDEN, desc = "the slot was overwritten before it was read")
@@ -63,7 +63,7 @@ public final class HeadAndTail {
         private final SendMem sendMem = SendMem.of(page(SendMem.BYTES));
         private final MemorySegment slot = page(64);
 
-        /** The slot holds what is to be sent. */
+        /** Fills the slot with data to send. */
         public HeadComesAfterTheSlotWasRead() {
             slot.set(ValueLayout.JAVA_LONG, 0, 7);
         }

@@ -12,7 +12,10 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
-/** An agent's own thread and one that helps it take turns: the second sees what the first wrote, in plain fields. */
+/**
+ * An agent's own thread and a helping thread take turns. The second one sees the writes of the first one to plain
+ * fields.
+ */
 @JCStressTest
 @Outcome(id = "1, 2, 2", expect = ACCEPTABLE, desc = "the own thread first")
 @Outcome(id = "2, 1, 2", expect = ACCEPTABLE, desc = "the helper first")
@@ -24,7 +27,7 @@ public class HelpedTurn implements Agent {
 
     private final HelpedAgent helped = new HelpedAgent(this, _ -> {}, _ -> {}, 1);
     private int passes;
-    /** The helper's: whether it was asked before its pass. */
+    /** Whether the helper was asked before its pass. Used by the helper. */
     private boolean asked;
 
     /** The agent's thread. */
@@ -33,7 +36,7 @@ public class HelpedTurn implements Agent {
         result.r1 = helped.doWork();
     }
 
-    /** A thread of the program: with the turn it is asked before its pass and behind it. */
+    /** A thread of the program. It is asked, while it has the turn, before and after its pass. */
     @Actor
     public void helper(III_Result result) {
         helped.help(() -> {
@@ -44,7 +47,7 @@ public class HelpedTurn implements Agent {
         });
     }
 
-    /** Afterwards. */
+    /** Runs after both actors. */
     @Arbiter
     public void after(III_Result result) {
         result.r3 = passes;

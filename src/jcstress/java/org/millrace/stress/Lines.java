@@ -20,7 +20,10 @@ public final class Lines {
 
     private Lines() {}
 
-    /** Half an LL line is 4 bytes of data and 4 of flag in one word of 8, of which nobody sees a part only. */
+    /**
+     * Half an LL line is 4 bytes of data and 4 bytes of flag in one word of 8 bytes. A reader never sees only a part of
+     * it.
+     */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "nothing yet")
     @Outcome(id = "1, 7", expect = ACCEPTABLE, desc = "flag and data")
@@ -45,7 +48,7 @@ public final class Lines {
         }
     }
 
-    /** LL lines that are looked at together: when all flags are there, so is all data that is read behind them. */
+    /** LL lines that are checked together. When all flags are present, so is all data that is read after them. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "nothing yet")
     @Outcome(id = "7, 8", expect = ACCEPTABLE, desc = "all flags, all data")
@@ -74,7 +77,7 @@ public final class Lines {
         }
     }
 
-    /** An LL128 line's data is there when its flag is. */
+    /** The data of an LL128 line is present when its flag is. */
     @JCStressTest
     @Outcome(id = "0, 0, 0", expect = ACCEPTABLE, desc = "nothing yet")
     @Outcome(id = "1, 7, 8", expect = ACCEPTABLE, desc = "flag and data")

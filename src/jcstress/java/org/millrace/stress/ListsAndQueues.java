@@ -24,7 +24,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
-/** What a device is told by lists (UNPACK), queues (GIN) and commands (slots in a GPU's memory). */
+/** The data that a device receives through lists (UNPACK), queues (GIN) and commands (slots in a GPU's memory). */
 public final class ListsAndQueues {
 
     private ListsAndQueues() {}
@@ -33,14 +33,14 @@ public final class ListsAndQueues {
         return Arena.ofAuto().allocate(bytes, 4096);
     }
 
-    /** UNPACK: the pieces of a slice are there when their count is. */
+    /** UNPACK: the pieces of a slice are present when their count is. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "no list yet")
     @Outcome(id = "1, 7", expect = ACCEPTABLE, desc = "the piece is there")
     @Outcome(expect = FORBIDDEN, desc = "the count came before the piece")
     @State
     public static class CountComesAfterThePieces {
-        /** Half a megabyte each: states share them, and have numbers of their own instead of zeros to begin with. */
+        /** Lists of half a megabyte each, which states share. States begin with their own numbers instead of zeros. */
         private static final UnpackMeta[] METAS = new UnpackMeta[64];
         private static final int SLICES = 16;
         private static final AtomicInteger NUMBERS = new AtomicInteger();
@@ -53,7 +53,8 @@ public final class ListsAndQueues {
         private final UnpackMeta meta = METAS[number / SLICES % METAS.length];
         private final int slice = number % SLICES;
         /**
-         * Of its own: as many states as jcstress has at a time share a slice's count, and then none sees its number.
+         * A piece that belongs to this state alone. The states that jcstress runs at a time share a slice's count, and
+         * then no state sees its number.
          */
         private final int piece = number / SLICES / METAS.length % UnpackMeta.MAX_PIECES;
 
@@ -74,7 +75,7 @@ public final class ListsAndQueues {
         }
     }
 
-    /** GIN: a descriptor that is whole brings what its kernel put into the window before. */
+    /** GIN: a complete descriptor publishes the data that its kernel stored in the window before. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "a word is missing")
     @Outcome(id = "15, 7", expect = ACCEPTABLE, desc = "all words, and the window's data")
@@ -89,7 +90,7 @@ public final class ListsAndQueues {
         private final long[] posted = new long[FORMAT.words()];
         private final long[] taken = new long[FORMAT.words()];
 
-        /** Each word has its flag. */
+        /** Sets the flag in each word. */
         public DescriptorComesAfterTheWindow() {
             Arrays.fill(posted, 15);
         }
@@ -112,7 +113,7 @@ public final class ListsAndQueues {
         }
     }
 
-    /** GIN: a kernel that may use a place again finds no flag of the descriptor before in it. */
+    /** GIN: a kernel that may use a place again finds no flag of the previous descriptor in it. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "the place is not free yet, or it is, and empty")
     @Outcome(id = "1, 0", expect = ACCEPTABLE, desc = "the place is free, and empty")
@@ -126,7 +127,7 @@ public final class ListsAndQueues {
         private final GinIndices consumed = GinIndices.of(memory(Integer.BYTES), 1);
         private final long[] taken = new long[FORMAT.words()];
 
-        /** A descriptor was posted. */
+        /** Posts a descriptor. */
         public IndexComesAfterTheZeros() {
             for (int word = 0; word < FORMAT.words(); word++) {
                 words.setAtIndex(ValueLayout.JAVA_LONG, word, 15);
@@ -148,7 +149,7 @@ public final class ListsAndQueues {
         }
     }
 
-    /** GIN: a signal comes after what was put. */
+    /** GIN: a signal becomes visible after the bytes of the put. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "no signal")
     @Outcome(id = "1, 7", expect = ACCEPTABLE, desc = "the data is there")
@@ -165,7 +166,7 @@ public final class ListsAndQueues {
             signals.addRelease(0, 1);
         }
 
-        /** The kernel that waits. */
+        /** The waiting kernel. */
         @Actor
         public void kernel(JJ_Result result) {
             result.r1 = signals.acquire(0);
@@ -173,7 +174,7 @@ public final class ListsAndQueues {
         }
     }
 
-    /** Slots in a GPU's memory: a command that is whole brings the data that the kernel is to copy. */
+    /** Slots in a GPU's memory: a complete command publishes the data that the kernel copies. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "a word is missing")
     @Outcome(id = "1, 7", expect = ACCEPTABLE, desc = "the command, and the data to be copied")
@@ -210,7 +211,7 @@ public final class ListsAndQueues {
         }
     }
 
-    /** The other way: the host sees what was copied when it sees that it was. */
+    /** The opposite direction: the host sees the copied data when it sees that the copy was made. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "not copied yet")
     @Outcome(id = "1, 7", expect = ACCEPTABLE, desc = "copied, and there")

@@ -17,12 +17,12 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJJ_Result;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
-/** What the work FIFO's counters, the abort flag and the work counters say about what lies behind them. */
+/** The data that the work FIFO's counters, the abort flag and the work counters publish. */
 public final class WorkFifoPositions {
 
     private WorkFifoPositions() {}
 
-    /** The counters cross 2^32: work is there when the position says so. */
+    /** The counters cross 2^32. Work is present when the position covers it. */
     @JCStressTest
     @Outcome(id = "0, 0, 0", expect = ACCEPTABLE, desc = "nothing yet")
     @Outcome(id = "32, 7, 8", expect = ACCEPTABLE, desc = "both units of the item, before and behind the wrap")
@@ -52,7 +52,7 @@ public final class WorkFifoPositions {
         }
     }
 
-    /** A full FIFO: the host overwrites an item only when the kernel that reads it has left. */
+    /** A full FIFO: the host overwrites an item only when the kernel that reads it has exited. */
     @JCStressTest
     @Outcome(id = "[01], 7", expect = ACCEPTABLE, desc = "the kernel has read its own item")
     @Outcome(expect = FORBIDDEN, desc = "the item was overwritten under the kernel")
@@ -62,14 +62,14 @@ public final class WorkFifoPositions {
         private final WorkFifoCounters counters =
                 WorkFifoCounters.of(Arena.ofAuto().allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
 
-        /** The FIFO is full of one item. */
+        /** Fills the FIFO with one item. */
         public ConsumedComesAfterTheReading() {
             counters.consumedRelease(-16);
             ring.set(ValueLayout.JAVA_LONG, 0, 7);
             counters.producedRelease(0);
         }
 
-        /** The kernel, and the callback behind it. */
+        /** The kernel, and the callback after it. */
         @Actor
         public void kernel(JJ_Result result) {
             result.r2 = ring.get(ValueLayout.JAVA_LONG, 0);
@@ -87,7 +87,7 @@ public final class WorkFifoPositions {
         }
     }
 
-    /** Who sees the abort flag sees why. */
+    /** A kernel that sees the abort flag also sees the reason. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "goes on")
     @Outcome(id = "1, 7", expect = ACCEPTABLE, desc = "leaves and knows why")
@@ -114,7 +114,7 @@ public final class WorkFifoPositions {
         }
     }
 
-    /** A host that reads the time of a work while its slot is taken by a later one gets the right time or none. */
+    /** A host reads the time of a work item while a later one takes its slot. It gets the correct time or none. */
     @JCStressTest
     @Outcome(id = "-1, -1", expect = ACCEPTABLE, desc = "the slot is being written")
     @Outcome(id = "100, -1", expect = ACCEPTABLE, desc = "the work before")
@@ -125,7 +125,7 @@ public final class WorkFifoPositions {
     public static class TimesBelongToTheirWork {
         private final WorkCounters counters = WorkCounters.of(Arena.ofAuto().allocate(WorkCounters.BYTES, 64));
 
-        /** Work 1 was noted before. */
+        /** Records work item 1. */
         public TimesBelongToTheirWork() {
             counters.note(1, 100);
         }

@@ -27,7 +27,7 @@ class ConnectionLayoutTest {
         assertEquals(DEFAULT.sendMemOffset() + 8192, DEFAULT.totalBytes());
     }
 
-    /** Ten megabytes a connection, of which most programs use little. */
+    /** A connection has ten megabytes, and most programs use little of it. */
     @Test
     void aConnectionTakesNoMemoryBeforeItIsUsed() {
         try (Arena arena = Arena.ofConfined()) {

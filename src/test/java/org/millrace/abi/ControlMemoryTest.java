@@ -135,7 +135,7 @@ class ControlMemoryTest {
         assertThrows(IllegalArgumentException.class, () -> SendMem.of(bytes));
     }
 
-    /** Its accesses go by address, and an array of Java's has none. */
+    /** The accesses use addresses, and a Java array has none. */
     @Test
     void memoryOfJavasHeapIsRefused() {
         MemorySegment array = MemorySegment.ofArray(new long[(int) SendMem.BYTES / 8]);

@@ -13,8 +13,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
 
 /**
- * What is written is read back, and words made by hand, as kernels of each release store them, mean what they mean
- * there.
+ * Written descriptors are read back. Hand-made words, as kernels of each release store them, are decoded as in that
+ * release.
  */
 class GinDescriptorFormatTest {
 
@@ -24,7 +24,7 @@ class GinDescriptorFormatTest {
         Random random = new Random(7);
         long[] words = new long[GinDescriptorFormat.MAX_WORDS];
         for (int round = 0; round < 2000; round++) {
-            long extreme = round % 3 - 1; // -1, 0, 1: all bits, none, any
+            long extreme = round % 3 - 1; // -1, 0, 1: all bits, no bit, random bits
             long any = extreme == 1 ? random.nextLong() : extreme;
             int op = (int) any & (format.hasGets() ? 0xffff : 0x3f);
             long size = any >>> 7;
@@ -104,8 +104,8 @@ class GinDescriptorFormatTest {
     }
 
     /**
-     * As those of 2.30.5, but for their version; what they leave where strong signals are announced later means
-     * nothing.
+     * Descriptors of this release equal descriptors of 2.30.5 except for their version. The bits that later releases
+     * use for strong signals have no meaning.
      */
     @Test
     void wordsOf30_3() {

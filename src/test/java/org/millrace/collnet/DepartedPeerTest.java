@@ -24,13 +24,13 @@ import org.millrace.net.auto.NetworkOptions.NetworkChoice;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
-/** A rank that has all that it asked for leaves: what it sent before is not lost. */
+/** A rank that has everything that it requested leaves. The frames that it sent before are not lost. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DepartedPeerTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(30);
 
-    /** The connection to a rank that left tells of that before the one from it has brought its last frames. */
+    /** The connection to a rank that left reports this before the connection from it has delivered its last frames. */
     @Test
     void whatARankSentBeforeItLeftIsTakenIn() throws Exception {
         try (Arena arena = Arena.ofShared();

@@ -27,7 +27,7 @@ import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
-/** A rank of a mesh whose peer sends what no rank sends. */
+/** A rank of a mesh with a peer that sends invalid frames. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HostileFramesTest {
 
@@ -46,7 +46,7 @@ class HostileFramesTest {
         arena.close();
     }
 
-    /** Each breaks one rule; the last two are of a piece that this rank has begun. */
+    /** Each frame breaks one rule. The last two belong to a piece that this rank has begun. */
     @ParameterizedTest
     @CsvSource({"-1, 1, 8, 0, 8, before", "0, 0, 8, 0, 8, before", "0, 1, 8, -8, 8, before",
             "0, 1, 8, 9223372036854775807, 8, before", "0, 16777217, 8, 0, 8, before", "0, 33554433, 8, 0, 8, before",

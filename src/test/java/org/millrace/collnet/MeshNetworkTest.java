@@ -44,7 +44,7 @@ class MeshNetworkTest {
     private final List<Network> networks = new ArrayList<>();
     private final List<MeshNetwork> meshes = new ArrayList<>();
     private final List<MemoryRegion> memory = new ArrayList<>();
-    /** Whether the last rank's frames leave late. */
+    /** Whether the last rank's frames are sent late. */
     private boolean late;
 
     @AfterEach
@@ -55,7 +55,7 @@ class MeshNetworkTest {
         arena.close();
     }
 
-    /** Makes ranks, each with memory of its own. */
+    /** Makes ranks, each with its own memory. */
     private void connect(String name, int ranks, int aggregators, boolean threads) throws Exception {
         List<Listener> listeners = new ArrayList<>();
         for (int rank = 0; rank < ranks; rank++) {
@@ -98,7 +98,7 @@ class MeshNetworkTest {
         return memory.get(rank).segment().getAtIndex(ValueLayout.JAVA_LONG, index);
     }
 
-    /** Says which element it is, where one is wrong. */
+    /** Compares an element, and names its index if it is wrong. */
     private static void check(int rank, long index, long expected, long found) {
         if (expected != found) {
             assertEquals(expected, found, "rank " + rank + ", element " + index);
@@ -160,7 +160,7 @@ class MeshNetworkTest {
         }
     }
 
-    /** A window that begins and ends within ranks' parts, and one that is all of them. */
+    /** A window that begins and ends within ranks' parts, and a window of all parts. */
     @ParameterizedTest
     @CsvSource({"shm, 2, 1, false", "socket, 3, 3, true", "auto, 5, 2, false"})
     void windowsAreGatheredAndScattered(String network, int ranks, int aggregators, boolean threads) throws Exception {
@@ -206,7 +206,10 @@ class MeshNetworkTest {
         }
     }
 
-    /** One rank asks for as much as it can before another asks for anything: what comes early waits, and is found. */
+    /**
+     * One rank makes as many requests as possible before another makes any. Frames that arrive early wait, and are
+     * found.
+     */
     @Test
     void aRankMayBeFarAhead() throws Exception {
         connect("shm", 2, 2, false);
@@ -264,7 +267,7 @@ class MeshNetworkTest {
                 said);
     }
 
-    /** It has all it asked for, and the others do not need it any more. */
+    /** The rank has everything that it requested, and the others no longer need it. */
     @Test
     void aRankMayLeaveThatOwesNothing() throws Exception {
         connect("shm", 3, 1, false);
@@ -282,7 +285,10 @@ class MeshNetworkTest {
         });
     }
 
-    /** Windows of the first rank's part alone: the other owes nothing more when it has given, and goes on and on. */
+    /**
+     * Windows of only the first rank's part: the other rank owes nothing after its contribution, and continues without
+     * limit.
+     */
     @Test
     void whoOnlyGivesMayBeAheadByMoreThanOthersHaveRoomFor() throws Exception {
         connect("shm", 2, 1, false);
@@ -317,7 +323,7 @@ class MeshNetworkTest {
                         8L * which, 8, DataType.INT64, ReduceOp.BuiltIn.SUM);
     }
 
-    /** Frames leave only when their sender is next asked for progress: until then the memory is read again. */
+    /** Frames leave only in the sender's next progress call. Until then the memory is read again. */
     @ParameterizedTest
     @CsvSource({"2, 100", "3, 100", "3, 30000"})
     void whatIsSentInPlaceIsNotOverwrittenBefore(int ranks, int count) throws Exception {

@@ -2,14 +2,14 @@ package org.millrace.element;
 
 import org.millrace.DataType;
 
-/** How far apart numbers of a type are. */
+/** The distances between numbers of a type. */
 public final class Accuracy {
 
     private Accuracy() {}
 
     /**
-     * The largest error of results after a number of roundings of values up to a magnitude: half a unit in the last
-     * place for each, and a little more where NCCL rounds twice; 0 for integers.
+     * Returns the largest error of results after a number of roundings of values up to a magnitude. It is half a unit
+     * in the last place for each, and slightly more where NCCL rounds twice; 0 for integers.
      */
     public static double tolerance(DataType type, double magnitude, int roundings) {
         double once = switch (type) {
@@ -21,8 +21,8 @@ public final class Accuracy {
     }
 
     /**
-     * The unit in the last place: the distance between the numbers of a type around a value, a power of two; 0 for
-     * integers, which are exact.
+     * Returns the unit in the last place: the distance between the numbers of a type around a value. It is a power of
+     * two, or 0 for integers, which are exact.
      */
     public static double ulp(DataType type, double value) {
         return switch (type) {

@@ -28,7 +28,9 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.element.Loops.Step;
 
-/** What surrounds the arithmetic: slices of any length and place, who may overlap, the end of an operation, errors. */
+/**
+ * The code around the arithmetic: slices of any length and place, permitted overlaps, the end of an operation, errors.
+ */
 @Tag("slow")
 class ElementKernelTest {
 
@@ -105,7 +107,9 @@ class ElementKernelTest {
         }
     }
 
-    /** As two ranks do that exchange their elements; most are NaNs, of which a processor takes the first. */
+    /**
+     * Simulates two ranks that exchange their elements. Most elements are NaNs, and a processor returns the first one.
+     */
     @ParameterizedTest
     @EnumSource(DataType.class)
     void ranksThatComputeTheSameGetTheSameBits(DataType type) {
@@ -191,7 +195,7 @@ class ElementKernelTest {
         }
     }
 
-    /** A reduction over ranks that have one element each. */
+    /** Reduces over ranks that have one element each. */
     private static MemorySegment reduceAll(DataType type, ReduceOp op, double... elements) {
         ElementKernel kernel = ElementKernel.of(type, op, elements.length);
         MemorySegment input = Arena.global().allocate(8);
@@ -208,8 +212,8 @@ class ElementKernelTest {
     }
 
     /**
-     * Two hops over {@code count} elements in random memory; then every byte of it is as it was, or as the reference
-     * makes it.
+     * Runs two hops over {@code count} elements in random memory. After that every byte is unchanged, or equals the
+     * reference.
      */
     private static void check(MemorySegment memory, DataType type, ReduceOp op, int count, long x, long y, long out) {
         SplittableRandom random = new SplittableRandom(SEED);

@@ -15,8 +15,8 @@ import org.millrace.DataType;
 import org.millrace.element.Loops.Step;
 
 /**
- * Every step of every type against {@link Reference}: all pairs of 8-bit elements, all 16-bit elements with some
- * partners, edges and random pairs of the others.
+ * Compares every step of every type with {@link Reference}: all pairs of 8-bit elements and all 16-bit elements with
+ * some partners. The other types use edge cases and random pairs.
  */
 @Tag("slow")
 class ElementLoopTest {
@@ -56,7 +56,8 @@ class ElementLoopTest {
     @ParameterizedTest
     @EnumSource(value = DataType.class, names = {"FLOAT16", "BFLOAT16"})
     void productsAndSumsNextToTiesAreRoundedOnce(DataType type) {
-        // One operand is a tie, or nearly, and the other so small that it only decides to which side.
+        // One operand is a tie, or nearly a tie. The other is so small that it only determines the direction of the
+        // rounding.
         long one = Elements.bits(type, 1);
         for (long scalar = one; scalar < one + 128; scalar++) {
             double halfUnit = Accuracy.ulp(type, 1) / 2 / Elements.value(type, scalar);
@@ -92,7 +93,7 @@ class ElementLoopTest {
         }
     }
 
-    /** Equal bits, or both NaN; 8-bit floats have one NaN only. */
+    /** Returns whether the bits are equal, or both are NaN. 8-bit floats have only one NaN. */
     private static boolean same(DataType type, long expected, long actual, boolean anyNan) {
         return (expected ^ actual) << Long.SIZE - 8 * type.bytes() == 0
                 || anyNan && type.isFloating() && type.bytes() > 1 && Double.isNaN(Elements.value(type, expected))
@@ -116,7 +117,10 @@ class ElementLoopTest {
                 near(type, random.nextLong()), near(type, random.nextLong())};
     }
 
-    /** Zeros, subnormals, ones, largest numbers, infinities and NaNs of floats, as bits; integers take the same. */
+    /**
+     * Returns the bits of zeros, subnormals, ones, largest numbers, infinities and NaNs of floats. Integers use the
+     * same bits.
+     */
     private static long edge(DataType type, int index) {
         long infinity = type.bytes() == 4 ? 0x7f80_0000L : 0x7ff0_0000_0000_0000L;
         long one = type.bytes() == 4 ? 0x3f80_0000L : 0x3ff0_0000_0000_0000L;
@@ -126,7 +130,9 @@ class ElementLoopTest {
         return index < 32 ? magnitude : magnitude | 1L << 8 * type.bytes() - 1;
     }
 
-    /** A number of either sign between about 1/16 and 16: sums of two of them need rounding, and cancel. */
+    /**
+     * Returns a number of either sign between about 1/16 and 16. Sums of two such numbers need rounding, and cancel.
+     */
     private static long near(DataType type, long seed) {
         SplittableRandom random = new SplittableRandom(seed);
         double value = Math.scalb(random.nextDouble(1, 2), random.nextInt(-4, 4));

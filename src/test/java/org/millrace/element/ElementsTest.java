@@ -43,7 +43,7 @@ class ElementsTest {
                 format.nan(), false);
         SplittableRandom random = new SplittableRandom(SEED);
         for (int i = 0; i < 100_000; i++) {
-            // next to a tie of the format, or anywhere
+            // next to a tie of the format, or at any place
             double number = Elements.value(type, random.nextLong());
             double value = i % 2 == 0 ? Math.scalb(random.nextDouble(1, 2), random.nextInt(-30, 20))
                     : Math.nextAfter(number + Accuracy.ulp(type, number) / 2, random.nextInt(-1, 2) * Double.MAX_VALUE);
@@ -60,7 +60,7 @@ class ElementsTest {
         assertEquals(0x1p63, Elements.value(DataType.UINT64, Long.MIN_VALUE));
         assertEquals(Long.MIN_VALUE, Elements.bits(DataType.UINT64, 0x1p63));
         assertEquals(-2048, Elements.bits(DataType.UINT64, 0x1p64 - 2048));
-        // half way between two doubles but for its last bit
+        // halfway between two doubles except for the last bit
         assertEquals(0x1p63 + 2048, Elements.value(DataType.UINT64, Long.MIN_VALUE + 1025));
     }
 
@@ -103,7 +103,7 @@ class ElementsTest {
                 kernel.reduce(element, 0, sum, 0, sum, 0, 1, rank == 7);
             }
             double error = Math.abs(Elements.get(type, sum, 0) - exact);
-            // Partial sums can be larger than the exact one by what was rounded.
+            // Partial sums can exceed the exact sum by the rounding errors.
             double tolerance = Accuracy.tolerance(type, exact + error, 8);
             assertTrue(error <= tolerance, type + " error " + error + " tolerance " + tolerance + " seed " + SEED);
             worst = Math.max(worst, error / tolerance);

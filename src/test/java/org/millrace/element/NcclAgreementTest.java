@@ -12,16 +12,14 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 
 /**
- * The kernels against NCCL itself. The CRCs are of what NCCL 2.28.9 returned on two H200s from {@code ncclReduce} to
- * rank 1 over two ranks, whose elements were {@link #element}; protocols LL and Simple returned the same. Only which
- * NaN a float result is was made equal before.
+ * Compares the kernels with NCCL itself. The CRCs are of the results of NCCL 2.28.9 on two H200s, from
+ * {@code ncclReduce} to rank 1 over two ranks with the elements of {@link #element}. The protocols LL and Simple
+ * returned the same results. Only the NaNs of float results were unified before the CRC.
  */
 @Tag("slow")
 class NcclAgreementTest {
 
-    /**
-     * The scalar given to {@code ncclRedOpCreatePreMulSum}, as bits, in the order of the types: 3, or about a third.
-     */
+    /** The scalar for {@code ncclRedOpCreatePreMulSum}, as bits, in the order of the types: 3, or about a third. */
     private static final long[] SCALARS =
             {3, 3, 3, 3, 3, 3, 0x3555, 0x3eaa_aaab, 0x3fd5_5555_5555_5555L, 0x3eab, 0x2b, 0x35};
 
@@ -90,9 +88,9 @@ class NcclAgreementTest {
     }
 
     /**
-     * Element {@code i} of a rank. All pairs for 8 bits; for the others first all pairs of 64 edges (zeros, subnormals,
-     * ones, largest numbers, infinities, NaNs, of a float of the same size), then alternately any bits and, so that
-     * roundings and cancellations happen, numbers of similar size.
+     * Returns element {@code i} of a rank. For 8 bits these are all pairs. For the other types all pairs of 64 edge
+     * cases come first: zeros, subnormals, ones, largest numbers, infinities, NaNs, of a float of the same size. Then
+     * random bits alternate with numbers of similar size, which cause roundings and cancellations.
      */
     private static long element(DataType type, int rank, long i) {
         if (type.bytes() == 1) {

@@ -5,14 +5,17 @@ import org.millrace.DataType;
 import org.millrace.element.Loops.Step;
 
 /**
- * The same arithmetic once more, slowly and from the definitions: exact numbers, rounded by {@link Format}. It shares
- * nothing with the code under test but {@link Step}'s names.
+ * A second implementation of the arithmetic, slow and by definition: exact numbers, rounded by {@link Format}. It
+ * shares only the names of {@link Step} with the code under test.
  */
 final class Reference {
 
     private Reference() {}
 
-    /** One step on the bits of elements; the scalar is an element's bits, for {@link Step#DIVIDE} a number. */
+    /**
+     * Returns the result of one step on the bits of elements. The scalar is an element's bits, or a number for
+     * {@link Step#DIVIDE}.
+     */
     static long apply(DataType type, Step step, long x, long y, long scalar) {
         return type.isFloating() ? applyFloating(type, step, x, y, scalar) : applyInteger(type, step, x, y, scalar);
     }
@@ -48,7 +51,7 @@ final class Reference {
             case MINIMUM -> least(format, x, y, 1);
             case MAXIMUM -> least(format, x, y, -1);
             case SCALE -> product(format, x, scalar);
-            // no instruction fuses what is rounded to 8 bits in between
+            // no instruction fuses operations with an intermediate rounding to 8 bits
             case SCALE_ADD ->
                 type.bytes() == 1 ? sum(format, product(format, x, scalar), y) : fused(format, x, scalar, y);
             case DIVIDE -> throw new IllegalArgumentException("floats are not divided");
@@ -59,7 +62,7 @@ final class Reference {
     private static long sum(Format format, long x, long y) {
         double a = format.toDouble(x);
         double b = format.toDouble(y);
-        // Sums with infinities and NaNs, and those that are zero, come out of any IEEE 754 addition alike.
+        // Any IEEE 754 addition returns the same result for infinities, NaNs and zero sums.
         return Double.isFinite(a) && Double.isFinite(b) && a + b != 0 ? format.round(Dyadic.of(a).plus(Dyadic.of(b)))
                 : format.special(a + b);
     }
@@ -93,7 +96,7 @@ final class Reference {
         return Double.isFinite(least) && least != 0 ? format.round(Dyadic.of(least)) : format.special(least);
     }
 
-    /** {@code significand * 2^exponent}, exactly. */
+    /** The exact number {@code significand * 2^exponent}. */
     record Dyadic(BigInteger significand, int exponent) {
 
         static Dyadic of(double value) {
@@ -122,8 +125,9 @@ final class Reference {
      * @param exponentBits width of the exponent
      * @param fractionBits width of the fraction
      * @param largest      bits of the largest finite number
-     * @param nan          bits of the NaN that results have
-     * @param saturates    whether what is too large becomes the largest number, after it was rounded to binary16
+     * @param nan          bits of the NaN of results
+     * @param saturates    whether a value that is too large becomes the largest number, after it was rounded to
+     *                     binary16
      */
     record Format(int exponentBits, int fractionBits, long largest, long nan, boolean saturates) {
 
@@ -158,7 +162,7 @@ final class Reference {
             return sign * significand * Math.pow(2, Math.max(exponent, 1) - bias() - fractionBits);
         }
 
-        /** NaN, infinities and zeros. */
+        /** Returns the bits of NaN, infinities and zeros. */
         long special(double value) {
             long sign = Math.copySign(1, value) < 0 ? 1L << exponentBits + fractionBits : 0;
             if (Double.isNaN(value)) {
@@ -167,7 +171,7 @@ final class Reference {
             return value == 0 ? sign : sign | (saturates ? largest : largest + 1);
         }
 
-        /** To nearest, ties to even; not for zero. */
+        /** Rounds to nearest, ties to even; not for zero. */
         long round(Dyadic exact) {
             Dyadic value = exact;
             if (saturates) {
@@ -191,7 +195,7 @@ final class Reference {
                 rounded = rounded.add(BigInteger.ONE);
             }
             long sign = value.significand.signum() < 0 ? 1L << exponentBits + fractionBits : 0;
-            // The leading one of a normal number counts as one in the exponent's field, and so does a carry out of the
+            // The leading one of a normal number adds one to the exponent field, and so does a carry out of the
             // fraction.
             BigInteger bits = BigInteger.valueOf(last + fractionBits + bias() - 1).shiftLeft(fractionBits).add(rounded);
             return sign | bits.min(BigInteger.valueOf(saturates ? largest : largest + 1)).longValue();

@@ -12,13 +12,14 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Mutated inputs for one surface, made of recorded ones. In the tests some hundred or thousand, always the same;
- * {@code -Dmillrace.fuzz.seconds=3600} goes on for as long, with a seed of the clock, and
- * {@code -Dmillrace.fuzz.inputs} and {@code -Dmillrace.fuzz.seed} choose. What fails says its seed and its bytes.
+ * Mutated inputs for one surface, derived from recorded inputs. The tests run some hundreds or thousands of inputs,
+ * always the same. {@code -Dmillrace.fuzz.seconds=3600} runs for that time, with a seed from the clock.
+ * {@code -Dmillrace.fuzz.inputs} and {@code -Dmillrace.fuzz.seed} select inputs and seed. A failure reports its seed
+ * and its bytes.
  */
 public final class Fuzz {
 
-    /** What takes an input, and throws only if it found something. */
+    /** Code that takes an input, and throws an exception only if it has found a bug. */
     @FunctionalInterface
     public interface Surface {
         void take(byte[] input) throws Exception;
@@ -27,7 +28,7 @@ public final class Fuzz {
     private static final long[] ODD = {0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 255, 256, 4095, 4096, 4097, 65535,
             65536, Integer.MAX_VALUE, Integer.MIN_VALUE, 1L << 30, (1L << 30) + 1, 1L << 31, 1L << 32, (1L << 32) - 1,
             Long.MAX_VALUE, Long.MIN_VALUE, Long.MAX_VALUE - 63, -64, -4096};
-    /** No surface needs so much, whatever length an input says. */
+    /** Maximum number of allocated bytes for an input, regardless of the lengths in it. */
     private static final long MOST_ALLOCATED = 16 << 20;
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int MOST_MUTATIONS = 4;
@@ -35,7 +36,10 @@ public final class Fuzz {
 
     private Fuzz() {}
 
-    /** Gives a surface inputs, for as many as the tests have time for or as was asked; returns how many. */
+    /**
+     * Runs a surface with inputs, as many as the tests have time for or as were requested. Returns the number of
+     * inputs.
+     */
     public static long run(String surface, int inputs, List<byte[]> recorded, Surface takes) throws Exception {
         long seconds = Long.getLong("millrace.fuzz.seconds", 0);
         long most = Long.getLong("millrace.fuzz.inputs", seconds > 0 ? Long.MAX_VALUE : inputs);
@@ -84,27 +88,27 @@ public final class Fuzz {
             case 1 -> input[at] = (byte) random.nextInt(256);
             case 2, 3, 4 -> number(input, at, random);
             case 5 -> input = Arrays.copyOf(input, at);
-            case 6 -> { // longer, by what is in it
+            case 6 -> { // longer, by a copy of some of its bytes
                 int bytes = random.nextInt(input.length - at + 1);
                 input = join(input, 0, input.length, input, at, Math.min(bytes, LONGEST - input.length));
             }
-            case 7 -> { // begins as one and goes on as another
+            case 7 -> { // begins as one input and continues as another
                 byte[] other = pick(recorded, random);
                 int from = random.nextInt(other.length + 1);
                 input = join(input, 0, at, other, from, other.length - from);
             }
-            case 8 -> { // a part is left out
+            case 8 -> { // a part is removed
                 int bytes = random.nextInt(input.length - at + 1);
                 input = join(input, 0, at, input, at + bytes, input.length - at - bytes);
             }
-            case 9, 10 -> { // a word comes from elsewhere: what is in order there is not here
+            case 9, 10 -> { // a word of another input, which is valid there but not here
                 byte[] other = pick(recorded, random);
                 int to = at & -Long.BYTES;
                 int from = random.nextInt(other.length + 1) & -Long.BYTES;
                 int bytes = Math.min(Long.BYTES, Math.min(other.length - from, input.length - to));
                 System.arraycopy(other, from, input, to, bytes);
             }
-            default -> { // a part comes from elsewhere
+            default -> { // a part of another input
                 byte[] other = pick(recorded, random);
                 int bytes = Math.min(random.nextInt(16) + 1, Math.min(other.length, input.length - at));
                 System.arraycopy(other, random.nextInt(other.length - bytes + 1), input, at, bytes);

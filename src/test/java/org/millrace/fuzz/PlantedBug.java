@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A copy of the library and its tests beside the right one, in which one text of one source is another. The rest of the
- * copy is as it was compiled.
+ * A copy of the library and its tests beside the original, with one changed text in one source. The rest of the copy is
+ * compiled as before.
  */
 final class PlantedBug {
 
@@ -31,9 +31,10 @@ final class PlantedBug {
     /**
      * Plants a bug.
      *
-     * @param folder empty, for what is made
-     * @param source under {@code src/main/java/org/millrace}
-     * @param right  what is in it once
+     * @param folder empty folder for the generated files
+     * @param source path under {@code src/main/java/org/millrace}
+     * @param right  text that the source contains exactly once
+     * @param wrong  replacement of that text
      */
     PlantedBug(Path folder, String source, String right, String wrong) throws IOException {
         this.folder = folder;
@@ -52,7 +53,7 @@ final class PlantedBug {
         assertEquals(0, status, said.toString());
     }
 
-    /** What a test of the copy throws; null if it finds nothing. */
+    /** Returns the exception that a test of the copy throws; null if it finds nothing. */
     @Nullable
     Throwable foundBy(Class<?> test, String method) throws Exception {
         ClassLoader loader = new Copy(test.getClassLoader());
@@ -82,7 +83,8 @@ final class PlantedBug {
     }
 
     /**
-     * Defines all that is ours itself: what was changed, and, as the other copy's packages are closed to it, the rest.
+     * Defines all of Millrace's own classes: the changed ones, and the others, because the original's packages are not
+     * accessible to the copy.
      */
     private final class Copy extends ClassLoader {
 

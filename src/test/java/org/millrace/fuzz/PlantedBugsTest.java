@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * That the fuzz tests find nothing says little by itself: here a check is left out of the library, one at a time, and
- * each time the fuzz test of that surface must fail, with an input that it names.
+ * A fuzz test that finds nothing proves little. This test removes one check at a time from the library. Each time the
+ * fuzz test of that surface must fail, and name an input.
  */
 @Timeout(300)
 @Tag("slow")

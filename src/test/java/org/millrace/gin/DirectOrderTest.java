@@ -13,7 +13,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** What a context puts to the same bytes of a peer stays in its order, and a get finds it, whichever way each takes. */
+/**
+ * Puts of a context to the same bytes of a peer keep their order, and a get reads their bytes, regardless of their
+ * paths.
+ */
 class DirectOrderTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;
@@ -48,8 +51,7 @@ class DirectOrderTest {
             memory[0].set(ValueLayout.JAVA_LONG, 0, 2);
             long[] words = contexts[0].words;
             boolean copies = direct && shared;
-            staged[1].holding = slow && copies; // what a device is to write to itself it writes in order, but for
-                                                // these, which end in any
+            staged[1].holding = slow && copies; // A device writes to itself in order. These copies end in any order.
             value(words, 1);
             contexts[0].post(1);
             FORMAT.begin(words, GinOp.PUT | GinOp.SIGNAL_INC, 8);
@@ -82,8 +84,8 @@ class DirectOrderTest {
     }
 
     /**
-     * Short puts are behind what came before them, long ones are not, unless it is a value for the same bytes; a get is
-     * behind puts to what it reads.
+     * Short puts are ordered after everything before them. Long puts are not, unless an earlier value goes to the same
+     * bytes. A get is ordered after puts to the bytes that it reads.
      */
     @Test
     void onlyWhatTellsOfOthersIsBehindThem() {
@@ -123,7 +125,7 @@ class DirectOrderTest {
 
             staged[1].holding = true;
             value(contexts[0].words, 1);
-            contexts[0].post(1); // the peer's device keeps it
+            contexts[0].post(1); // the peer's device keeps the order
             put(contexts[0], 512, 65);
             work(pair);
             assertEquals(3, devices[0].copies, "a long put elsewhere does not wait for a value");

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** An agent's allocated bytes stay where they are over a million descriptors. */
+/** An agent allocates no bytes over a million descriptors. */
 @Tag("slow")
 @Tag("optimized")
 class GinAllocationTest {
@@ -56,7 +56,7 @@ class GinAllocationTest {
         }
     }
 
-    /** GetPath, flushes, signals in windows, and signals that the peer is not asked to count. */
+    /** Gets by frame, flushes, signals in windows, and signals that this rank adds to without the peer. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void norDoesWhatComesBack(boolean staged) {
@@ -111,7 +111,7 @@ class GinAllocationTest {
                 pair.work();
             }
             context.post(peer);
-            if ((i & 63) == 5) { // a signal for rank 1 is next but one, and all must have settled
+            if ((i & 63) == 5) { // a signal for rank 1 follows soon, and all frames must be settled before it
                 finish(pair, context);
             }
         }

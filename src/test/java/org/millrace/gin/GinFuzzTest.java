@@ -22,7 +22,10 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.proxy.MemoryFrames;
 
-/** GIN's headers, mutated: what they name lies in the window, or ends the communicator with the peer's number. */
+/**
+ * Mutated GIN headers: the named bytes lie in the window, or the communicator fails with the peer's number in the
+ * message.
+ */
 @Tag("slow")
 class GinFuzzTest {
 
@@ -109,7 +112,7 @@ class GinFuzzTest {
         communicator.register(HostWindowMemory.register(new NoNetwork(), guarded.asSlice(WINDOW, WINDOW)));
         GinPair.Context context = new GinPair.Context(arena, 0, GinDescriptorFormat.V30, 4, 4, 0);
         communicator.add(context.agentSide);
-        GinDescriptorFormat.V30.begin(context.words, GinOp.GET, 2 * CHUNK); // so that an answer may come
+        GinDescriptorFormat.V30.begin(context.words, GinOp.GET, 2 * CHUNK); // so that an answer is acceptable
         GinDescriptorFormat.V30.source(context.words, 1, 0);
         GinDescriptorFormat.V30.target(context.words, 1, WINDOW - 2 * CHUNK);
         context.post(1);
@@ -119,7 +122,7 @@ class GinFuzzTest {
         ByteBuffer bytes = ByteBuffer.wrap(input);
         while (bytes.remaining() >= FRAME && communicator.failure() == null) {
             FrameHeader header = new FrameHeader();
-            // longer ones the network below would have refused, or waited for
+            // the network would refuse longer frames, or wait for their bytes
             header.payloadBytes(Math.floorMod(bytes.getLong(), 2 * CHUNK + 1L));
             for (int word = 0; word < FrameHeader.WORDS; word++) {
                 header.word(word, bytes.getLong());

@@ -20,8 +20,9 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
 /**
- * Random programs over memory whose copies end late and in any order. After every pass: what a signal covers is there,
- * and what was declared complete may be overwritten, which the test does at once.
+ * Random programs over memory with copies that end late and in any order. The test checks two conditions after every
+ * pass. The bytes that a signal covers have arrived. The source of a completed operation may be overwritten, which the
+ * test does at once.
  */
 @Tag("slow")
 @Tag("optimized")
@@ -44,39 +45,39 @@ class GinOrderTest {
     private int longest;
 
     /**
-     * How bytes and signals get to the peer.
+     * The ways of bytes and signals to the peer.
      *
-     * @param ringBytes of the staging rings; 0 for none
-     * @param reached   whether a rank counts up signals at its peer by itself, when nothing is under way there
-     * @param direct    whether bytes of windows go from device to device
+     * @param ringBytes size of the staging rings; 0 for none
+     * @param reached   whether a rank adds to signals at its peer without a frame if nothing is in flight there
+     * @param direct    whether bytes of windows are copied from device to device
      */
     private record Ways(long ringBytes, boolean reached, boolean direct) {
     }
 
-    /** Each is run with every seed. */
+    /** Scenarios. Each one runs with every seed. */
     private enum Scenario {
-        /** Everything travels in frames. */
+        /** All data is sent in frames. */
         FRAMES {
             @Override
             Ways ways(long seed) {
                 return new Ways(0, false, false);
             }
         },
-        /** Rings of two to sixteen chunks, whose positions wrap soon. */
+        /** Rings of two to sixteen chunks; their positions wrap soon. */
         STAGED_IN_SHARED_MEMORY {
             @Override
             Ways ways(long seed) {
                 return new Ways(2 * CHUNK << seed % 4, false, false);
             }
         },
-        /** A rank counts up signals at its peer by itself; half of the seeds stage bytes, too. */
+        /** A rank adds to signals at its peer without a frame. Half of the seeds also stage bytes. */
         SIGNALS_IN_SHARED_MEMORY {
             @Override
             Ways ways(long seed) {
                 return new Ways(seed % 2 == 0 ? 0 : 2 * CHUNK << seed % 4, true, false);
             }
         },
-        /** Devices copy to each other, while values and signals in windows travel in frames. */
+        /** Devices copy to each other, while values and signals in windows are sent in frames. */
         DEVICE_TO_DEVICE {
             @Override
             Ways ways(long seed) {
@@ -134,7 +135,7 @@ class GinOrderTest {
             while (place < WINDOW - 2 * longest - 2) {
                 int c = random.nextInt(CONTEXTS);
                 int peer = random.nextInt(2);
-                // now and then all must have settled
+                // occasionally all frames must settle
                 if (random.nextInt(reached ? 24 : 3) == 0 && contexts[0][c].hasRoom(peer)) {
                     place = post(random, format, contexts[0][c], c, peer, windows[0].handle(), memory, place);
                 }
@@ -162,7 +163,8 @@ class GinOrderTest {
             }
             assertEquals(reached, pair.communicators[0].served().reached() > 0,
                     program + ": signals that needed no frame");
-            if (reached || !direct) { // unless the peer says how far it is, what follows a value stays with the frames
+            // without the peer's progress reports, operations after a value stay with the frames
+            if (reached || !direct) {
                 assertEquals(direct, devices[0].copies > 0 && (!format.hasGets() || devices[0].reads > 0),
                         program + ": copies from device to device");
             }
@@ -179,8 +181,8 @@ class GinOrderTest {
     }
 
     /**
-     * Posts something; sources and targets lie at places of their own, so that every byte can be checked at any time.
-     * Returns the next free place.
+     * Posts a random operation. Sources and targets lie at separate places, so that every byte can be checked at any
+     * time. Returns the next free place.
      */
     private long post(Random random, GinDescriptorFormat format, GinPair.Context context, int c, int peer, long window,
             MemorySegment[] memory, long place) {
@@ -255,7 +257,7 @@ class GinOrderTest {
                             assertThere(memory[0], each,
                                     program + ", context " + c + ": get " + i + " from rank " + peer + " is complete");
                         } else if (each.expected.length > 0) {
-                            // it was read: it may be written
+                            // the source was read, so it may be overwritten
                             memory[0].asSlice(each.source, each.expected.length).fill((byte) 0x5a);
                         }
                     }

@@ -14,14 +14,16 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.proxy.MemoryFrames;
 
-/** Two ranks in one thread: the test runs their agents, and frames take as many passes as a random says. */
+/**
+ * Two ranks in one thread. The test runs their agents, and a random generator determines how many passes a frame takes.
+ */
 final class GinPair implements AutoCloseable {
 
-    /** A context with the device's end of its queues. */
+    /** A context, with the device's end of its queues. */
     static final class Context {
         final GinContext agentSide;
         final GinQueueMemory queues;
-        /** As the device sees them. */
+        /** Consumer indices as the device sees them. */
         GinIndices cis;
         final GinCells counters;
         final GinCells signals;
@@ -51,7 +53,7 @@ final class GinPair implements AutoCloseable {
             return pis[peer] - cis.acquire(peer) < queues.queueSize();
         }
 
-        /** Posts {@link #words}; returns its index. */
+        /** Posts {@link #words}. Returns the index of the descriptor. */
         int post(int peer) {
             queues.storeOpaque(queues.at(peer, pis[peer]), words);
             return pis[peer]++;
@@ -65,14 +67,14 @@ final class GinPair implements AutoCloseable {
     private final SignalMemory[] shared = new SignalMemory[2];
     final GinAgent[] agents = {new GinAgent("rank 0"), new GinAgent("rank 1")};
 
-    /** What was said to stand still. */
+    /** Reported stalls. */
     final List<String> stalls = new ArrayList<>();
 
     GinPair(GinOptions options, RandomGenerator random) {
         GinCommunicator.FailureListener listener = new GinCommunicator.FailureListener() {
             @Override
             public void failed(Throwable failure) {
-                // communicators say it themselves
+                // communicators report failures themselves
             }
 
             @Override
@@ -88,7 +90,7 @@ final class GinPair implements AutoCloseable {
                 new FrameReceiver[] {forth.receiver(), null}, options, listener);
     }
 
-    /** Has the agents serve both. */
+    /** Adds both communicators to their agents. */
     void serve() {
         for (int rank = 0; rank < 2; rank++) {
             agents[rank].add(communicators[rank]);
@@ -96,8 +98,8 @@ final class GinPair implements AutoCloseable {
     }
 
     /**
-     * Before {@link #serve}. Stages what rank 0 and rank 1 send each other in rings of their own, whose positions begin
-     * where told.
+     * Stages the bytes between rank 0 and rank 1 in separate rings. Their positions begin at {@code first}. Must be
+     * called before {@link #serve}.
      */
     StagingRing[] stage(long capacity, long first) {
         StagingRing[] rings = new StagingRing[2];
@@ -112,7 +114,9 @@ final class GinPair implements AutoCloseable {
         return rings;
     }
 
-    /** Before {@link #serve}. Both ranks keep the signals of their contexts in memory that the other reaches. */
+    /**
+     * Places the signals of both ranks' contexts in memory that the peer maps. Must be called before {@link #serve}.
+     */
     void shareSignals(int contexts, int cells) {
         for (int rank = 0; rank < 2; rank++) {
             shared[rank] = new SignalMemory(arena.allocate(SignalMemory.bytes(2, contexts, cells), 128), 2, cells);
@@ -120,7 +124,7 @@ final class GinPair implements AutoCloseable {
         }
     }
 
-    /** A context that is not served yet. */
+    /** Returns a context that is not served yet. */
     Context newContext(int rank, int number, GinDescriptorFormat format, int queueSize, int cells, int first) {
         if (shared[rank] == null) {
             return new Context(arena, number, format, queueSize, cells, first);

@@ -9,7 +9,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** What was served is counted, once each, in the context that it was posted to. */
+/** Served descriptors are counted, once each, in their own context. */
 class GinServedTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;
@@ -33,7 +33,7 @@ class GinServedTest {
                 }
             }
             GinPair.Context used = contexts[1];
-            post(used, peer, GinOp.PUT, 5 * CHUNK); // a put of many frames is one
+            post(used, peer, GinOp.PUT, 5 * CHUNK); // a put in several frames counts once
             post(used, peer, GinOp.PUT | GinOp.SIGNAL_INC, 8);
             post(used, peer, GinOp.PUT | GinOp.INLINE, 8);
             post(used, peer, GinOp.PUT | GinOp.INLINE | GinOp.SIGNAL_ADD, 4);

@@ -22,8 +22,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * A peer that sends what no rank sends: refused before a byte of a window or a signal has changed, with a message that
- * says who and what.
+ * A peer that sends invalid frames. They are refused before a byte of a window or a signal has changed, with a message
+ * that names the peer and the frame.
  */
 class HostileFramesTest {
 
@@ -69,7 +69,7 @@ class HostileFramesTest {
                 failureOf(true, header -> put(header, 3, 0, 8)));
         assertRefused("window 3 is not registered (there are 2), and was not within 0 ms", failureOf(true, header -> {
             put(header, 3, 0, 8);
-            GinHeader.signal(header, 0, 1); // of a context that is there
+            GinHeader.signal(header, 0, 1); // of an existing context
         }));
         assertRefused("window 0 is not registered", failureOf(true, header -> put(header, 0, 0, 8)));
         assertRefused("window -1 is not registered", failureOf(true, header -> put(header, -1, 0, 8)));
@@ -154,8 +154,8 @@ class HostileFramesTest {
     }
 
     /**
-     * Random frames, one behind another: each lands within the window, waits for a buffer that never comes, or ends the
-     * communicator.
+     * Random frames, one after another. Each is written within the window, waits for a buffer that never becomes free,
+     * or fails the communicator.
      */
     @Test
     void noFrameReachesBeyondTheWindow() {
@@ -182,7 +182,7 @@ class HostileFramesTest {
                 GinHeader.hello(header, 1, 2, CHUNK);
                 peer.offer(header, null, 0);
                 MemorySegment payload = arena.allocate(2 * CHUNK).fill((byte) -1);
-                GinDescriptorFormat.V30.begin(context.words, GinOp.GET, 2 * CHUNK); // so that an answer may come
+                GinDescriptorFormat.V30.begin(context.words, GinOp.GET, 2 * CHUNK); // so that an answer is acceptable
                 GinDescriptorFormat.V30.source(context.words, 1, 0);
                 GinDescriptorFormat.V30.target(context.words, 1, WINDOW - 2 * CHUNK);
                 context.post(1);
@@ -251,7 +251,7 @@ class HostileFramesTest {
         assertTrue(failure.getMessage().contains(why), failure.getMessage());
     }
 
-    /** What rank 0 makes of a frame; asserts that it was not touched if there is a failure. */
+    /** Returns the failure of rank 0 after a frame. Asserts that the memory is unchanged if there is a failure. */
     private static Throwable failureOf(boolean greet, Consumer<FrameHeader> fill) {
         return failureOf(greet, true, fill);
     }

@@ -8,12 +8,14 @@ import org.junit.jupiter.api.Test;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** A hundred contexts of which one is used: the others cost it little, and are found when somebody uses them. */
+/**
+ * A hundred contexts are open, and only one is used. The others cost little, and are found when a program uses them.
+ */
 class IdleContextsTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;
     private static final int CONTEXTS = 129;
-    /** After so many passes a queue without descriptors is idle. */
+    /** Number of passes after which a queue without descriptors is idle. */
     private static final int LONG = 6000;
 
     private final GinPair.Context[] contexts = new GinPair.Context[CONTEXTS];
@@ -47,7 +49,7 @@ class IdleContextsTest {
     void whatComesToManyAtOnceIsServedOnceEach() {
         try (GinPair pair = serve()) {
             for (int i = 0; i < LONG; i++) {
-                pair.work(); // nothing anywhere
+                pair.work(); // no queue has a descriptor
             }
             for (int round = 1; round < 40; round++) {
                 for (GinPair.Context context : contexts) {

@@ -9,7 +9,7 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.proxy.MemoryFrames;
 
-/** A network that only registers memory: the connections of a test are its own. */
+/** A network that only registers memory. A test makes its own connections. */
 final class NoNetwork implements Network {
     @Override
     public String name() {

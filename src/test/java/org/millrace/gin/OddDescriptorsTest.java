@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** What no kernel of NCCL's posts, for a peer and for oneself. */
+/** Descriptors that no NCCL kernel posts, for a peer and for the rank itself. */
 @Tag("slow")
 class OddDescriptorsTest {
 
@@ -59,8 +59,8 @@ class OddDescriptorsTest {
     }
 
     /**
-     * Random words: each is carried out within the windows, or ends the communicators with a message; nothing else is
-     * touched, and nothing stands still.
+     * Random words: each descriptor is carried out within the windows, or fails the communicators with a message. No
+     * other byte is accessed, and nothing stalls.
      */
     @ParameterizedTest
     @EnumSource(GinDescriptorFormat.class)
@@ -105,7 +105,7 @@ class OddDescriptorsTest {
         assertTrue(refused > 100 && carriedOut > 100, refused + " were refused, and " + carriedOut + " carried out");
     }
 
-    /** A descriptor that is nearly right: every field is good, or at the edge of what is, or anything. */
+    /** Posts a descriptor that is nearly valid: every field is valid, or at the edge of the valid range, or random. */
     private static void post(Random random, GinDescriptorFormat format, long[] words) {
         int[] ops = {GinOp.PUT, GinOp.PUT | GinOp.INLINE, GinOp.PUT | GinOp.SIGNAL_INC,
                 GinOp.PUT | GinOp.INLINE | GinOp.SIGNAL_ADD | GinOp.COUNTER, GinOp.VA_SIGNAL | GinOp.SIGNAL_ADD,

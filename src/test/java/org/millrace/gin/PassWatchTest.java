@@ -13,7 +13,7 @@ import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 
-/** A pass that does not come to its end is reported, by another thread than the one that stands. */
+/** Another thread reports a pass that does not end. */
 class PassWatchTest {
 
     private final BlockingQueue<String> reports = new LinkedBlockingQueue<>();

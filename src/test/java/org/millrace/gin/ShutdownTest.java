@@ -18,7 +18,10 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.PeerClosedException;
 import org.millrace.proxy.MemoryFrames;
 
-/** Rank 1 has all it wants and leaves: rank 0 misses nothing of what both did before, however late it hears of that. */
+/**
+ * Rank 1 has everything that it needs and leaves. Rank 0 misses nothing that both did before, regardless of the time at
+ * which it learns of the shutdown.
+ */
 class ShutdownTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;
@@ -39,7 +42,7 @@ class ShutdownTest {
                     new FrameReceiver[] {null, new LeavingReceiver(back.receiver())},
                     new GinOptions(CHUNK, 8, Duration.ofSeconds(5)), failure -> {});
     private Window window;
-    /** What rank 1 does when it is told something: it receives it, and is gone. */
+    /** Whether rank 1 leaves as soon as it has received a frame. */
     private boolean leavesAtOnce;
     private boolean left;
 
@@ -48,7 +51,7 @@ class ShutdownTest {
         arena.close();
     }
 
-    /** As the networks' senders do: what was sent is counted, and then the shutdown message is found. */
+    /** Behaves as the networks' senders do: it counts the sent frames, and then finds the shutdown message. */
     private final class LeavingSender extends Forwarding.Sender {
         LeavingSender(FrameSender inner) {
             super(inner);
@@ -61,7 +64,7 @@ class ShutdownTest {
                 left = true;
             }
             while (inner.progress() > 0) {
-                // all that was received is counted
+                // counts everything that was received
             }
             if (left) {
                 throw new PeerClosedException("closed by the peer");
@@ -130,13 +133,13 @@ class ShutdownTest {
         assertTrue(communicator.isDrained());
     }
 
-    /** Its kernel may see such a signal before this rank has looked at the network again. */
+    /** The kernel may see such a signal before this rank polls the network again. */
     @Test
     void soIsASignalThatNeededNoFrame() {
         SignalMemory theirs = new SignalMemory(arena.allocate(SignalMemory.bytes(2, 1, 4), 128), 2, 4);
         context.agentSide.reach(1, theirs.toward(0, 0));
         begin(HostWindowMemory.register(new NoNetwork(), memory));
-        theirs.settled(0, 1); // the greeting
+        theirs.settled(0, 1); // the hello
         FORMAT.begin(context.words, GinOp.PUT | GinOp.SIGNAL_ADD, 0);
         FORMAT.completion(context.words, 0, 1, 7);
         context.post(1);
@@ -147,7 +150,7 @@ class ShutdownTest {
         assertEquals(1, context.cis.acquire(1));
     }
 
-    /** The shutdown message comes by the other connection, before this rank has heard that its last frame got there. */
+    /** The shutdown message arrives on the other connection, before this rank knows that its last frame arrived. */
     @Test
     void soIsWhatIsKnownOfBehindTheShutdown() {
         begin(HostWindowMemory.register(new NoNetwork(), memory));
@@ -178,7 +181,7 @@ class ShutdownTest {
         assertEquals(5, context.signals.acquire(1));
     }
 
-    /** Whoever leaves does not wait for what it asked for; and nothing keeps the window from being closed. */
+    /** A rank that leaves does not wait for its own gets, and nothing prevents the close of the window. */
     @Test
     void whatItAskedForHoldsNoWindow() {
         begin(new StagedMemory(memory, device));
@@ -196,7 +199,7 @@ class ShutdownTest {
         assertTrue(communicator.isDrained());
     }
 
-    /** A signal in a window that waits for bytes before it is a use of the window that is yet to come. */
+    /** A signal in a window that waits for earlier bytes is a future use of the window. */
     @Test
     void aSignalOnItsWayHoldsItsWindow() {
         begin(new StagedMemory(memory, device));

@@ -10,18 +10,19 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * The staging buffers of a device, which the windows of all its communicators share, and the copies between them and
- * the windows: they end some time later, in any order; at once without a random, or when the test says so.
+ * The staging buffers of a device, which the windows of all its communicators share, and the copies between the buffers
+ * and the windows. With a random generator, copies end some time later in any order. Without one they end at once, or
+ * when the test decides.
  */
 final class StagedDevice implements StagingBuffers.Copies {
 
     final StagingBuffers buffers;
-    /** Copies that are begun from now on do not end before {@link #finishHeld}. */
+    /** Whether copies that are begun from now on end only in {@link #finishHeld}. */
     boolean holding;
     int refusals;
-    /** Transfers that have a buffer. */
+    /** Number of transfers that have a buffer. */
     int open;
-    /** Asked when one of them is abandoned. */
+    /** Condition that is checked when a transfer is abandoned. */
     BooleanSupplier networkIsClosed = () -> true;
     private final MemoryRegion staging;
     private final int slotBytes;
@@ -105,7 +106,7 @@ final class StagedDevice implements StagingBuffers.Copies {
         pending[slot] = null;
     }
 
-    /** Ends the copies that were held, and holds no more; returns how many there were. */
+    /** Ends the held copies, and stops holding copies. Returns the number of ended copies. */
     int finishHeld() {
         int finished = 0;
         for (int slot = 0; slot < pending.length; slot++) {

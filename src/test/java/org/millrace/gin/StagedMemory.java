@@ -3,17 +3,17 @@ package org.millrace.gin;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** A window as a GPU's is: the network reaches its device's staging buffers only. */
+/** A window like a GPU's: the network reaches only the staging buffers of its device. */
 final class StagedMemory implements WindowMemory {
 
     private final MemorySegment memory;
     private final StagedDevice device;
-    /** The same window at each rank, as far as this rank's device reaches it. */
+    /** The corresponding windows of the ranks, as far as this rank's device reaches them. */
     private final MemorySegment[] peers = new MemorySegment[2];
-    /** Copies to a peer, and from one, without the network. */
+    /** Number of copies to or from a peer without the network. */
     int copies;
     int reads;
-    /** Whether the last of them must not be made before others of its sequence. */
+    /** Whether the last such copy must not be made before earlier copies of its sequence. */
     boolean ordered;
 
     StagedMemory(MemorySegment memory, StagedDevice device) {
@@ -44,7 +44,7 @@ final class StagedMemory implements WindowMemory {
         return beginDirect(transfer, offset, peers[peer], offset, ((StagedMemory) target).memory, targetOffset, bytes);
     }
 
-    /** A buffer stands for the copy, which does not use it. */
+    /** A buffer represents the copy, which does not use it. */
     private boolean beginDirect(WindowTransfer transfer, long offset, MemorySegment from, long fromOffset,
             MemorySegment to, long toOffset, long bytes) {
         if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {

@@ -20,8 +20,8 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
 /**
- * A communicator ends with transfers open: the next one on its devices has all staging buffers, and none of them before
- * its last copy is over.
+ * A communicator ends with open transfers. The next one on its devices gets all staging buffers, and none of them
+ * before its last copy is complete.
  */
 class StagingAfterFailureTest {
 
@@ -93,7 +93,7 @@ class StagingAfterFailureTest {
             contexts[rank].post(peer);
         }
 
-        /** Something of each kind, for rank 0 and by rank 0. */
+        /** Posts one operation of each kind, for rank 0 and by rank 0. */
         void postOfEachKind(int peer) {
             add(0, peer);
             add(1, 1 - peer);
@@ -106,7 +106,7 @@ class StagingAfterFailureTest {
             }
         }
 
-        /** Both ends that a rank has must be closed before it gives a buffer up. */
+        /** Requires that both connections of a rank are closed before the rank abandons a buffer. */
         void expectClosedConnections() {
             devices[0].networkIsClosed = () -> pair.forth.senderClosed() && pair.back.receiverClosed();
             devices[1].networkIsClosed = () -> pair.back.senderClosed() && pair.forth.receiverClosed();
@@ -138,7 +138,7 @@ class StagingAfterFailureTest {
         assertAllServeTheNext(copiesLast);
     }
 
-    /** What was received last has a buffer and is on no list yet. */
+    /** The frame that was received last has a buffer and is on no list yet. */
     @Test
     void soItDoesWhereTheConnectionIsLostWhileAPayloadIsReceived() {
         first.expectClosedConnections();
@@ -152,7 +152,7 @@ class StagingAfterFailureTest {
         assertAllServeTheNext(false);
     }
 
-    /** A communicator may also be closed before all is through. */
+    /** A communicator may also be closed before all operations are complete. */
     @Test
     void soItDoesAfterOneThatWasClosedTooSoon() throws InterruptedException {
         devices[0].holding = true;

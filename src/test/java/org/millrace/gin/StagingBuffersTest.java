@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class StagingBuffersTest {
 
-    /** Copies that are over when the test says so. */
+    /** Copies that complete when the test decides. */
     private static final class Copies implements StagingBuffers.Copies {
         private int begun;
         private int over;

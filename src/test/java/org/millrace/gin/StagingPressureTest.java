@@ -15,8 +15,8 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
 /**
- * More is under way than a device has staging buffers. No frame is sent before its peer has a buffer for it, so nothing
- * may wait for a buffer that waits for it.
+ * More operations are in flight than a device has staging buffers. A frame is sent only when its peer has a buffer for
+ * it. Therefore a frame must not wait for a buffer that waits for it.
  */
 class StagingPressureTest {
 
@@ -24,11 +24,11 @@ class StagingPressureTest {
     private static final int CHUNK = 64;
     private static final int OPERATIONS = 48;
     private static final int SIGNAL = 1;
-    /** In every window: what VA signals add to, what is put or got from, what is written to. */
+    /** Layout of every window: cells for VA signals, then the sources of puts and gets, then the targets. */
     private static final int SOURCE = 64;
     private static final int TARGET = SOURCE + OPERATIONS * CHUNK;
     private static final int WINDOW = TARGET + OPERATIONS * CHUNK;
-    /** Of each of the two agents; an operation takes a few. */
+    /** Maximum number of passes of each agent; an operation needs a few. */
     private static final int MOST_PASSES = 100 * OPERATIONS;
 
     private final MemorySegment[] memory = new MemorySegment[2];
@@ -70,7 +70,7 @@ class StagingPressureTest {
         }
     }
 
-    /** The puts behind a VA signal hold their buffers until it was added, which takes one too. */
+    /** The puts behind a VA signal keep their buffers until the add is complete, and the add needs a buffer, too. */
     @Test
     void signalsInWindowsAreAddedBeforePutsThatTookAllBuffers() {
         try (GinPair pair = pair(4)) {

@@ -14,7 +14,7 @@ import org.millrace.gin.InboundFrames.InboundFrame;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 import org.millrace.proxy.MemoryFrames;
 
-/** Both ends of a ring agree on places that never overlap; a peer that lies about what it has read is found out. */
+/** Both ends of a ring agree on places that never overlap. A peer that reports a false read position is detected. */
 class StagingRingTest {
 
     private static final int CAPACITY = 4096;
@@ -108,7 +108,10 @@ class StagingRingTest {
         assertThrows(GinException.class, () -> out.begin(frame(), window, 0, 1));
     }
 
-    /** A communicator ended: the copy out of the ring may still be under way, and the peer must not write there. */
+    /**
+     * After a communicator has ended, the copy out of the ring may still be in progress, and the peer must not write
+     * there.
+     */
     @Test
     void whatWasAbandonedMakesNoRoom() {
         FramePath out = sender();

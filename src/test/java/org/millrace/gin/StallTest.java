@@ -10,7 +10,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** What is under way and does not move is named, by the rank where it stands; what merely rests is not. */
+/** The rank with a stalled operation reports it. A rank that is merely idle reports nothing. */
 class StallTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;

@@ -20,7 +20,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.proxy.MemoryFrames;
 
-/** A connection cannot be closed: its communicator's memory may still be used, and that is all that comes of it. */
+/** A connection cannot be closed. Its communicator's memory may still be used. Nothing else is affected. */
 class UnclosableTest {
 
     private final Arena arena = Arena.ofShared();

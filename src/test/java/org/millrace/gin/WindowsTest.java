@@ -11,7 +11,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
-/** Windows come and go for as long as a communicator lives. */
+/** Windows are registered and closed as long as a communicator exists. */
 class WindowsTest {
 
     private final Windows windows = new Windows();

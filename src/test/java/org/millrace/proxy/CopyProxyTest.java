@@ -20,7 +20,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 
-/** A proxy that copies, driven by hand: this test is the producer, the consumer, and the engine that copies. */
+/** A proxy that copies, driven by hand. This test acts as the producer, the consumer, and the engine that copies. */
 class CopyProxyTest {
 
     private static final int SLOT = (int) CopyProxy.SlotCopies.InPieces.BYTES_A_PASS;
@@ -36,7 +36,7 @@ class CopyProxyTest {
     private ConnectionInfo to;
     private CopyProxy proxy;
 
-    /** Complete when the test says so. */
+    /** Copies that complete when the test decides. */
     private static final class LateCopies implements CopyProxy.SlotCopies {
         int begun;
         int completed;
@@ -126,7 +126,7 @@ class CopyProxyTest {
         assertEquals(0, from.sendMem().headAcquire());
     }
 
-    /** Otherwise other connections of the thread waited for it. */
+    /** Otherwise other connections of the thread would wait for it. */
     @Test
     void aSliceOfSeveralSlotsIsCopiedInSeveralPasses() {
         open(0, false);

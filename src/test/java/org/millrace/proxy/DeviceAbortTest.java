@@ -16,8 +16,8 @@ import org.millrace.abi.RecvMem;
 import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
 
 /**
- * A kernel of an aborted communicator waits for no credits any more, and runs through its operation: what it posts then
- * must not be sent.
+ * A kernel of an aborted communicator no longer waits for credits, and runs through its operation. Steps that it posts
+ * then must not be sent.
  */
 class DeviceAbortTest {
 
@@ -74,7 +74,7 @@ class DeviceAbortTest {
                 thrown.getMessage());
     }
 
-    /** Otherwise a teardown would wait for its peers to take what nobody means to send. */
+    /** Otherwise a teardown would wait for peers to receive data that will never be sent. */
     @Test
     void itIsNoticedWithAllFramesOnTheirWay() {
         SendProxy proxy = proxy(0);

@@ -13,8 +13,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * A connection within one thread: frames are copied when they are accepted, and counted as complete some passes later,
- * at random.
+ * A connection within one thread. Frames are copied when they are accepted, and counted as complete a random number of
+ * passes later.
  */
 public final class MemoryFrames {
 
@@ -35,9 +35,7 @@ public final class MemoryFrames {
     private boolean cut;
     private Runnable onOffer = () -> {};
 
-    /**
-     * @param random decides when frames complete; null for at once
-     */
+    /** @param random decides when frames complete; null for immediate completion */
     public MemoryFrames(RandomGenerator random) {
         this.random = random;
         for (int i = 0; i < DEPTH; i++) {
@@ -45,7 +43,7 @@ public final class MemoryFrames {
         }
     }
 
-    /** Memory as this connection needs it: nothing has to be done. */
+    /** Returns memory as a region of this connection, without any registration. */
     public static MemoryRegion region(MemorySegment memory) {
         return new MemoryRegion() {
             @Override
@@ -60,7 +58,7 @@ public final class MemoryFrames {
         };
     }
 
-    /** Where lines arrive before they are stored. */
+    /** Returns memory for lines that arrive before they are stored. */
     public static MemoryRegion staging(Arena arena, ConnectionLayout layout) {
         return region(arena.allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
     }
@@ -80,17 +78,17 @@ public final class MemoryFrames {
         return (int) (index % DEPTH);
     }
 
-    /** The header of the frame that was offered last, for tests that falsify it. */
+    /** Returns the header of the frame that was offered last, for tests that falsify it. */
     public FrameHeader lastOffered() {
         return headers[at(offered - 1)];
     }
 
-    /** Number of frames that were offered. */
+    /** Returns the number of frames that were offered. */
     public long offered() {
         return offered;
     }
 
-    /** What happens while a frame is offered. */
+    /** Sets an action to run while a frame is offered. */
     public void onOffer(Runnable action) {
         onOffer = action;
     }
@@ -100,17 +98,17 @@ public final class MemoryFrames {
         cut = true;
     }
 
-    /** Whether the sending end was closed: it reads no payload any more. */
+    /** Returns whether the sending end was closed, so that it reads no further payload. */
     public boolean senderClosed() {
         return senderClosed;
     }
 
-    /** Whether it was without its last frames, none of which was read again. */
+    /** Returns whether the sending end was closed without its last frames, so that none was read again. */
     public boolean senderGaveUp() {
         return senderAborted && !settled;
     }
 
-    /** Whether the receiving end was closed: it writes no payload any more. */
+    /** Returns whether the receiving end was closed, so that it writes no further payload. */
     public boolean receiverClosed() {
         return receiverClosed;
     }
@@ -166,7 +164,7 @@ public final class MemoryFrames {
         return receiver(false);
     }
 
-    /** A receiver that says whether it stores whole words, which it does. */
+    /** Returns a receiver that always stores whole words, but may report that it does not. */
     public FrameReceiver receiver(boolean storesWholeWords) {
         return new FrameReceiver() {
             @Override

@@ -23,14 +23,14 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
 /**
- * Proxies that know nothing but the memory, between two ends that behave as NCCL's kernels do: operations of all three
- * protocols on one connection, empty steps, rounded first steps, sizes before data, lines in any order.
+ * Proxies that know only the memory, between two ends that behave as NCCL's kernels do. The tests run operations of all
+ * three protocols on one connection, empty steps, rounded first steps, sizes before data, and lines in any order.
  */
 class MemoryProxyTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 256, 8 * 2048, 8 * 1024);
 
-    /** One posted piece of an operation: a step, or a Simple slice of two. */
+    /** One posted part of an operation: a step, or a Simple slice of two steps. */
     private record Piece(long step, int steps, Protocol protocol, long bytes, long seed) {
     }
 
@@ -42,7 +42,7 @@ class MemoryProxyTest {
 
         End(Arena arena, long firstStep) {
             memory = arena.allocate(LAYOUT.totalBytes(), 4096);
-            // flags of steps long ago; zeros would be right for step -1
+            // flags of steps long ago; zeros would be the flag of step -1
             memory.asSlice(0, LAYOUT.bufferOffset(Protocol.SIMPLE)).fill((byte) 0x5a);
             sendMem = LAYOUT.sendMem(memory);
             recvMem = LAYOUT.recvMem(memory);
@@ -54,7 +54,7 @@ class MemoryProxyTest {
         }
     }
 
-    /** What a sending kernel does, in stages between which the proxy may run. */
+    /** The actions of a sending kernel, in stages between which the proxy may run. */
     private static final class SendingKernel {
         final End end;
         final Random random;
@@ -96,7 +96,7 @@ class MemoryProxyTest {
                         stage = 2;
                     }
                 }
-                default -> { // postPeer; LL has none
+                default -> { // postPeer; LL does not call it
                     if (piece.protocol != Protocol.LL) {
                         end.recvMem.tailRelease(piece.step + piece.steps);
                     }
@@ -134,7 +134,7 @@ class MemoryProxyTest {
         }
     }
 
-    /** What a receiving kernel does. */
+    /** The actions of a receiving kernel. */
     private static final class ReceivingKernel {
         final End end;
         final List<Piece> program;
@@ -156,7 +156,7 @@ class MemoryProxyTest {
                 return;
             }
             Piece piece = program.get(next);
-            if (piece.step != step) { // the operation's first step was rounded up: credits go back
+            if (piece.step != step) { // the operation's first step was rounded up: credits are returned
                 step = piece.step;
                 end.sendMem.headRelease(step);
             }
@@ -174,7 +174,7 @@ class MemoryProxyTest {
         private boolean ready(Piece piece) {
             long slot = LAYOUT.slotOffset(piece.protocol, piece.step);
             switch (piece.protocol) {
-                case LL -> { // polls flags, never looks at tail
+                case LL -> { // polls flags, never reads tail
                     for (long at = 0; at < piece.bytes; at += LLLine.BYTES) {
                         if (!LLLine.isReadyAcquire(end.memory, slot + at, LLLine.flag(piece.step))) {
                             return false;
@@ -230,8 +230,8 @@ class MemoryProxyTest {
     }
 
     /**
-     * Operations of several pieces, each of one protocol: as rings (Simple slices of two steps, rounded to four) or one
-     * step at a time.
+     * Returns operations of several pieces, each of one protocol. They have the form of rings (Simple slices of two
+     * steps, rounded to four) or one step at a time.
      */
     private static List<Piece> program(Random random, long firstStep, int operations) {
         List<Piece> pieces = new ArrayList<>();
@@ -302,7 +302,7 @@ class MemoryProxyTest {
         }
     }
 
-    /** A zero-size step must not be mistaken for the next step while all slots are on their way. */
+    /** A zero-size step must not be mistaken for the next step while all slots are in flight. */
     @Test
     void emptyStepsInAllSlotsAreSentOnce() {
         try (Arena arena = Arena.ofConfined()) {

@@ -21,8 +21,8 @@ import org.millrace.abi.RecvMem;
 import org.millrace.net.MemoryRegion;
 
 /**
- * What proxies by operation make of lines, of the user's memory, and of memory that must be flushed; this test is the
- * device at both ends.
+ * Proxies by operation handle lines, the user's memory, and memory that must be flushed. This test acts as the device
+ * at both ends.
  */
 class OperationProtocolsTest {
 
@@ -82,7 +82,7 @@ class OperationProtocolsTest {
         announce(protocol, 1, null, null);
         from.recvMem().sizeRelease(0, 4 * lineBytes(protocol));
         if (protocol == Protocol.LL128) {
-            from.recvMem().tailRelease(1); // overtakes the lines, as it may on some GPUs
+            from.recvMem().tailRelease(1); // tail overtakes the lines, as it may on some GPUs
         }
         for (int line : new int[] {2, 0, 3}) {
             storeLine(protocol, 0, line, 1000 + line);
@@ -99,7 +99,10 @@ class OperationProtocolsTest {
         assertEquals(RecvMem.EMPTY, from.recvMem().sizeAcquire(0));
     }
 
-    /** The flag of a step is that of the step 2^32 before, and right beside it that of the first step of all. */
+    /**
+     * The flag of a step equals the flag of the step 2^32 before. The first steps cover the flags next to it, among
+     * them the flag of step 0.
+     */
     @ParameterizedTest
     @ValueSource(longs = {0, (1L << 31) - 9, (1L << 32) - 9, Long.MAX_VALUE - 8, -9})
     void llStepsRunThroughTheWrapOfTheirFlags(long firstStep) {
@@ -119,11 +122,14 @@ class OperationProtocolsTest {
         assertTrue(send.drained() && receive.drained());
     }
 
-    /** The size of the step eight before is still there: nothing else tells that LL's next step is not. */
+    /**
+     * The size of the step eight before is still in the slot. LL has no other indication that its next step is not
+     * posted.
+     */
     @Test
     void aSizeOfTheLastRoundIsNotThisRounds() {
         connect(0);
-        // the peer has not come to it: its frames stay under way
+        // the peer has not reached this operation, so its frames stay in flight
         sends.add(new ProxyOp(1, 2, 3, 8, 4, 4, Protocol.SIMPLE, null));
         sends.add(new ProxyOp(2, 2, 3, 8, 1, 1, Protocol.LL, null));
         for (int slot = 0; slot < 8; slot += 4) {
@@ -201,7 +207,7 @@ class OperationProtocolsTest {
         assertTrue(assertThrows(ProxyException.class, this::progress).getMessage().contains("outside the 4096 bytes"));
     }
 
-    /** Memory like a GPU's behind a card: what was written is under way until somebody flushes it. */
+    /** Memory like a GPU's memory behind a card: written data becomes visible only after a flush. */
     private static final class ReorderingMemory implements MemoryRegion {
         final MemorySegment visible;
         final MemorySegment underWay;

@@ -22,7 +22,7 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
-/** Both proxies of one connection, driven by hand: this test is the device at both ends. */
+/** Both proxies of one connection, driven by hand. This test acts as the device at both ends. */
 class OperationProxyTest {
 
     private static final int SLOT = 256;
@@ -40,7 +40,7 @@ class OperationProxyTest {
         arena.close();
     }
 
-    /** One end's memory, and what the test's device knows of it. */
+    /** One end's memory, and the state of the test's device there. */
     private static final class End {
         final ConnectionInfo info;
         final MemorySegment buffer;
@@ -122,7 +122,7 @@ class OperationProxyTest {
         assertTrue(pair.send.drained() && pair.receive.drained());
     }
 
-    /** A kernel that left has offered the user's memory, which may be freed. */
+    /** A kernel that has exited may have offered the user's memory, and that memory may be freed. */
     @Test
     void afterAnAbortNoFrameGetsAPlace() {
         Pair pair = new Pair(arena, 0);
@@ -149,7 +149,7 @@ class OperationProxyTest {
     }
 
     /**
-     * A kernel that left writes no slot any more, and the user may have the memory back that slots were filled from.
+     * A kernel that has exited writes no further slot. The user may reuse the memory that the kernel copied into slots.
      */
     @Test
     void afterAnAbortNothingIsSentAndNoSlotIsGivenBack() {
@@ -166,7 +166,7 @@ class OperationProxyTest {
         assertEquals(4, pair.from.recvMem.sizeAcquire(0));
     }
 
-    /** What is under way may lie in operands, which the user has back by now. */
+    /** Data in flight may lie in operands, which belong to the user again. */
     @Test
     void afterAnAbortWhatIsUnderWayIsNotReadAgain() {
         Pair pair = new Pair(arena, 0);
@@ -179,14 +179,17 @@ class OperationProxyTest {
         assertTrue(pair.frames.senderGaveUp());
     }
 
-    /** It ends what it has begun, in memory that is there until the proxies have stopped; the next one does nothing. */
+    /**
+     * The pass completes the work that it has begun, in memory that exists until the proxies have stopped. The next
+     * pass does nothing.
+     */
     @Test
     void aPassThatIsUnderWayGoesToItsEnd() {
         Pair pair = new Pair(arena, 0);
         pair.announce(8);
         pair.post(4);
         pair.post(4);
-        pair.frames.onOffer(pair.from.abort::raise); // behind the pass's look at the flag
+        pair.frames.onOffer(pair.from.abort::raise); // after the pass has read the flag
         assertEquals(2, pair.send.progress());
         assertEquals(2, pair.frames.offered(), "frames of the pass");
         pair.receive.progress();

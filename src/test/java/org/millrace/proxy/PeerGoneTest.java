@@ -17,15 +17,15 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
-/** A peer that has sent everything may go at once: what it sent counts all the same. */
+/** A peer that has sent everything may close at once. Its frames are still received. */
 class PeerGoneTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 256, 8 * 2048, 8 * 1024);
     private static final int FRAMES = 3;
 
     /**
-     * Frames without payload, which are complete when they are accepted, and right behind them the peer's shutdown
-     * message.
+     * Frames without payload, which are complete when they are accepted. The peer's shutdown message follows them
+     * directly.
      */
     private static final class LastFrames implements FrameReceiver {
         private final FrameHeader header = new FrameHeader();
@@ -78,7 +78,7 @@ class PeerGoneTest {
         }
     }
 
-    /** Hears that its frame has arrived, and right behind that the peer's shutdown message. */
+    /** Receives the notification that its frame has arrived, and directly after it the peer's shutdown message. */
     private static final class LastAcknowledgement implements FrameSender {
         private int completed;
 
@@ -203,8 +203,8 @@ class PeerGoneTest {
     }
 
     /**
-     * A kernel that receives looks at no flag and no counter for an LL step without data: it may end, and its
-     * communicator with it, before that step was sent.
+     * A receiving kernel reads no flag and no counter for an LL step without data. It may end, and its communicator
+     * with it, before that step was sent.
      */
     @Test
     void onlyDataIsOwedToAPeerThatLeft() {

@@ -19,7 +19,7 @@ class PollScheduleTest {
     private final ProxyAgent agent = new ProxyAgent("test");
     private final List<CountingConnection> connections = new ArrayList<>();
 
-    /** Has work as often as it is told, and fails when it is told. */
+    /** Reports a given amount of work, and fails on request. */
     private static final class CountingConnection implements ProxyConnection {
         private boolean hasWork;
         private boolean fails;
@@ -75,7 +75,7 @@ class PollScheduleTest {
     }
 
     private void passesUntilIdle() {
-        passes(PollSchedule.BUSY_POLLS + 2); // in each of the first two an agent takes some of its connections over
+        passes(PollSchedule.BUSY_POLLS + 2); // the agent adds some of its connections in each of the first two passes
     }
 
     private void forgetPolls() {
@@ -140,7 +140,7 @@ class PollScheduleTest {
         assertEquals(100, connections.getFirst().polls);
     }
 
-    /** Passes may be followed by sleeps then, and nobody is disturbed. */
+    /** Sleeps may follow passes then, and no connection suffers. */
     @Test
     void whileNothingMovesEveryPassPollsAll() {
         serve(40);
@@ -153,7 +153,7 @@ class PollScheduleTest {
         connections.get(5).hasWork = true;
         passes(1);
         forgetPolls();
-        int waking = (PollSchedule.WAKING_POLLS + 39) / 40; // all but that one are idle
+        int waking = (PollSchedule.WAKING_POLLS + 39) / 40; // all connections except that one are idle
         passes(waking);
         connections.forEach(connection -> assertEquals(waking, connection.polls, "an operation has others too"));
         forgetPolls();
@@ -162,7 +162,10 @@ class PollScheduleTest {
                 connection.polls));
     }
 
-    /** Without that a message waits for 32 sleeps, if there was work a thousand passes ago, each a sleep of its own. */
+    /**
+     * Otherwise, if there was work a thousand passes ago, a message would wait for 32 passes, each with a separate
+     * sleep.
+     */
     @Test
     void afterASleepAllArePolled() {
         serve(40);

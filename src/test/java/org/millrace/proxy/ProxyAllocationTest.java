@@ -17,7 +17,7 @@ import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
 
-/** A proxy thread's allocated bytes stay where they are over a million steps of every protocol and buffer mode. */
+/** A proxy thread allocates no bytes over a million steps of every protocol and buffer mode. */
 @Tag("slow")
 @Tag("optimized")
 class ProxyAllocationTest {

@@ -10,7 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** How an agent lets go of connections, on a clock of the test's own. */
+/** An agent's release of connections, with the test's own clock. */
 class ProxyRemovalTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(2);
@@ -18,7 +18,7 @@ class ProxyRemovalTest {
     private long now = Long.MAX_VALUE - 100; // deadlines wrap
     private final ProxyAgent agent = new ProxyAgent("test", () -> {}, () -> now);
 
-    /** Moves as often as it is told, and is drained when it is told. */
+    /** Moves a given number of times, and is drained on request. */
     private static final class Stub implements ProxyConnection {
         private int moves;
         private boolean drained;

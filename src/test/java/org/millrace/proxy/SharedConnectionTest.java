@@ -18,7 +18,7 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 
-/** Several connections over one of the network's: each gets its own frames, all of them, in order. */
+/** Several connections over one network connection: each receives exactly the frames sent to it, in order. */
 class SharedConnectionTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * 64);

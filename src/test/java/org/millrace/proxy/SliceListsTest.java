@@ -10,7 +10,7 @@ import org.millrace.abi.UnpackMeta;
 
 class SliceListsTest {
 
-    /** A kernel that is aborted looks at lists that were not announced: it ends only if their count is 0. */
+    /** An aborted kernel reads lists that were not announced. It ends only if their count is 0. */
     @ParameterizedTest
     @ValueSource(longs = {0, Integer.MAX_VALUE - 20L, Long.MAX_VALUE - 20, -20})
     void theEightListsBehindTheLastHaveNoPiecesAndTheSevenBeforeItKeepTheirs(long first) {

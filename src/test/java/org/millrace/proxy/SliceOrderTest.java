@@ -7,7 +7,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Operations of NCCL's kernels at random, counted as the kernels count. */
+/** Random operations of NCCL's kernels, counted as the kernels count. */
 class SliceOrderTest {
 
     private final Random random = new Random();
@@ -36,7 +36,7 @@ class SliceOrderTest {
         assertTrue(empties > 1000, "too few empty slices: " + empties);
     }
 
-    /** LL or LL128 of a ring: empty steps anywhere. */
+    /** LL or LL128 operation of a ring, with empty steps at any place. */
     private void lines(int steps) {
         for (int i = 0; i < steps; i++) {
             if (random.nextInt(3) == 0) {
@@ -47,14 +47,14 @@ class SliceOrderTest {
         }
     }
 
-    /** Trees, broadcast, send and receive: slices of one step, never empty. */
+    /** Trees, broadcast, send and receive: slices of one step, which are never empty. */
     private void single(int steps, long seed) {
         for (int i = 0; i < steps; i++) {
             slice(1, seed);
         }
     }
 
-    /** An LL operation that moves nothing but in its last step. */
+    /** An LL operation that moves data only in its last step. */
     private void nothing() {
         order.empty(step++);
         order.lines(step++);

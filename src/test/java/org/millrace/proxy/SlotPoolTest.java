@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.ConnectionLayout;
 
-/** Accounts of shared slots: none is granted twice, all come back, and nobody can be kept waiting for ever. */
+/** Shared slots: none is granted twice, all are returned, and no connection waits forever. */
 class SlotPoolTest {
 
     private static final int SLOT = 64;
@@ -82,7 +82,7 @@ class SlotPoolTest {
         assertThrows(IllegalStateException.class, pool::attach);
     }
 
-    /** As in NCCL: 16 slots divided by those that are under way, and 8 at the most. */
+    /** As in NCCL: 16 slots divided by the number of active connections, and at most 8. */
     @ParameterizedTest
     @CsvSource({"1, 8", "2, 8", "3, 5", "4, 4", "5, 3", "8, 2", "16, 1", "40, 1"})
     void aConnectionsDepthIs16DividedByThoseUnderWay(int holders, int depth) {

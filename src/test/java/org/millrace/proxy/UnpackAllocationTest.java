@@ -22,25 +22,25 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The bytes that a proxy's thread has allocated stay where they are while it receives for a device that unpacks:
- * slices, empty ones, and lines.
+ * A proxy's thread allocates no bytes while it receives for a device that unpacks: slices with data, empty slices, and
+ * lines.
  */
 @Tag("optimized")
 class UnpackAllocationTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * 12288);
-    /** Two slices of two steps, of which the second may be empty, and four steps of lines. */
+    /** Two slices of two steps, the second possibly empty, and four steps of lines. */
     private static final int STEPS_A_TURN = 8;
     private static final int TURNS = 50_000;
     /**
-     * Of which the best counts. Until the compiler is through with code that other tests of this JVM have used
-     * otherwise, the JVM allocates an object or two on this thread, once; what the code allocates for its steps is
-     * there in every round.
+     * Number of rounds; the best one counts. Other tests of this JVM may have used the code in another way. Until the
+     * compiler has compiled it again, the JVM allocates one or two objects on this thread, once. Allocations of the
+     * code itself appear in every round.
      */
     private static final int ROUNDS = 4;
     private static final long SLICE_BYTES = 5000;
     private static final long LINES_BYTES = 32;
-    /** So that the counters wrap on the way. */
+    /** First step, chosen so that the counters wrap during the test. */
     private static final long FIRST_STEP = -4L * TURNS;
 
     private final Arena arena = Arena.ofAuto();
@@ -91,7 +91,7 @@ class UnpackAllocationTest {
                 new SliceLists(meta, handle, bounce.byteSize(), slice), slice);
     }
 
-    /** Pages that lie one behind the other are filled as if they were spread. */
+    /** Fills consecutive pages as if they were scattered. */
     private final class Scattering extends Forwarding.Receiver {
         Scattering() {
             super(frames.receiver());
