@@ -1,9 +1,13 @@
 import java.io.File;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -14,17 +18,26 @@ import java.util.stream.Stream;
  *
  * <p>Started by {@code mvn -Pjextract} in the repository's root, with two system properties: {@code jextract.home},
  * where jextract is installed (if empty, JEXTRACT_HOME and PATH are searched), and {@code jextract.update}, whether to
- * replace.
+ * replace. With {@code jextract.inputs} it compares the hash of the inputs alone and needs no jextract.
  *
  * <p>Each {@code jextract/NAME.args} is one run: its options, and the header. {@code jextract/NAME.includes} beside it
  * lists what of the header's declarations is wanted; without it the C library's would come along.
+ *
+ * <p>{@code src/generated/inputs.sha256} is the hash of the inputs of the checked-in files. A test compares it, so that a
+ * machine without jextract also finds a change of an input without a new run of jextract.
  */
 final class Regenerate {
     private static final Path ARGUMENT_FILES = Path.of("jextract");
     private static final Path FRESH = Path.of("target", "jextract");
     private static final Path CHECKED_IN = Path.of("src", "generated", "java");
+    private static final Path HEADERS = Path.of("headers");
+    private static final Path INPUTS = Path.of("src", "generated", "inputs.sha256");
 
     public static void main(String[] args) throws IOException, InterruptedException {
+        if (Boolean.getBoolean("jextract.inputs")) {
+            compareInputs();
+            return;
+        }
         String jextract = findJextract(System.getProperty("jextract.home", ""));
         deleteTree(FRESH);
         for (Path argumentFile : list(ARGUMENT_FILES, ".args")) {
@@ -36,6 +49,7 @@ final class Regenerate {
             replace(fresh);
         } else {
             compare(fresh, read(CHECKED_IN));
+            compareInputs();
         }
     }
 
@@ -109,6 +123,35 @@ final class Regenerate {
                 "SYMBOL_LOOKUP = name -> $1\n            .find(name);");
     }
 
+    private static void compareInputs() throws IOException {
+        if (!Files.readString(INPUTS).strip().equals(inputs())) {
+            throw fail("headers/ or jextract/ changed since " + CHECKED_IN + " was generated: mvn -Pjextract"
+                    + " -Djextract.update");
+        }
+    }
+
+    /**
+     * Returns the SHA-256 of all inputs: names and texts of the headers, arguments, includes and this program. Comments
+     * and white space do not count, because they do not change the output.
+     */
+    private static String inputs() throws IOException {
+        List<Path> files = new ArrayList<>(list(HEADERS, ".h"));
+        files.addAll(list(ARGUMENT_FILES, ""));
+        StringBuilder text = new StringBuilder();
+        for (Path file : files) {
+            if (Files.isRegularFile(file)) {
+                String code = Files.readString(file).replaceAll("(?s)/\\*.*?\\*/|//[^\n]*", " ");
+                text.append(file).append(' ').append(code.strip().replaceAll("\\s+", " ")).append('\n');
+            }
+        }
+        try {
+            MessageDigest digest = MessageDigest.getInstance("SHA-256");
+            return HexFormat.of().formatHex(digest.digest(text.toString().getBytes(StandardCharsets.UTF_8)));
+        } catch (NoSuchAlgorithmException absent) {
+            throw new IllegalStateException(absent);
+        }
+    }
+
     private static void compare(SortedMap<String, String> fresh, SortedMap<String, String> checkedIn) {
         List<String> drift = new ArrayList<>();
         for (String file : fresh.keySet()) {
@@ -137,6 +180,7 @@ final class Regenerate {
             Files.createDirectories(file.getParent());
             Files.writeString(file, entry.getValue());
         }
+        Files.writeString(INPUTS, inputs() + "\n");
         System.out.println("jextract: wrote " + fresh.size() + " files to " + CHECKED_IN);
     }
 

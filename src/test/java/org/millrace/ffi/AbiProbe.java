@@ -1,24 +1,14 @@
 package org.millrace.ffi;
 
-import java.lang.foreign.AddressLayout;
-import java.lang.foreign.GroupLayout;
-import java.lang.foreign.MemoryLayout;
-import java.lang.foreign.MemoryLayout.PathElement;
-import java.lang.foreign.PaddingLayout;
-import java.lang.foreign.SequenceLayout;
-import java.lang.foreign.ValueLayout;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 
 /**
- * A C program that prints the C compiler's values for types and constants, together with Java's values. Each question
- * is one line of output, {@code key=value}. Both sides are derived from the generated layouts.
+ * A C program that prints the C compiler's view of types and constants, and the expected output. Each question is one
+ * line of output, {@code key=value}.
  */
 final class AbiProbe {
-    private static final int POINTER = 5;
     private static final int REAL = 8;
     private static final int INTEGER = 1;
 
@@ -40,14 +30,14 @@ final class AbiProbe {
         return fields;
     }
 
-    void type(String name, MemoryLayout layout, long alignment) {
-        ask("sizeof " + name, "sizeof(" + name + ")", layout.byteSize());
+    void size(String name, long bytes, long alignment) {
+        ask("sizeof " + name, "sizeof(" + name + ")", bytes);
         ask("alignof " + name, "__alignof__(" + name + ")", alignment);
     }
 
-    void group(String name, GroupLayout layout, long alignment) {
-        type(name, layout, alignment);
-        members(name, layout, "", layout, new ArrayList<>());
+    void group(String name, Layout layout) {
+        size(name, layout.bytes(), layout.alignment());
+        layout.fields().forEach(field -> field(name, field));
     }
 
     /** Asks for a constant's value, and whether C and Java give it the same type. */
@@ -88,55 +78,19 @@ final class AbiProbe {
                 """.formatted(INTEGER) + body + "  return 0;\n}\n";
     }
 
-    private void members(String type, GroupLayout root, String prefix, GroupLayout group, List<PathElement> path) {
-        for (MemoryLayout member : group.memberLayouts()) {
-            if (member instanceof PaddingLayout) {
-                continue;
-            }
-            String name = member.name().orElseThrow();
-            List<PathElement> memberPath = append(path, PathElement.groupElement(name));
-            member(type, root, prefix + name, member, memberPath);
+    private void field(String type, Layout.Field field) {
+        String spelled = spelling.apply(type + "." + field.path());
+        if (spelled.isEmpty()) {
+            return;
         }
-    }
-
-    private void member(String type, GroupLayout root, String cPath, MemoryLayout member, List<PathElement> path) {
-        String cName = spelling.apply(type + "." + cPath);
-        if (!cName.isEmpty()) {
-            long offset = root.byteOffset(path.toArray(PathElement[]::new));
-            field(type, cName.substring(type.length() + 1), cPath, member, offset);
-        }
-        switch (member) {
-            case GroupLayout nested -> members(type, root, cPath + ".", nested, path);
-            // The first element proves the array's offset, and the last one proves its length and stride.
-            case SequenceLayout array -> {
-                element(type, root, cPath, array, 0, path);
-                if (array.elementCount() > 1) {
-                    element(type, root, cPath, array, array.elementCount() - 1, path);
-                }
-            }
-            case ValueLayout value -> {}
-            case PaddingLayout padding -> throw new AssertionError("padding has no name: " + cPath);
-        }
-    }
-
-    private void element(String type, GroupLayout root, String cPath, SequenceLayout array, long index,
-            List<PathElement> path) {
-        String elementPath = cPath + "[" + index + "]";
-        member(type, root, elementPath, array.elementLayout(), append(path, PathElement.sequenceElement(index)));
-    }
-
-    private void field(String type, String cPath, String key, MemoryLayout layout, long offset) {
         fields++;
-        String name = type + "." + key;
-        String value = "((" + type + " *)0)->" + cPath;
-        ask("offsetof " + name, "offsetof(" + type + ", " + cPath + ")", offset);
-        ask("sizeof " + name, "sizeof(" + value + ")", layout.byteSize());
-        switch (layout) {
-            case AddressLayout address -> ask("kind " + name, "KIND(" + value + ")", POINTER);
-            case ValueLayout.OfFloat real -> ask("kind " + name, "KIND(" + value + ")", REAL);
-            case ValueLayout.OfDouble real -> ask("kind " + name, "KIND(" + value + ")", REAL);
-            case ValueLayout integer -> ask("kind " + name, "KIND(" + value + ")", INTEGER);
-            default -> {}
+        String path = spelled.substring(type.length() + 1);
+        String name = type + "." + field.path();
+        String value = "((" + type + " *)0)->" + path;
+        ask("offsetof " + name, "offsetof(" + type + ", " + path + ")", field.offset());
+        ask("sizeof " + name, "sizeof(" + value + ")", field.bytes());
+        if (field.kind() != 0) {
+            ask("kind " + name, "KIND(" + value + ")", field.kind());
         }
     }
 
@@ -145,11 +99,5 @@ final class AbiProbe {
             throw new IllegalArgumentException("two headers declare " + key);
         }
         body.append("  printf(\"%s=%%llu\\n\", (unsigned long long)(%s));\n".formatted(key, expression));
-    }
-
-    private static List<PathElement> append(List<PathElement> path, PathElement element) {
-        List<PathElement> longer = new ArrayList<>(path);
-        longer.add(element);
-        return longer;
     }
 }
