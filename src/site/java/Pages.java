@@ -84,24 +84,33 @@ final class Pages {
     }
 
     private static String anchored(String line, String heading) {
-        String anchor = anchor(heading);
+        String anchor = id(anchor(heading));
         return heading.replace("`", "").equals(anchor) ? line : "<a id=\"" + anchor + "\"></a>\n\n" + line;
     }
 
     private String target(Path page, String link, String anchor) {
         String rest = anchor == null ? "" : anchor;
-        if (link.isEmpty() || link.contains("://")) {
+        String inSite = anchor == null ? "" : "#" + id(anchor.substring(1));
+        if (link.isEmpty()) {
+            return inSite;
+        }
+        if (link.contains("://")) {
             return link + rest;
         }
         Path file = Path.of("").toAbsolutePath().resolve(page).resolveSibling(link).normalize();
         Path inside = Path.of("").toAbsolutePath().relativize(file);
         if (pages.containsKey(inside)) {
-            return pages.get(inside) + ".html" + rest;
+            return pages.get(inside) + ".html" + inSite;
         }
         if (!Files.exists(file)) {
             dead.put(link, page.toString());
         }
         return sources + (Files.isDirectory(file) ? "/tree/main/" : "/blob/main/") + inside + rest;
+    }
+
+    /** Returns an anchor as an id that begins with a letter, as the renderer requires. */
+    private static String id(String anchor) {
+        return anchor.matches("[a-z].*") ? anchor : "a" + anchor;
     }
 
     private static String anchor(String heading) {

@@ -250,7 +250,10 @@ sealed interface BlockingOperations permits Communicator {
         return Blocking.gather((Communicator) this, object, -1, serializer);
     }
 
-    /** {@return at the root every rank's object, by rank; elsewhere an empty list} As {@link #allGather}. */
+    /**
+     * {@return at the root every rank's object, by rank; elsewhere an empty list} As
+     * {@link #allGather(Object, Serializer)}.
+     */
     default <T> List<T> gather(T object, int root, Serializer<T> serializer) {
         return Blocking.gather((Communicator) this, object, root, serializer);
     }
@@ -282,21 +285,30 @@ sealed interface BlockingOperations permits Communicator {
         return serializer.deserialize(bytes);
     }
 
-    /** {@return all ranks' objects, combined in the order of the ranks, on every rank} By {@link #allGather}. */
+    /**
+     * {@return all ranks' objects, combined in the order of the ranks, on every rank} By
+     * {@link #allGather(Object, Serializer)}.
+     */
     default <T> T allReduce(T object, BinaryOperator<T> function, Serializer<T> serializer) {
         return allGather(object, serializer).stream().reduce(function).orElseThrow();
     }
 
     /**
-     * Returns when all ranks have called it, and says who has not. The ranks meet by messages between them, whatever
-     * their streams hold; slower than {@link #barrier()}.
+     * Waits until all ranks have called it, and names each rank that has not. The ranks meet by messages, whatever
+     * their streams hold. Slower than {@link #barrier()}.
      *
-     * @param deadline how long the others are waited for
-     * @throws DeadlineException if a rank did not come in time; the message names all that are missing. All ranks are
+     * @param deadline time to wait for the other ranks
+     * @throws DeadlineException if a rank did not come in time; the message names all missing ranks. All ranks are
      *                           told, and the communicator has failed
+     * @throws MillraceException if the communicator has failed or is closed, or its device cannot name missing ranks
      */
-    void barrier(Duration deadline);
+    default void barrier(Duration deadline) {
+        throw new MillraceException(
+                ((Communicator) this).device().name() + " cannot name the missing ranks: use barrier()");
+    }
 
-    /** {@return how long an operation without a stream may take, whatever the device tells} */
-    Duration patience();
+    /** {@return the longest time that an operation without a stream may take, whatever the device reports} */
+    default Duration patience() {
+        return Duration.ofMinutes(30);
+    }
 }

@@ -1,7 +1,6 @@
 package org.millrace;
 
 import java.lang.foreign.MemorySegment;
-import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
@@ -17,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * by {@link MemorySegment}, below, only enqueue, and allocate nothing. All ranks call the same ones in the same order.
  * The first error poisons the communicator: every later call reports it again, with the rank, the peer and what was
  * last seen of the connection. When an operation is said to have failed, no thread of this process touches its operands
- * any more. Peers that read them in place may, and a card that stores by itself, until {@link #close} or {@link #abort}
- * has returned, or {@link Registration#close}.
+ * any more. Peers that read them in place may, and a card that stores by itself, until {@link #close} or
+ * {@link #abort()} has returned, or {@link Registration#close}.
  *
  * <p>
  * A communicator may be used by one thread at a time; {@link #abort()} and {@link #close()} are safe from any thread,
@@ -34,16 +33,6 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
 
     /** {@return the device that this rank's operations run on} */
     Device device();
-
-    @Override
-    default void barrier(Duration deadline) {
-        throw new MillraceException(device().name() + " cannot say who is missing: use barrier()");
-    }
-
-    @Override
-    default Duration patience() {
-        return Duration.ofMinutes(30);
-    }
 
     /**
      * Reduces {@code count} elements of every rank and leaves the result with every rank.
@@ -267,7 +256,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     /**
      * Makes new communicators of this one's ranks, which goes on to be usable. All ranks call it; it returns when the
      * new group has come together. The new communicator has this one's device, and its streams can be used with both;
-     * either may be closed first. {@link #abort} of this one gives up the operations of the new one too.
+     * either may be closed first. {@link #abort()} of this one gives up the operations of the new one too.
      *
      * @param color ranks that give the same one come together; less than 0 for a rank that wants no new communicator
      * @param key   the new ranks are in the order of the keys, and of the ranks here where keys are the same

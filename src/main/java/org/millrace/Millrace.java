@@ -125,7 +125,7 @@ public final class Millrace {
     }
 
     /**
-     * Asks whether this JVM lets Millrace reach native memory and libraries. {@link #join} does so by itself, as deep
+     * Asks whether this JVM lets Millrace reach native memory and libraries. {@link #join()} does so by itself, as deep
      * below the answer would be an error in a class's initialization; a program may ask earlier.
      *
      * @throws MillraceException if it does not; the message says what to add to the command line

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -12,12 +13,15 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /**
  * What the pages for readers name is there: files and headings that they link to, and classes, packages and files that
@@ -27,6 +31,8 @@ class DocsTest {
 
     private static final Pattern LINK = Pattern.compile("]\\(([^)#\\s]*)(?:#([^)]*))?\\)");
     private static final Pattern HEADING = Pattern.compile("(?m)^#{1,4} (.+)$");
+    private static final Pattern SITE_LINK = Pattern.compile("]\\((?:([\\w-]+)\\.html)?#([^)]+)\\)");
+    private static final Pattern RENDERED_ID = Pattern.compile("[A-Za-z][A-Za-z0-9_.:-]*");
     private static final int README_LINES = 150;
     /** Words that have one plain English word each in their place. */
     private static final Pattern NOT_OURS =
@@ -93,6 +99,42 @@ class DocsTest {
                 target.isEmpty() ? page : Path.of("").toAbsolutePath().resolve(page).resolveSibling(target).normalize();
         return Files.exists(file) && (anchor == null
                 || HEADING.matcher(prose(file)).results().anyMatch(heading -> anchor(heading.group(1)).equals(anchor)));
+    }
+
+    /** The renderer changes an anchor that begins with a digit in links, and keeps it where HTML defines it. */
+    @Test
+    @Tag("slow")
+    void everyAnchorOfTheSiteIsAnIdThatItsPageDefines(@TempDir Path site) throws Exception {
+        Process pages = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                Path.of("src", "site", "java", "Pages.java").toString(), site.toString(), "https://example.org")
+                .redirectErrorStream(true)
+                .start();
+        String output = new String(pages.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertEquals(0, pages.waitFor(), output);
+        List<String> dead = new ArrayList<>();
+        int anchors = 0;
+        for (Path page : pagesIn(site)) {
+            for (MatchResult link : SITE_LINK.matcher(prose(page)).results().toList()) {
+                String name = link.group(1) == null ? page.getFileName().toString() : link.group(1) + ".md";
+                String text = prose(page.resolveSibling(name));
+                String id = link.group(2);
+                boolean defined = text.contains("<a id=\"" + id + "\">") || HEADING.matcher(text)
+                        .results()
+                        .anyMatch(heading -> heading.group(1).replace("`", "").equals(id));
+                if (!defined || !RENDERED_ID.matcher(id).matches()) {
+                    dead.add(page.getFileName() + ": " + link.group());
+                }
+                anchors++;
+            }
+        }
+        assertEquals(List.of(), dead);
+        assertTrue(anchors > 40, anchors + " anchors");
+    }
+
+    private static List<Path> pagesIn(Path site) throws IOException {
+        try (Stream<Path> files = Files.list(site.resolve("markdown"))) {
+            return files.sorted().toList();
+        }
     }
 
     /** As GitHub and {@code Pages.java} make it. */

@@ -105,7 +105,7 @@ public final class Configuration {
     /**
      * {@return the configuration of the plugin for libnccl, read from the environment only; most variables there belong
      * to NCCL and to other programs, so unknown names are ignored; a value that is not usable is refused when it is
-     * {@linkplain #get read}}
+     * {@linkplain #get(Setting) read}}
      *
      * @param environment returns the value of a variable, or null
      */
@@ -220,7 +220,7 @@ public final class Configuration {
      *
      * @param setting one of {@link Settings}
      * @param <T>     type of its values
-     * @throws ConfigurationException if its value is not usable and {@link #load} has not refused it
+     * @throws ConfigurationException if its value is not usable and {@link #load(Map)} has not refused it
      */
     @SuppressWarnings("unchecked") // Entry.of() pairs a setting with a value of its type
     public <T> T get(Setting<T> setting) {

@@ -11,8 +11,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.cudart.cudaHostFn_t;
 
 /**
- * A Java function that a stream can {@linkplain CudaStream#call call}, any number of times until it is closed. All
- * functions share one native entry point, which finds the function by its number. A call after closing does nothing.
+ * A Java function that a stream can {@linkplain CudaStream#call(HostFunction) call}, any number of times until it is
+ * closed. All functions share one native entry point, which finds the function by its number. A call after closing does
+ * nothing.
  */
 public final class HostFunction implements AutoCloseable {
 

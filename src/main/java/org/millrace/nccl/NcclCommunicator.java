@@ -26,7 +26,8 @@ import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.foreign.CFunction;
 
 /**
- * One rank's end of an NCCL communicator, created by {@link NcclLibrary#join} or from another communicator.
+ * One rank's end of an NCCL communicator, created by {@link NcclLibrary#join(CudaDevice, UniqueId, int, int)} or from
+ * another communicator.
  *
  * <p>
  * An operation enqueues to a stream of the communicator's device and returns. With a non-blocking communicator the call

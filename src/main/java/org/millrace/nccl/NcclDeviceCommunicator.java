@@ -13,7 +13,7 @@ import org.millrace.ffi.nccl.nccl_h;
 
 /**
  * The parameter of a kernel that uses NCCL's device functions: the {@code ncclDevComm} of one rank, from
- * {@link NcclCommunicator#newDeviceCommunicator}. The kernel takes it by value and is launched with its
+ * {@link NcclCommunicator#newDeviceCommunicator(Requirements)}. The kernel takes it by value and is launched with its
  * {@link #bytes()}:
  *
  * <pre>{@code
