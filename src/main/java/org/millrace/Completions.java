@@ -4,6 +4,10 @@ import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -16,7 +20,28 @@ public final class Completions implements Runnable {
 
     private static final long FIRST_PARK_NANOS = 20_000;
     private static final long LONGEST_PARK_NANOS = 1_000_000;
+    private static final long IDLE_SECONDS = 10;
     private static final Completions ALL = new Completions();
+    /**
+     * Threads for the program's functions, one for each function that has not returned. A bounded pool would hang ranks
+     * of one process that wait for each other in such functions.
+     */
+    private static final Executor CALLBACKS = new ThreadPoolExecutor(0, Integer.MAX_VALUE, IDLE_SECONDS,
+            TimeUnit.SECONDS, new SynchronousQueue<>(), Thread.ofPlatform().daemon().name("callback-", 0).factory());
+
+    /** A stage whose asynchronous functions, and those of each stage that depends on it, run on {@link #CALLBACKS}. */
+    private static final class Stage<T> extends CompletableFuture<T> {
+
+        @Override
+        public <U> CompletableFuture<U> newIncompleteFuture() {
+            return new Stage<>();
+        }
+
+        @Override
+        public Executor defaultExecutor() {
+            return CALLBACKS;
+        }
+    }
 
     private record Awaited(BooleanSupplier done, CompletableFuture<Void> stage) {
 
@@ -40,13 +65,21 @@ public final class Completions implements Runnable {
     private Completions() {}
 
     /**
+     * {@return a new stage that is not complete. Its asynchronous functions run on threads of their own, so that a
+     * function may block}
+     */
+    public static CompletableFuture<Void> newStage() {
+        return new Stage<>();
+    }
+
+    /**
      * {@return a stage that is complete when something is done}
      *
      * @param done asked again and again, each time from the one thread; what it throws completes the stage
      *             exceptionally
      */
     public static CompletionStage<Void> of(BooleanSupplier done) {
-        Awaited each = new Awaited(done, new CompletableFuture<>());
+        Awaited each = new Awaited(done, newStage());
         ALL.add(each);
         return each.stage;
     }

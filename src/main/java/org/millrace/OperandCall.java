@@ -64,7 +64,7 @@ final class OperandCall {
         check("send", send, false);
         check("receive", receive, true);
         boolean recorded = OperationGroup.isRecorded();
-        CompletableFuture<Void> stage = new CompletableFuture<>();
+        CompletableFuture<Void> stage = Completions.newStage();
         try {
             MemorySegment from = memoryToSend(recorded);
             MemorySegment to = memoryToReceive(from, recorded);

@@ -6,6 +6,7 @@ import java.util.concurrent.CompletionStage;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.Completions;
 import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
@@ -164,7 +165,7 @@ public final class EmulatedStream implements DeviceStream {
     public CompletionStage<Void> completion() {
         refuseIfCaptured("there is nothing that completes; ask behind Plan.launch");
         tasks.awaitRoom();
-        CompletableFuture<Void> stage = new CompletableFuture<>();
+        CompletableFuture<Void> stage = Completions.newStage();
         enqueue(new Work(() -> {
             stage.completeAsync(() -> null);
             return true;
