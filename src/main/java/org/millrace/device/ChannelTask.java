@@ -13,12 +13,12 @@ import java.util.List;
  */
 public record ChannelTask(ChunkSchedule schedule, ChunkShape shape, int index, int[] from, int[] to) {
 
-    static final int[] NOBODY = {};
+    static final int[] NO_PEERS = {};
 
     /** Returns a task with at most one peer on each side. A side has no peer if the schedule moves no chunk there. */
     static ChannelTask between(int from, ChunkSchedule schedule, ChunkShape shape, int index, int to) {
-        return new ChannelTask(schedule, shape, index, schedule.chunksReceived() > 0 ? new int[] {from} : NOBODY,
-                schedule.chunksSent() > 0 ? new int[] {to} : NOBODY);
+        return new ChannelTask(schedule, shape, index, schedule.chunksReceived() > 0 ? new int[] {from} : NO_PEERS,
+                schedule.chunksSent() > 0 ? new int[] {to} : NO_PEERS);
     }
 
     Block block(BlockMemory memory, DeviceChannel channel) {

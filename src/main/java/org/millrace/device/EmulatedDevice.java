@@ -281,7 +281,7 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /** Starts a kernel after another kernel, of any stream, has left the device. */
-    void launchBehind(EmulatedKernel before, EmulatedKernel kernel, DeviceStream stream) {
+    void launchAfter(EmulatedKernel before, EmulatedKernel kernel, DeviceStream stream) {
         EmulatedStream queue = own(stream);
         queue.enqueue(new Work(before::done)); // this stream does not depend on the success of that kernel
         queue.enqueue(kernel);
@@ -464,7 +464,7 @@ public final class EmulatedDevice implements Device, Agent {
          * Returns the time without progress, in nanoseconds, after which a kernel is judged. It is then judged
          * repeatedly.
          */
-        long patienceNanos();
+        long stallNanos();
 
         /**
          * Judges whether a kernel without progress waits for an event that may still occur.

@@ -29,13 +29,13 @@ public final class EmulatedKernel implements StreamTask {
     private final Block[] blocks;
     private final Supplier<? extends Throwable> abort;
     private final Consumer<? super Throwable> onFailure;
-    private final BooleanSupplier proxiesStand;
+    private final BooleanSupplier proxiesStopped;
     private final EmulatedDevice.KernelWatch watch;
-    private final long patienceNanos;
+    private final long stallNanos;
     private final boolean timed;
     /** Reason why the blocks no longer run; null while they run. */
     private @Nullable Throwable leaving;
-    private boolean stood;
+    private boolean stalled;
     private boolean begun;
     /** Start time of the blocks; valid for threads that first read {@link #done} as true. */
     private long beganAt;
@@ -44,23 +44,23 @@ public final class EmulatedKernel implements StreamTask {
     private long lastMoved;
 
     /**
-     * @param name         description of the operation; converted to text when something fails, and kept while the
-     *                     kernel is on the device
-     * @param blocks       not copied
-     * @param abort        returns the reason why blocks should leave, or null; called on every pass
-     * @param onFailure    receives the reason why the kernel leaves before it is complete
-     * @param proxiesStand returns whether the proxies, after {@code onFailure}, have stopped accessing the operands
-     * @param watch        judges the kernel if none of its blocks moves a slice
+     * @param name           description of the operation; converted to text when something fails, and kept while the
+     *                       kernel is on the device
+     * @param blocks         not copied
+     * @param abort          returns the reason why blocks should leave, or null; called on every pass
+     * @param onFailure      receives the reason why the kernel leaves before it is complete
+     * @param proxiesStopped returns whether the proxies, after {@code onFailure}, have stopped accessing the operands
+     * @param watch          judges the kernel if none of its blocks moves a slice
      */
     public EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
-            Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStand, EmulatedDevice.KernelWatch watch) {
+            Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStopped, EmulatedDevice.KernelWatch watch) {
         this.name = name;
         this.blocks = blocks;
         this.abort = abort;
         this.onFailure = onFailure;
-        this.proxiesStand = proxiesStand;
+        this.proxiesStopped = proxiesStopped;
         this.watch = watch;
-        this.patienceNanos = watch.patienceNanos();
+        this.stallNanos = watch.stallNanos();
         this.timed = watch.timesKernels();
     }
 
@@ -74,7 +74,7 @@ public final class EmulatedKernel implements StreamTask {
                 onFailure.accept(failure);
             }
         }
-        if (!proxiesStand.getAsBoolean()) {
+        if (!proxiesStopped.getAsBoolean()) {
             return 0;
         }
         done = true;
@@ -112,8 +112,8 @@ public final class EmulatedKernel implements StreamTask {
                 allDone &= block.done();
             }
         }
-        if (stood && (moved > 0 || allDone)) {
-            stood = false;
+        if (stalled && (moved > 0 || allDone)) {
+            stalled = false;
             watch.moved();
         }
         if (allDone) {
@@ -131,8 +131,8 @@ public final class EmulatedKernel implements StreamTask {
         long now = System.nanoTime();
         if (moved > 0) {
             LAST_MOVED.setOpaque(this, now);
-        } else if (now - lastMoved > patienceNanos) {
-            stood = true;
+        } else if (now - lastMoved > stallNanos) {
+            stalled = true;
             MillraceException verdict = watch.judge(name, lastMoved, this::waitingFor);
             if (verdict != null) {
                 throw verdict;

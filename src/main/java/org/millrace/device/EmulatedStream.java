@@ -86,10 +86,10 @@ public final class EmulatedStream implements DeviceStream {
     /**
      * Invalidates the capture if the stream is captured, because the operation cannot be captured. A GPU does the same.
      */
-    private void refuseIfCaptured(String what) {
+    private void refuseIfCaptured(String problem) {
         StreamCapture under = capture;
         if (under != null) {
-            under.refuse(name + " is captured: " + what);
+            under.refuse(name + " is captured: " + problem);
         }
     }
 

@@ -14,7 +14,7 @@ public final class KernelPlan implements AutoCloseable {
 
     private static final int NO_MASK = -1;
 
-    private final String who;
+    private final String owner;
     private final Object first;
     private final int operations;
     private final MemorySegment arguments;
@@ -31,9 +31,9 @@ public final class KernelPlan implements AutoCloseable {
     private @Nullable Object attachment;
 
     /** @param items segment that begins with {@code itemBytes} bytes of items; copied */
-    KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
+    KernelPlan(String owner, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
             int itemBytes, KernelMemory memory) {
-        this.who = who;
+        this.owner = owner;
         this.first = first;
         this.operations = operations;
         this.arguments = arguments;
@@ -139,6 +139,6 @@ public final class KernelPlan implements AutoCloseable {
     /** Returns a description for messages: the operation, or the number of operations. */
     @Override
     public String toString() {
-        return who + (operations == 1 ? first : "group of " + operations + " operations from " + first + " on");
+        return owner + (operations == 1 ? first : "group of " + operations + " operations from " + first + " on");
     }
 }

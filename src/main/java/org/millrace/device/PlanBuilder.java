@@ -15,7 +15,7 @@ import org.millrace.abi.WorkType;
  */
 public final class PlanBuilder {
 
-    private final String who;
+    private final String owner;
     private final int argumentBytes;
     private final int storedBytes;
     private final ChannelBatches[] channels = new ChannelBatches[KernelArguments.MAX_CHANNELS];
@@ -30,13 +30,13 @@ public final class PlanBuilder {
     private Object first;
 
     /**
-     * @param who           owner of the plans, for messages; prefix of the plans' names
+     * @param owner         owner of the plans, for messages; prefix of the plans' names
      * @param argumentBytes maximum size of a kernel's arguments in bytes, at most {@link KernelArguments#MAX_BYTES}
      * @param storedBytes   maximum size in bytes of the items outside of the arguments: half a FIFO, or any number for
      *                      replayed plans
      */
-    public PlanBuilder(String who, int argumentBytes, int storedBytes) {
-        this.who = who;
+    public PlanBuilder(String owner, int argumentBytes, int storedBytes) {
+        this.owner = owner;
         this.argumentBytes = argumentBytes;
         this.storedBytes = storedBytes;
     }
@@ -132,7 +132,7 @@ public final class PlanBuilder {
         MemorySegment arguments = MemorySegment.ofArray(new long[(inArguments ? head + itemBytes : head) / Long.BYTES]);
         KernelArguments.of(arguments).set(communicator, channelMask, storage);
         writeBatches(arguments);
-        KernelPlan plan = new KernelPlan(who, first, operations, arguments, batches, items, itemBytes,
+        KernelPlan plan = new KernelPlan(owner, first, operations, arguments, batches, items, itemBytes,
                 new KernelMemory(operands.toArray(MemorySegment[]::new)));
         clear();
         return plan;

@@ -109,7 +109,7 @@ abstract class RingFunction extends CollectiveFunction {
          *   131072   1.78  1.64
          * </pre>
          */
-        private static final long MOST_EXCHANGED = 16 << 10;
+        private static final long MAX_EXCHANGED_BYTES = 16 << 10;
 
         RingAllReduce() {
             super(ChunkShape.FOUR_SLICES);
@@ -141,7 +141,7 @@ abstract class RingFunction extends CollectiveFunction {
          * rank does not know of it.
          */
         private static boolean exchanges(int number, CollectiveWork work, int ranks) {
-            return ranks == 2 && work.count() * FunctionNumber.type(number).bytes() <= MOST_EXCHANGED
+            return ranks == 2 && work.count() * FunctionNumber.type(number).bytes() <= MAX_EXCHANGED_BYTES
                     && FunctionNumber.op(number, 0) instanceof ReduceOp.BuiltIn op && op != ReduceOp.BuiltIn.AVG;
         }
 

@@ -20,7 +20,7 @@ final class SimplePrimitives extends Primitives {
      */
     private static final long PIECE_BYTES = 16 * 1024;
 
-    private static final boolean[] NOBODY = {};
+    private static final boolean[] NO_PEER = {};
 
     private final int chunkSteps;
     private final int sliceSteps;
@@ -42,8 +42,8 @@ final class SimplePrimitives extends Primitives {
         this.sliceSteps = shape.sliceSteps();
         this.slices = Slices.of(from, to, elementBytes, chunkSteps, sliceSteps);
         this.slice = slices.perChunk();
-        this.inputRead = memory.readInput() ? reached(to, memory.input()) : NOBODY;
-        this.outputRead = memory.readOutput() ? reached(to, memory.output()) : NOBODY;
+        this.inputRead = memory.readInput() ? reached(to, memory.input()) : NO_PEER;
+        this.outputRead = memory.readOutput() ? reached(to, memory.output()) : NO_PEER;
     }
 
     private static boolean[] reached(SendPort[] to, MemorySegment memory) {
@@ -130,7 +130,7 @@ final class SimplePrimitives extends Primitives {
         boolean writes = (kind & OUTPUT) != 0;
         long done = elementsDone * elementBytes;
         boolean passes = (kind & (INPUT | RECEIVE | OUTPUT)) == INPUT && !memory.own().hasPreOp();
-        boolean[] read = bytes == 0 ? NOBODY : writes ? outputRead : passes ? inputRead : NOBODY;
+        boolean[] read = bytes == 0 ? NO_PEER : writes ? outputRead : passes ? inputRead : NO_PEER;
         point(read, writes ? memory.output() : memory.input(), writes ? outputOffset + done : inputOffset + done);
         int first = writes ? -1 : notIn(read, 0);
         if (first == sends) {

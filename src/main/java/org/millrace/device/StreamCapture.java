@@ -164,7 +164,7 @@ final class StreamCapture {
             over = true;
             why = invalid == null ? unjoined() : "the capture was invalidated: " + invalid;
         }
-        giveBack();
+        releaseStreams();
         if (why != null) {
             steps.forEach(StreamCapture::release);
             throw new MillraceException(stream + ": " + why);
@@ -187,7 +187,7 @@ final class StreamCapture {
      * Returns the streams to normal operation. Called without the lock: a stream that joins holds its own lock and then
      * takes this one. The fields read here no longer change once the capture is over.
      */
-    private void giveBack() {
+    private void releaseStreams() {
         streams.forEach(each -> each.captureEnded(this));
     }
 
@@ -203,7 +203,7 @@ final class StreamCapture {
             }
             over = true;
         }
-        giveBack();
+        releaseStreams();
         steps.forEach(StreamCapture::release);
     }
 
@@ -220,7 +220,7 @@ final class StreamCapture {
     private final class CapturedPlan implements Plan {
 
         private final List<Step> recorded;
-        private @Nullable EmulatedEvent behindLast;
+        private @Nullable EmulatedEvent afterLast;
         private boolean closed;
 
         CapturedPlan(List<Step> recorded) {
@@ -244,8 +244,8 @@ final class StreamCapture {
                     step.operation.check();
                 }
             }
-            if (behindLast != null) {
-                where.waitFor(behindLast); // a plan runs once at a time
+            if (afterLast != null) {
+                where.waitFor(afterLast); // a plan runs once at a time
             }
             EmulatedStream[] on = new EmulatedStream[streams.size()];
             Arrays.setAll(on, each -> each == 0 ? where : device.newStream());
@@ -253,8 +253,8 @@ final class StreamCapture {
                 enqueue(on);
             } finally {
                 Arrays.stream(on).skip(1).forEach(EmulatedStream::closeWhenDone);
-                behindLast = device.newEvent();
-                where.record(behindLast);
+                afterLast = device.newEvent();
+                where.record(afterLast);
             }
         }
 

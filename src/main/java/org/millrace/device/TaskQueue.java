@@ -20,7 +20,7 @@ final class TaskQueue {
 
     /** A stream that holds more tasks than this has enough work for the thread that runs it. */
     private static final int FAR_BEHIND = 16;
-    private static final Waiter[] NOBODY = {};
+    private static final Waiter[] NO_WAITERS = {};
     /**
      * Maximum number of tasks that a stream holds. A thread that enqueues more waits, as with CUDA. Otherwise a program
      * that stays ahead of its device would fill the memory.
@@ -43,7 +43,7 @@ final class TaskQueue {
     private final BooleanSupplier catchesUp = () -> !isFarBehind();
     private final BooleanSupplier hasRoom;
     /** Copied on each change. */
-    private volatile Waiter[] waiters = NOBODY;
+    private volatile Waiter[] waiters = NO_WAITERS;
     private volatile long completed;
     private volatile @Nullable Throwable failure;
     /** Written by the device's thread only. Other threads read it for messages and may see an outdated value. */
@@ -212,7 +212,7 @@ final class TaskQueue {
     }
 
     private synchronized void remove(Waiter waiter) {
-        waiters = waiters.length == 1 ? NOBODY
+        waiters = waiters.length == 1 ? NO_WAITERS
                 : Arrays.stream(waiters).filter(each -> each != waiter).toArray(Waiter[]::new);
     }
 

@@ -38,7 +38,7 @@ final class TreeAllReduce extends CollectiveFunction {
 
     private static int[] children(DeviceChannel channel) {
         int count = channel.children();
-        int[] children = count == 0 ? ChannelTask.NOBODY : new int[count];
+        int[] children = count == 0 ? ChannelTask.NO_PEERS : new int[count];
         for (int i = 0; i < count; i++) {
             children[i] = channel.view().down(i);
         }

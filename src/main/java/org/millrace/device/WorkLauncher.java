@@ -29,7 +29,7 @@ import org.millrace.agent.Waiting;
 public final class WorkLauncher implements AutoCloseable {
 
     private static final long FIRST_PARK_NANOS = 10_000;
-    private static final Duration MOST_GRACE = Duration.ofSeconds(10);
+    private static final Duration MAX_GRACE = Duration.ofSeconds(10);
     /**
      * An event that frees room is recorded each time this fraction of the FIFO (one part in {@value}) was filled. Plans
      * take at most half of the FIFO, so room always becomes free.
@@ -43,7 +43,7 @@ public final class WorkLauncher implements AutoCloseable {
     private final Supplier<? extends Throwable> failure;
     private final Supplier<Throwable> reasonToLeave = this::reasonToLeave;
     private final Consumer<? super Throwable> onFailure;
-    private final BooleanSupplier proxiesStand;
+    private final BooleanSupplier proxiesStopped;
     private final EmulatedDevice.KernelWatch watch;
     private final long roomNanos;
     /** Maximum time until the device's thread notices that a kernel has to leave, in nanoseconds. */
@@ -59,7 +59,7 @@ public final class WorkLauncher implements AutoCloseable {
     private int recorded;
     private boolean drained;
     /** Reason why the communicator had been aborted before the drain; null if it had not. */
-    private @Nullable Throwable reasonOfDrain;
+    private @Nullable Throwable reasonBeforeDrain;
     private boolean waiting;
     /** While a plan waits for room: time when room was last freed, or when the wait began. */
     private long lastMovedNanos;
@@ -69,26 +69,26 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * @param failure      returns the reason why the communicator failed; called when its abort flag is raised
-     * @param onFailure    receives the reason why a kernel leaves before it is complete
-     * @param proxiesStand returns whether proxies no longer access any operand; called after {@code onFailure}
-     * @param watch        judges kernels without progress
-     * @param roomDeadline maximum time that a wait for room may last without progress; longer than the watch's time for
-     *                     a kernel
+     * @param failure        returns the reason why the communicator failed; called when its abort flag is raised
+     * @param onFailure      receives the reason why a kernel leaves before it is complete
+     * @param proxiesStopped returns whether proxies no longer access any operand; called after {@code onFailure}
+     * @param watch          judges kernels without progress
+     * @param roomDeadline   maximum time that a wait for room may last without progress; longer than the watch's time
+     *                       for a kernel
      */
     public WorkLauncher(EmulatedDevice device, DeviceCommunicator communicator, FunctionTable functions,
-            Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStand,
-            EmulatedDevice.KernelWatch watch, Duration roomDeadline) {
+            Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure,
+            BooleanSupplier proxiesStopped, EmulatedDevice.KernelWatch watch, Duration roomDeadline) {
         this.device = device;
         this.communicator = communicator;
         this.resident = new Resident(communicator);
         this.functions = functions;
         this.failure = failure;
         this.onFailure = onFailure;
-        this.proxiesStand = proxiesStand;
+        this.proxiesStopped = proxiesStopped;
         this.watch = watch;
         this.roomNanos = roomDeadline.toNanos();
-        this.graceNanos = Math.min(roomNanos, MOST_GRACE.toNanos());
+        this.graceNanos = Math.min(roomNanos, MAX_GRACE.toNanos());
         this.fifo = communicator.fifo();
         this.recorded = fifo.produced();
         device.add(resident);
@@ -132,7 +132,7 @@ public final class WorkLauncher implements AutoCloseable {
         if (last == null || lastStream == stream || last.done()) {
             device.launch(kernel, stream);
         } else {
-            device.launchBehind(last, kernel, stream);
+            device.launchAfter(last, kernel, stream);
         }
         last = kernel;
         lastStream = stream;
@@ -150,18 +150,18 @@ public final class WorkLauncher implements AutoCloseable {
     private MillraceException refusal(KernelPlan plan) {
         boolean waited = waiting;
         waiting = false;
-        return waited && reasonOfDrain != null ? leftWaiting(plan, reasonOfDrain)
+        return waited && reasonBeforeDrain != null ? endedWait(plan, reasonBeforeDrain)
                 : new MillraceException(plan + ": the communicator is closed");
     }
 
-    private MillraceException leftWaiting(KernelPlan plan, Throwable reason) {
+    private MillraceException endedWait(KernelPlan plan, Throwable reason) {
         return MillraceException.again(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(),
                 reason);
     }
 
     private EmulatedKernel kernel(KernelPlan plan, Object name, KernelArguments arguments) {
         if (plan.attachment() instanceof Block[] before) {
-            return new EmulatedKernel(name, before, reasonToLeave, onFailure, proxiesStand, watch);
+            return new EmulatedKernel(name, before, reasonToLeave, onFailure, proxiesStopped, watch);
         }
         Block[] blocks = new Block[Long.bitCount(arguments.channelMask())];
         for (int block = 0; block < blocks.length; block++) {
@@ -170,7 +170,7 @@ public final class WorkLauncher implements AutoCloseable {
         if (plan.storage() != KernelArguments.WorkStorage.FIFO) {
             plan.attach(blocks); // the plan's next kernel runs after this one has left the device
         }
-        return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, proxiesStand, watch);
+        return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, proxiesStopped, watch);
     }
 
     private @Nullable Throwable reasonToLeave() {
@@ -238,7 +238,7 @@ public final class WorkLauncher implements AutoCloseable {
         }
         Throwable reason = reasonToLeave();
         if (reason != null) {
-            throw leftWaiting(plan, reason); // the room was freed by kernels that left
+            throw endedWait(plan, reason); // the room was freed by kernels that left
         }
         if (room) {
             return true;
@@ -297,7 +297,7 @@ public final class WorkLauncher implements AutoCloseable {
     /** Stops launching. No kernel is launched after this call. */
     public void stopLaunching() {
         synchronized (this) {
-            reasonOfDrain = drained ? reasonOfDrain : reasonToLeave();
+            reasonBeforeDrain = drained ? reasonBeforeDrain : reasonToLeave();
             drained = true;
         }
     }

@@ -101,7 +101,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
     // The device's thread.
 
     @Override
-    public long patienceNanos() {
+    public long stallNanos() {
         return stallNanos / 2;
     }
 

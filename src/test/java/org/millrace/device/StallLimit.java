@@ -4,11 +4,11 @@ import java.util.function.Supplier;
 import org.millrace.MillraceException;
 
 /** Abandons a kernel that moves nothing for the given time. */
-public record StallLimit(long patienceNanos) implements EmulatedDevice.KernelWatch {
+public record StallLimit(long stallNanos) implements EmulatedDevice.KernelWatch {
 
     @Override
     public MillraceException judge(Object kernel, long stillSince, Supplier<String> waitingFor) {
         return new MillraceException(
-                kernel + ": nothing moved for " + patienceNanos / 1_000_000 + " ms: " + waitingFor.get());
+                kernel + ": nothing moved for " + stallNanos / 1_000_000 + " ms: " + waitingFor.get());
     }
 }

@@ -40,7 +40,7 @@ final class GinPoster {
         int index = context.pis.getAndIncrement(peer);
         wait.begin();
         while (index - context.cis.acquire(peer) >= queueSize) {
-            if (!wait.goOn()) {
+            if (!wait.pause()) {
                 throw stalled("for room in its queue", peer, index);
             }
         }
@@ -88,7 +88,7 @@ final class GinPoster {
     private void awaitComplete(int peer, int end) {
         wait.begin();
         while (context.cis.acquire(peer) - end < 0) {
-            if (!wait.goOn()) {
+            if (!wait.pause()) {
                 throw stalled("for its descriptors", peer, end);
             }
         }
@@ -115,7 +115,7 @@ final class GinPoster {
 
         private static final int SPINS = 64;
         /** Number of passes between two checks of the clock; a power of two. */
-        private static final int LOOK = 256;
+        private static final int CLOCK_INTERVAL = 256;
 
         private final GinCommunicator communicator;
         private final long nanos;
@@ -132,7 +132,7 @@ final class GinPoster {
         }
 
         /** Waits a moment. Returns false when the time is over. */
-        boolean goOn() {
+        boolean pause() {
             if (passes++ < SPINS) {
                 Thread.onSpinWait();
                 return true;
@@ -142,9 +142,10 @@ final class GinPoster {
             }
             if (passes == SPINS + 1) {
                 deadline = System.nanoTime() + nanos;
-            } else if ((passes & LOOK - 1) == 0) {
+            } else if ((passes & CLOCK_INTERVAL - 1) == 0) {
                 if (passes < 0) {
-                    passes = SPINS + 1 + LOOK; // after a wrap of the counter the block has passed the spin phase
+                    passes = SPINS + 1 + CLOCK_INTERVAL; // after a wrap of the counter the block has passed the spin
+                                                         // phase
                 }
                 if (deadline - System.nanoTime() < 0) {
                     return false;

@@ -155,7 +155,7 @@ public final class HostGin {
     public void waitSignal(int signal, long least, int bits) {
         wait.begin();
         while (!reached(readSignal(signal), least, bits)) {
-            if (!wait.goOn()) {
+            if (!wait.pause()) {
                 throw new GinException(this + " waited " + communicator.requirements().deadline().toMillis()
                         + " ms for signal " + signal + " to reach " + least + "; it is " + readSignal(signal));
             }
@@ -166,7 +166,7 @@ public final class HostGin {
     public void waitUntil(String what, BooleanSupplier condition) {
         wait.begin();
         while (!condition.getAsBoolean()) {
-            if (!wait.goOn()) {
+            if (!wait.pause()) {
                 throw new GinException(
                         this + " waited " + communicator.requirements().deadline().toMillis() + " ms for " + what);
             }
@@ -219,7 +219,7 @@ public final class HostGin {
         GinCells counters = context.counters;
         wait.begin();
         while (!reached(counters.acquire(counter), least, Long.SIZE)) {
-            if (!wait.goOn()) {
+            if (!wait.pause()) {
                 throw new GinException(this + " waited " + communicator.requirements().deadline().toMillis()
                         + " ms for counter " + counter + " to reach " + least + "; it is " + counters.acquire(counter));
             }
