@@ -31,7 +31,7 @@ public final class Configuration {
     private static final Pattern NUMBER =
             Pattern.compile("\\s*([+-]?(?:0[xX]\\p{XDigit}+|0[0-7]*|[1-9][0-9]*)).*", Pattern.DOTALL);
     /** Maximum number of streams, more than any network card or kernel needs. */
-    private static final int MOST_STREAMS = 16;
+    private static final int MAX_STREAMS = 16;
 
     /**
      * A value with its origin.
@@ -379,8 +379,8 @@ public final class Configuration {
      * the product of NCCL's two variables}
      */
     public int streamsUnderNccl() {
-        return get(Settings.SOCKET_STREAMS).orElseGet(() -> Math.clamp(
-                ncclNumber("NCCL_SOCKET_NTHREADS", 1) * ncclNumber("NCCL_NSOCKS_PERTHREAD", 1), 1, MOST_STREAMS));
+        return get(Settings.SOCKET_STREAMS).orElseGet(() -> Math
+                .clamp(ncclNumber("NCCL_SOCKET_NTHREADS", 1) * ncclNumber("NCCL_NSOCKS_PERTHREAD", 1), 1, MAX_STREAMS));
     }
 
     /**

@@ -102,7 +102,7 @@ public final class Settings {
      * Usual stay of GIN's copy kernel, in microseconds. A thread that waits for the whole device also waits for the
      * kernel.
      */
-    private static final int USUAL_COPY_KERNEL = 150;
+    private static final int DEFAULT_COPY_KERNEL = 150;
 
     private static final ValueTypes.DurationType DEADLINES =
             new ValueTypes.DurationType(Duration.ofMillis(1), Duration.ofHours(24));
@@ -115,10 +115,10 @@ public final class Settings {
      * Minimum size of the work FIFO in bytes: twice the largest item of work, rounded up. A kernel takes at most half
      * of the FIFO.
      */
-    private static final long LEAST_WORK_FIFO = 256;
+    private static final long MIN_WORK_FIFO = 256;
     /** Maximum size of the bounce buffer in MiB, because offsets in it have 32 bits. */
-    private static final int MOST_UNPACK_MIB = 4096;
-    private static final int USUAL_UNPACK_MIB = 256;
+    private static final int MAX_UNPACK_MIB = 4096;
+    private static final int DEFAULT_UNPACK_MIB = 256;
     private static final Map<String, Kernels> KERNELS =
             Map.of("0", Kernels.NONE, "1", Kernels.GPU, "host", Kernels.HOST);
     private static final Map<String, Boolean> SWITCH = Map.of("0", false, "1", true);
@@ -147,7 +147,7 @@ public final class Settings {
             new ValueTypes.SizeType(BUFFER_UNIT, 1L << 30, BUFFER_UNIT), 1L << 20,
             "bytes of the Simple protocol's buffer of each connection of the emulated device, which is 8 slots");
     public static final Setting<Long> WORK_FIFO_BYTES =
-            setting(Part.BUFFERS, "NCCL_WORK_FIFO_BYTES", powersOfTwo(LEAST_WORK_FIFO, 1L << 30), 1L << 20,
+            setting(Part.BUFFERS, "NCCL_WORK_FIFO_BYTES", powersOfTwo(MIN_WORK_FIFO, 1L << 30), 1L << 20,
                     "bytes of the FIFO in which a communicator's work travels to kernels of the emulated device, where"
                             + " their arguments have no room for it");
     public static final Setting<Long> WORK_ARGUMENT_BYTES =
@@ -401,7 +401,7 @@ public final class Settings {
             setting(Part.GIN, "MILLRACE_GIN_COPY_KERNEL",
                     integers(0, LONGEST_COPY_KERNEL,
                             "0 to " + LONGEST_COPY_KERNEL + " microseconds, 0 for no such kernel"),
-                    USUAL_COPY_KERNEL,
+                    DEFAULT_COPY_KERNEL,
                     "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last");
 
     public static final Setting<Kernels> UNPACK = setting(Part.UNPACK, "MILLRACE_UNPACK",
@@ -411,9 +411,9 @@ public final class Settings {
             "1: kernels gather what arrives from a bounce buffer; host: emulated kernels; unset: they do not",
             "NCCL_NET_DEVICE_UNPACK_ENABLED");
     public static final Setting<Integer> UNPACK_MIB = setting(Part.UNPACK, "MILLRACE_UNPACK_MIB",
-            integers(1, MOST_UNPACK_MIB,
-                    "1 to " + MOST_UNPACK_MIB + " MiB of bounce buffer, or not set (here: " + USUAL_UNPACK_MIB + ")"),
-            USUAL_UNPACK_MIB, "length of that bounce buffer, 1 to 4096 MiB; unset: 256");
+            integers(1, MAX_UNPACK_MIB,
+                    "1 to " + MAX_UNPACK_MIB + " MiB of bounce buffer, or not set (here: " + DEFAULT_UNPACK_MIB + ")"),
+            DEFAULT_UNPACK_MIB, "length of that bounce buffer, 1 to 4096 MiB; unset: 256");
 
     private Settings() {}
 

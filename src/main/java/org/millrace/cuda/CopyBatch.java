@@ -20,39 +20,39 @@ import java.util.Arrays;
 final class CopyBatch {
 
     /** Maximum number of copies in a batch. */
-    static final int MOST = 256;
+    static final int MAX_COPIES = 256;
     /** Number of bytes that keep an engine busy for longer than the call that begins their copies. */
-    private static final long ENOUGH_BYTES = 1 << 20;
+    private static final long FULL_BYTES = 1 << 20;
     /**
      * Maximum length of an extended copy, in bytes. A longer copy is not extended, so that its first bytes may arrive
      * earlier.
      */
-    private static final long LONGEST_MERGED = 256 << 10;
+    private static final long MAX_MERGED_BYTES = 256 << 10;
     /** Maximum distance between rows, in bytes: CU_DEVICE_ATTRIBUTE_MAX_PITCH. */
-    private static final long MOST_PITCH = Integer.MAX_VALUE;
+    private static final long MAX_PITCH = Integer.MAX_VALUE;
     /**
      * Number of sequences that are distinguished. Sequences whose numbers differ by a multiple of it wait for each
      * other.
      */
     private static final int SEQUENCES = 1 << 10;
 
-    private final long[] to = new long[MOST];
-    private final long[] from = new long[MOST];
+    private final long[] to = new long[MAX_COPIES];
+    private final long[] from = new long[MAX_COPIES];
     /** Length of each row, in bytes. */
-    private final long[] bytes = new long[MOST];
-    private final int[] rows = new int[MOST];
+    private final long[] bytes = new long[MAX_COPIES];
+    private final int[] rows = new int[MAX_COPIES];
     /** Distance from row to row, in bytes, for copies of several rows. */
-    private final long[] targetPitch = new long[MOST];
-    private final long[] sourcePitch = new long[MOST];
-    private final boolean[] fromHost = new boolean[MOST];
-    private final int[] level = new int[MOST];
-    private final int[] sequence = new int[MOST];
+    private final long[] targetPitch = new long[MAX_COPIES];
+    private final long[] sourcePitch = new long[MAX_COPIES];
+    private final boolean[] fromHost = new boolean[MAX_COPIES];
+    private final int[] level = new int[MAX_COPIES];
+    private final int[] sequence = new int[MAX_COPIES];
     /** By sequence: the level of its last copy, and the last copy if it may be extended; -1 for none. */
     private final int[] top = new int[SEQUENCES];
     private final int[] growing = new int[SEQUENCES];
-    private final int[] sorted = new int[MOST];
+    private final int[] sorted = new int[MAX_COPIES];
     /** By level, after {@link #sort}: the index after its last copy. */
-    private final int[] ends = new int[MOST + 1];
+    private final int[] ends = new int[MAX_COPIES + 1];
     private int count;
     private int levels;
     /** Lowest level for later copies. */
@@ -70,7 +70,7 @@ final class CopyBatch {
 
     /** Returns whether the copies should begin now. */
     boolean isFull() {
-        return count == MOST || allBytes >= ENOUGH_BYTES;
+        return count == MAX_COPIES || allBytes >= FULL_BYTES;
     }
 
     int count() {
@@ -111,7 +111,7 @@ final class CopyBatch {
         long targetStep = target - to[at];
         long sourceStep = source - from[at];
         if (rows[at] == 1 && targetStep == bytes[at] && sourceStep == bytes[at]
-                && bytes[at] + length <= LONGEST_MERGED) {
+                && bytes[at] + length <= MAX_MERGED_BYTES) {
             bytes[at] += length;
             return true;
         }
@@ -132,7 +132,7 @@ final class CopyBatch {
     }
 
     private static boolean isPitch(long step, long length) {
-        return step >= length && step <= MOST_PITCH;
+        return step >= length && step <= MAX_PITCH;
     }
 
     private int place(int order, int of, int at) {

@@ -45,19 +45,19 @@ final class CopyCommands {
      * Maximum length in bytes of a copy for the workers. A copy engine alone has the bandwidth of all workers and makes
      * longer copies.
      */
-    private static final int LONGEST = 32 << 10;
+    private static final int MAX_BYTES = 32 << 10;
     /** Number of copies in flight below which the warp is faster than a worker, which must be notified first. */
-    private static final int FEW = 2;
+    private static final int FEW_COPIES = 2;
     /** Fraction of the golden ratio. It assigns numbers at any constant distance to workers that are far apart. */
     private static final long GOLDEN = 0x9e37_79b9L;
     /** Time within which a kernel starts if it starts at all, in nanoseconds. */
-    static final long COMES_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+    static final long START_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
     /**
      * Number of copies of a sequence, after its last strict one, that go to its own worker before they are spread. A
      * strict copy would have to wait for spread copies.
      */
-    private static final int BEFORE_SPREADING = 16;
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final int COPIES_BEFORE_SPREADING = 16;
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
 
     private final CopyMailbox mailbox;
     private final Runnable launcher;
@@ -84,13 +84,13 @@ final class CopyCommands {
     private int done;
     private final int[] copied;
     /** Upper bound of the number of copies that any worker still has to make. */
-    private int mostGiven;
+    private int maxGiven;
     private boolean launched;
     /** Time when the kernel was invited and had not started yet; 0 after it has started. */
-    private long asked;
+    private long invitedAt;
     /** Statistics for {@link #counts}. Threads other than this one may read slightly outdated values. */
     private long copies;
-    private final long[] visitsByStream = new long[CopyLaunches.MOST_STREAMS];
+    private final long[] visitsByStream = new long[CopyLaunches.MAX_STREAMS];
     private long visits;
     private long waited;
     private long longestWait;
@@ -112,7 +112,7 @@ final class CopyCommands {
         this.given = new int[workers + 1];
         this.copied = new int[workers + 1];
         this.sinceStrict = new int[workers + 1];
-        Arrays.fill(sinceStrict, BEFORE_SPREADING);
+        Arrays.fill(sinceStrict, COPIES_BEFORE_SPREADING);
         this.spread = new int[workers + 1][workers + 1];
         this.isSpread = new boolean[workers + 1];
         mailbox.donePlain(first);
@@ -120,7 +120,7 @@ final class CopyCommands {
 
     /** Returns whether the kernel can make a copy. */
     boolean fits(long to, long from, long bytes, int order) {
-        return given.length > 1 && order != CopyOrder.IN_TURN && bytes <= LONGEST || fitsWarp(to, from, bytes);
+        return given.length > 1 && order != CopyOrder.IN_TURN && bytes <= MAX_BYTES || fitsWarp(to, from, bytes);
     }
 
     /**
@@ -140,7 +140,7 @@ final class CopyCommands {
             }
             mailbox.stateAbsentRelease();
             launched = true;
-            asked = System.nanoTime();
+            invitedAt = System.nanoTime();
             launcher.run();
         }
     }
@@ -158,24 +158,24 @@ final class CopyCommands {
         if (mailbox.stateAcquire() != CopyMailbox.PRESENT) {
             return false;
         }
-        if (asked != 0) {
-            begun(System.nanoTime() - asked);
-            asked = 0;
+        if (invitedAt != 0) {
+            begun(System.nanoTime() - invitedAt);
+            invitedAt = 0;
         }
-        return (next - done < CopyMailbox.COMMANDS || next - lookDone() < CopyMailbox.COMMANDS) && haveWorkersRoom();
+        return (next - done < CopyMailbox.COMMANDS || next - readDone() < CopyMailbox.COMMANDS) && workersHaveRoom();
     }
 
     /** Returns whether the kernel was invited and may start soon. */
-    boolean isComing() {
-        return asked != 0 && System.nanoTime() - asked < COMES_NANOS;
+    boolean isStarting() {
+        return invitedAt != 0 && System.nanoTime() - invitedAt < START_NANOS;
     }
 
-    private int lookDone() {
+    private int readDone() {
         done = mailbox.doneAcquire();
         return done;
     }
 
-    private int lookCopied(int worker) {
+    private int readCopied(int worker) {
         int now = mailbox.copiedAcquire(worker);
         if (now != copied[worker]) {
             // The line was fetched from memory. It contains the other workers' words, which are read next.
@@ -191,18 +191,18 @@ final class CopyCommands {
         visits++;
         waited += wait;
         longestWait = Math.max(longestWait, wait);
-        visitsByStream[mailbox.streamPlain() % CopyLaunches.MOST_STREAMS]++; // the kernel may have left meanwhile
+        visitsByStream[mailbox.streamPlain() % CopyLaunches.MAX_STREAMS]++; // the kernel may have left meanwhile
     }
 
-    private boolean haveWorkersRoom() {
-        if (mostGiven < CopyMailbox.GIVEN) {
+    private boolean workersHaveRoom() {
+        if (maxGiven < CopyMailbox.GIVEN) {
             return true;
         }
-        mostGiven = 0;
+        maxGiven = 0;
         for (int worker = 1; worker < given.length; worker++) {
-            mostGiven = Math.max(mostGiven, given[worker] - lookCopied(worker));
+            maxGiven = Math.max(maxGiven, given[worker] - readCopied(worker));
         }
-        return mostGiven < CopyMailbox.GIVEN;
+        return maxGiven < CopyMailbox.GIVEN;
     }
 
     /**
@@ -228,7 +228,7 @@ final class CopyCommands {
         if (worker == 0) {
             return ticket(0, number);
         }
-        mostGiven++;
+        maxGiven++;
         return ticket(worker, ++given[worker]);
     }
 
@@ -248,7 +248,7 @@ final class CopyCommands {
         if (next != unsealed && mailbox.stateBehindCommand() != CopyMailbox.PRESENT) {
             // a read across PCIe: one or two microseconds
             await(next, () -> mailbox.stateAcquire() == CopyMailbox.GONE);
-            unseen = next - lookDone();
+            unseen = next - readDone();
             for (int number = done; number != next; number++) {
                 int worker = workers[number & CopyMailbox.COMMANDS - 1];
                 given[worker] -= worker == 0 ? 0 : 1;
@@ -264,7 +264,7 @@ final class CopyCommands {
         if (given.length == 1 || order == CopyOrder.IN_TURN) {
             return 0;
         }
-        boolean warp = fitsWarp(to, from, bytes) && next - lookDone() < FEW;
+        boolean warp = fitsWarp(to, from, bytes) && next - readDone() < FEW_COPIES;
         if (order == CopyOrder.FREE) {
             return warp ? 0 : anyWorker();
         }
@@ -276,7 +276,7 @@ final class CopyCommands {
         }
         if (CopyOrder.isStrict(order)) {
             sinceStrict[own] = 0;
-        } else if (sinceStrict[own] == BEFORE_SPREADING) {
+        } else if (sinceStrict[own] == COPIES_BEFORE_SPREADING) {
             int other = anyWorker();
             spread[own][other] = given[other] + 1;
             isSpread[own] = true;
@@ -300,7 +300,7 @@ final class CopyCommands {
      * Returns whether a copy must wait, before it is posted, for earlier copies of its sequence that several workers
      * make.
      */
-    boolean isBehindSpread(int order) {
+    boolean isAfterSpread(int order) {
         return given.length > 1 && order > CopyOrder.FREE && CopyOrder.isStrict(order) && isSpread[own(order)];
     }
 
@@ -319,7 +319,7 @@ final class CopyCommands {
     }
 
     private boolean isIdle(int worker) {
-        return given[worker] == copied[worker] || given[worker] == lookCopied(worker);
+        return given[worker] == copied[worker] || given[worker] == readCopied(worker);
     }
 
     private static long ticket(int worker, int number) {
@@ -330,8 +330,8 @@ final class CopyCommands {
     boolean isDone(long ticket) {
         int worker = (int) (ticket >>> 32) & 0xff;
         int number = (int) ticket;
-        return worker == 0 ? done - number > 0 || lookDone() - number > 0
-                : copied[worker] - number >= 0 || lookCopied(worker) - number >= 0;
+        return worker == 0 ? done - number > 0 || readDone() - number > 0
+                : copied[worker] - number >= 0 || readCopied(worker) - number >= 0;
     }
 
     private boolean areWorkersIdle() {
@@ -360,7 +360,7 @@ final class CopyCommands {
     }
 
     private static void await(int number, BooleanSupplier condition) {
-        if (!Waiting.until(condition, PATIENCE)) {
+        if (!Waiting.until(condition, TIMEOUT)) {
             throw new MillraceException(
                     "the kernel that makes small copies does not answer (command " + Integer.toUnsignedString(number)
                             + "): see whether something keeps the GPU from running it, or do without it:"

@@ -21,17 +21,17 @@ import org.millrace.library.DynamicLoader;
  */
 final class CopyEngine implements CopyQueue.Engine {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
     /** Number of events, more than can be in flight; a power of two. */
     private static final int EVENTS = 1024;
     /** Minimum number of copies for the call that begins many copies. */
-    private static final int LEAST_IN_BATCH = 2;
-    private static final int MOST_REFUSALS = 3;
+    private static final int MIN_IN_BATCH = 2;
+    private static final int MAX_REFUSALS = 3;
     /**
      * Minimum size in bytes of a plain copy from host memory. The copy engine does not make smaller ones: see
      * {@link RowCopies}.
      */
-    private static final int LEAST_PLAIN_FROM_HOST = 32 << 10;
+    private static final int MIN_PLAIN_FROM_HOST = 32 << 10;
 
     private final CudaDriver driver;
     private final long context;
@@ -74,7 +74,7 @@ final class CopyEngine implements CopyQueue.Engine {
         this.context = context;
         rows = new RowCopies(driver);
         numbers = new NumberStores(driver);
-        batches = BatchCopies.find(CopyBatch.MOST);
+        batches = BatchCopies.find(CopyBatch.MAX_COPIES);
         try (CudaDriver.EnteredContext _ = driver.enter(context)) {
             stream = driver.newStream();
             for (int i = 0; i < EVENTS; i++) {
@@ -120,7 +120,7 @@ final class CopyEngine implements CopyQueue.Engine {
         if (submitted == begun) {
             return false;
         }
-        requireWhole();
+        requireNoFailure();
         enter();
         try {
             int levels = waiting.sort();
@@ -154,11 +154,11 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     private boolean isPlain(int copy) {
-        return waiting.rows(copy) == 1 && (!waiting.isFromHost(copy) || waiting.bytes(copy) >= LEAST_PLAIN_FROM_HOST);
+        return waiting.rows(copy) == 1 && (!waiting.isFromHost(copy) || waiting.bytes(copy) >= MIN_PLAIN_FROM_HOST);
     }
 
     private void beginPlain(int first, int end) {
-        if (end - first >= LEAST_IN_BATCH && batches != null && beginAtOnce(batches, first, end)) {
+        if (end - first >= MIN_IN_BATCH && batches != null && beginAtOnce(batches, first, end)) {
             return;
         }
         for (int i = first; i < end; i++) {
@@ -179,7 +179,7 @@ final class CopyEngine implements CopyQueue.Engine {
         }
         for (int row = 0; row < count; row++) { // the rows lie in several allocations
             beginOne(to + row * waiting.targetPitch(copy), from + row * waiting.sourcePitch(copy), bytes,
-                    waiting.isFromHost(copy) && bytes < LEAST_PLAIN_FROM_HOST);
+                    waiting.isFromHost(copy) && bytes < MIN_PLAIN_FROM_HOST);
         }
     }
 
@@ -228,7 +228,7 @@ final class CopyEngine implements CopyQueue.Engine {
         calls++;
         if (with.begin(end - first, stream) != 0) {
             refusals++;
-            batches = refusals < MOST_REFUSALS ? with : null;
+            batches = refusals < MAX_REFUSALS ? with : null;
             return false;
         }
         batchCalls++;
@@ -252,7 +252,7 @@ final class CopyEngine implements CopyQueue.Engine {
         if (done - number >= 0) {
             return true;
         }
-        requireWhole();
+        requireNoFailure();
         if (number - submitted > 0) {
             submit();
             return false; // no copy is complete at the moment when it begins
@@ -268,7 +268,7 @@ final class CopyEngine implements CopyQueue.Engine {
         return done - number >= 0;
     }
 
-    private void requireWhole() {
+    private void requireNoFailure() {
         RuntimeException failed = failure;
         if (failed != null) {
             throw new MillraceException("copies were given up: " + failed.getMessage(), failed);
@@ -283,8 +283,8 @@ final class CopyEngine implements CopyQueue.Engine {
     @Override
     public void settle() {
         try (CudaDriver.EnteredContext _ = driver.enter(context)) {
-            if (!Waiting.until(() -> driver.isIdle(stream), PATIENCE)) {
-                throw new MillraceException("copies are still under way after " + PATIENCE.toSeconds() + " s");
+            if (!Waiting.until(() -> driver.isIdle(stream), TIMEOUT)) {
+                throw new MillraceException("copies are still under way after " + TIMEOUT.toSeconds() + " s");
             }
         }
     }
@@ -292,7 +292,7 @@ final class CopyEngine implements CopyQueue.Engine {
     @Override
     public void close() {
         try (CudaDriver.EnteredContext _ = driver.enter(context)) {
-            Waiting.until(() -> failure != null || isDone(begun), PATIENCE);
+            Waiting.until(() -> failure != null || isDone(begun), TIMEOUT);
             driver.destroyStream(stream);
             for (long event : events) {
                 driver.destroyEvent(event);
@@ -427,11 +427,11 @@ final class CopyEngine implements CopyQueue.Engine {
          * the failed copy.
          */
         private final MemorySegment memory;
-        private final int most;
+        private final int capacity;
 
-        private BatchCopies(CFunction function, int most) {
+        private BatchCopies(CFunction function, int capacity) {
             this.function = function;
-            this.most = most;
+            this.capacity = capacity;
             memory = Arena.ofAuto().allocate(at(3) + ATTRIBUTES_BYTES + 2 * Long.BYTES, Long.BYTES);
             memory.set(ValueLayout.JAVA_INT, at(3), IN_STREAM_ORDER);
         }
@@ -441,14 +441,14 @@ final class CopyEngine implements CopyQueue.Engine {
          *
          * @return null if the driver does not have it
          */
-        static @Nullable BatchCopies find(int most) {
+        static @Nullable BatchCopies find(int capacity) {
             MemorySegment library = DynamicLoader.open(CudaDriver.NAME).handle();
             MemorySegment found = library == null ? null : DynamicLoader.find(library, FUNCTION);
-            return found == null ? null : new BatchCopies(CFunction.at(found), most);
+            return found == null ? null : new BatchCopies(CFunction.at(found), capacity);
         }
 
         private long at(int array) {
-            return array * (long) most * Long.BYTES;
+            return array * (long) capacity * Long.BYTES;
         }
 
         /** Sets the parameters of a copy. */

@@ -43,32 +43,32 @@ public final class CopyKernel implements AutoCloseable {
      */
     public record Stay(Duration linger, Duration life) {
 
-        private static final Duration SHORTEST_LIFE = Duration.ofMillis(10);
-        private static final Duration LONGEST_LIFE = Duration.ofSeconds(1);
+        private static final Duration MIN_LIFE = Duration.ofMillis(10);
+        private static final Duration MAX_LIFE = Duration.ofSeconds(1);
         /** Ratio of the total time to {@code linger}, so that a kernel that lingers long is launched rarely. */
         private static final int LIFE_BY_LINGER = 10;
 
         /** Returns a stay, counted from the first copy on. */
         public static Stay of(Duration linger) {
             Duration life = linger.multipliedBy(LIFE_BY_LINGER);
-            return new Stay(linger, life.compareTo(SHORTEST_LIFE) < 0 ? SHORTEST_LIFE
-                    : life.compareTo(LONGEST_LIFE) > 0 ? LONGEST_LIFE : life);
+            return new Stay(linger,
+                    life.compareTo(MIN_LIFE) < 0 ? MIN_LIFE : life.compareTo(MAX_LIFE) > 0 ? MAX_LIFE : life);
         }
     }
 
     private static final Logger LOG = LogManager.getLogger(CopyKernel.class);
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
     private static final int WORKER_THREADS = 128;
     /**
      * Size of a {@code struct Work} in bytes, and size of the counts after the array of them in {@code struct Workers}.
      */
     private static final long WORK_BYTES = 32;
     private static final long COUNTS_BYTES =
-            (2L * CopyMailbox.WORKERS + 2 + 3L * CopyLaunches.MOST_STREAMS) * Integer.BYTES;
+            (2L * CopyMailbox.WORKERS + 2 + 3L * CopyLaunches.MAX_STREAMS) * Integer.BYTES;
     /** Number of streams for launch attempts. */
     private static final int STREAMS = 4;
     /** Time within which a kernel that is free to run starts, in nanoseconds. */
-    private static final long AT_ONCE_NANOS = TimeUnit.MICROSECONDS.toNanos(60);
+    private static final long START_NANOS = TimeUnit.MICROSECONDS.toNanos(60);
     /**
      * Time after a launch during which the launching thread does not sleep, in nanoseconds. If copies continue, a new
      * request follows.
@@ -107,7 +107,7 @@ public final class CopyKernel implements AutoCloseable {
         arguments =
                 KernelParameters.allocate(arena, PARAMETERS).pointer(0, pinned.device()).pointer(3, workers.segment());
         CopyMailbox mailbox = CopyMailbox.of(ConnectionInfo.unscoped(pinned.host()));
-        launches = new CopyLaunches(mailbox, new InStreams(), STREAMS, AT_ONCE_NANOS);
+        launches = new CopyLaunches(mailbox, new InStreams(), STREAMS, START_NANOS);
         thread = Thread.ofPlatform()
                 .name("millrace-copy-launch")
                 .daemon()
@@ -199,7 +199,7 @@ public final class CopyKernel implements AutoCloseable {
     }
 
     private void synchronize() {
-        streams.forEach(stream -> stream.synchronize(PATIENCE));
+        streams.forEach(stream -> stream.synchronize(TIMEOUT));
     }
 
     /** Waits until the kernel has left, and unloads it. No copy may begin afterwards. */
@@ -207,7 +207,7 @@ public final class CopyKernel implements AutoCloseable {
     public void close() {
         closed = true;
         LockSupport.unpark(thread);
-        freeAfter(thread, PATIENCE, () -> {
+        freeAfter(thread, TIMEOUT, () -> {
             synchronize();
             streams.forEach(CudaStream::close);
             module.close();

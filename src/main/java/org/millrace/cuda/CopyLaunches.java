@@ -18,9 +18,9 @@ import org.millrace.abi.CopyMailbox;
 final class CopyLaunches {
 
     /** Number of streams that a kernel distinguishes; the same number as in copy.cu. */
-    static final int MOST_STREAMS = 8;
+    static final int MAX_STREAMS = 8;
     /** Number of refused launches after which no more are attempted. */
-    static final int MOST_REFUSALS = 3;
+    static final int MAX_REFUSALS = 3;
 
     /** Launches kernels. Calls that CUDA refuses throw a {@link MillraceException}. */
     interface Streams {
@@ -34,7 +34,7 @@ final class CopyLaunches {
 
     private final CopyMailbox mailbox;
     private final Streams streams;
-    private final long atOnceNanos;
+    private final long startNanos;
     /** By stream: the number of launches, and whether the last one may not have ended. */
     private final int[] launches;
     private final boolean[] pending;
@@ -44,13 +44,13 @@ final class CopyLaunches {
     /**
      * Creates launches for streams that have had none.
      *
-     * @param count       number of streams, 1 to {@link #MOST_STREAMS}
-     * @param atOnceNanos time for a launch to begin before the next stream is tried, in nanoseconds
+     * @param count      number of streams, 1 to {@link #MAX_STREAMS}
+     * @param startNanos time for a launch to begin before the next stream is tried, in nanoseconds
      */
-    CopyLaunches(CopyMailbox mailbox, Streams streams, int count, long atOnceNanos) {
+    CopyLaunches(CopyMailbox mailbox, Streams streams, int count, long startNanos) {
         this.mailbox = mailbox;
         this.streams = streams;
-        this.atOnceNanos = atOnceNanos;
+        this.startNanos = startNanos;
         launches = new int[count];
         pending = new boolean[count];
     }
@@ -75,25 +75,25 @@ final class CopyLaunches {
         } catch (MillraceException refused) {
             refusals++;
             if (!anyPending()) { // otherwise the kernel owns the state
-                if (refusals < MOST_REFUSALS) {
+                if (refusals < MAX_REFUSALS) {
                     mailbox.stateGoneRelease();
                 }
                 return false;
             }
         }
-        return isAwaited() && (refusals < MOST_REFUSALS || anyPending());
+        return isAwaited() && (refusals < MAX_REFUSALS || anyPending());
     }
 
     private void attempt(int stream) {
         pending[stream] = pending[stream] && !streams.isIdle(stream);
-        if (pending[stream] || refusals >= MOST_REFUSALS) {
+        if (pending[stream] || refusals >= MAX_REFUSALS) {
             return;
         }
         streams.launch(stream, launches[stream] + 1);
         launches[stream]++;
         pending[stream] = true;
         long begin = System.nanoTime();
-        while (isAwaited() && System.nanoTime() - begin < atOnceNanos) {
+        while (isAwaited() && System.nanoTime() - begin < startNanos) {
             Thread.yield();
         }
         if (!isAwaited()) {

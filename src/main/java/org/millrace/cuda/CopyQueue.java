@@ -81,7 +81,7 @@ public final class CopyQueue implements AutoCloseable {
      * Maximum number of copies in flight while the kernel is about to start. With more, the kernel would leave again
      * before the engine had made them.
      */
-    private static final int MOST_BEFORE_KERNEL = 32;
+    private static final int MAX_BEFORE_KERNEL = 32;
 
     private final Engine engine;
     private final @Nullable CopyCommands kernel;
@@ -147,7 +147,7 @@ public final class CopyQueue implements AutoCloseable {
 
     private boolean isKernelNear() {
         return kernel != null
-                && (ordered && kernel.isReady() || begun - done >= MOST_BEFORE_KERNEL && kernel.isComing());
+                && (ordered && kernel.isReady() || begun - done >= MAX_BEFORE_KERNEL && kernel.isStarting());
     }
 
     /** Begins a copy after all others. */
@@ -184,7 +184,7 @@ public final class CopyQueue implements AutoCloseable {
         }
         seal();
         if (ordered || inTurnAtKernel && !isDone(lastInTurn)) {
-            passKernel();
+            finishKernelCopies();
         }
         if (order == CopyOrder.IN_TURN) {
             inTurn(false);
@@ -231,7 +231,7 @@ public final class CopyQueue implements AutoCloseable {
         if (unseen > 0) {
             long last = begun;
             begun -= unseen;
-            passKernel();
+            finishKernelCopies();
             inTurnAtKernel = inTurnAtKernel && lastInTurn <= begun;
             while (begun != last) {
                 Posted copy = posted[(int) (begun + 1) & POSTED - 1];
@@ -245,10 +245,10 @@ public final class CopyQueue implements AutoCloseable {
      * the kernel's workers, because neither the warp nor the copy's own worker waits for them.
      */
     private boolean isKernelsTurn(int order) {
-        if (!kernel.isReady() || !isBehindEngine()) {
+        if (!kernel.isReady() || !isEngineDone()) {
             return false;
         }
-        if (atKernel && (order == CopyOrder.IN_TURN || kernel.isBehindSpread(order))) {
+        if (atKernel && (order == CopyOrder.IN_TURN || kernel.isAfterSpread(order))) {
             seal(); // otherwise the kernel may not see the awaited commands
             if (order == CopyOrder.IN_TURN) {
                 await(lastUnordered);
@@ -256,15 +256,15 @@ public final class CopyQueue implements AutoCloseable {
                 kernel.awaitSpread(order);
             }
         }
-        return kernel.isReady() && isBehindEngine(); // the engine may have received unseen copies
+        return kernel.isReady() && isEngineDone(); // the engine may have received unseen copies
     }
 
     /** Returns whether the engine has made all copies that the new one must follow. */
-    private boolean isBehindEngine() {
+    private boolean isEngineDone() {
         return ordered ? isDone(lastOfEngine) : inTurnAtKernel || isDone(lastInTurn);
     }
 
-    private void passKernel() {
+    private void finishKernelCopies() {
         seal();
         if (atKernel) {
             await(begun);
@@ -367,7 +367,7 @@ public final class CopyQueue implements AutoCloseable {
     /** Waits for the copies in flight, and closes the engine. */
     @Override
     public void close() {
-        passKernel();
+        finishKernelCopies();
         engine.close();
     }
 }

@@ -30,7 +30,7 @@ public final class CudaDriver {
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
 
     static final String NAME = "libcuda.so.1";
-    private static final int MOST_ARGUMENTS = 5;
+    private static final int MAX_ARGUMENTS = 5;
 
     /** The functions in use, with their parameters. */
     enum Function {
@@ -305,7 +305,7 @@ public final class CudaDriver {
 
     /** {@return a {@code CUresult}} */
     int call(Function function, long... arguments) {
-        long[] all = Arrays.copyOf(arguments, MOST_ARGUMENTS);
+        long[] all = Arrays.copyOf(arguments, MAX_ARGUMENTS);
         return (int) function(function).call(all[0], all[1], all[2], all[3], all[4]);
     }
 

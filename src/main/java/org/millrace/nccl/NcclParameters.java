@@ -115,7 +115,7 @@ public final class NcclParameters {
             }
         }
 
-        private static final int MOST_BYTES = 4096;
+        private static final int MAX_BYTES = 4096;
 
         private final NcclLibrary library;
         private final String name;
@@ -165,10 +165,10 @@ public final class NcclParameters {
         public byte[] bytes() {
             library.require(NcclFunction.PARAM_GET);
             try (Arena arena = Arena.ofConfined()) {
-                MemorySegment out = arena.allocate(MOST_BYTES);
+                MemorySegment out = arena.allocate(MAX_BYTES);
                 MemorySegment length = arena.allocate(ValueLayout.JAVA_INT);
-                library.check(NcclFunction.PARAM_GET, nccl_h.ncclParamGet(handle, out, MOST_BYTES, length));
-                return out.asSlice(0, Math.clamp(length.get(ValueLayout.JAVA_INT, 0), 0, MOST_BYTES))
+                library.check(NcclFunction.PARAM_GET, nccl_h.ncclParamGet(handle, out, MAX_BYTES, length));
+                return out.asSlice(0, Math.clamp(length.get(ValueLayout.JAVA_INT, 0), 0, MAX_BYTES))
                         .toArray(ValueLayout.JAVA_BYTE);
             }
         }

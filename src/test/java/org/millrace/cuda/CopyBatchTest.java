@@ -148,7 +148,7 @@ class CopyBatchTest {
             int from = 0;
             int length = 8;
             int gap = 0;
-            for (int i = 0; i < CopyBatch.MOST; i++) {
+            for (int i = 0; i < CopyBatch.MAX_COPIES; i++) {
                 if (random.nextInt(6) == 0) {
                     length = 1 + random.nextInt(16);
                     gap = random.nextInt(3) * 8;
@@ -177,12 +177,12 @@ class CopyBatchTest {
         batch.add(0, 1 << 20, 1 << 20, CopyOrder.FREE, false);
         assertTrue(batch.isFull());
         batch.clear();
-        for (int i = 0; i < CopyBatch.MOST; i++) {
+        for (int i = 0; i < CopyBatch.MAX_COPIES; i++) {
             assertFalse(batch.isFull());
             batch.add(i * 16L, 0, 8, CopyOrder.strict(i % 2), false);
         }
         assertTrue(batch.isFull());
-        assertEquals(CopyBatch.MOST / 2, batch.sort());
+        assertEquals(CopyBatch.MAX_COPIES / 2, batch.sort());
     }
 
     /** Each sequence writes to its own cells in order. The result is the same for every order within the levels. */
@@ -195,7 +195,7 @@ class CopyBatchTest {
             byte[] made = new byte[sequences * BYTES];
             byte[] sources = new byte[4096];
             random.nextBytes(sources);
-            int copies = 1 + random.nextInt(CopyBatch.MOST);
+            int copies = 1 + random.nextInt(CopyBatch.MAX_COPIES);
             for (int i = 0; i < copies; i++) {
                 int sequence = random.nextInt(sequences);
                 int length = 1 + random.nextInt(16);
