@@ -48,7 +48,7 @@ final class DirectTraces implements AutoCloseable {
                         sends ? Direction.SEND : Direction.RECEIVE, kind, 0, 0, -1, port.step(), network,
                         "rank " + name.peerRank(), name.toString()));
         if (trace != null) {
-            trace.servedByNobody();
+            trace.servedWithoutAgent();
             ports.add(new Traced(port, trace));
         }
     }

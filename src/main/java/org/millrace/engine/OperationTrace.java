@@ -59,7 +59,7 @@ final class OperationTrace implements AutoCloseable {
         this.device = device;
         this.trace = trace;
         if (process != null && trace != null) {
-            trace.tellsKernels();
+            trace.reportKernels();
             process.watch(watcher);
         }
     }

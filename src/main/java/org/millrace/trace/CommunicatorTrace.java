@@ -55,7 +55,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /** States that {@link #started(long)} and {@link #ended(long)} are called for every operation from now on. */
-    public synchronized void tellsKernels() {
+    public synchronized void reportKernels() {
         TraceMemory.set(base + CommunicatorFields.KERNELS_OFFSET, 1);
     }
 
@@ -171,7 +171,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         if (recorder != null) {
             recorder.enqueued(enqueued, now, name.toString(), sequence, bytes, count, type, peer, root, launches);
         }
-        if (FlightEvents.wanted()) {
+        if (FlightEvents.isRecording()) {
             FlightEvents.operation(TraceMemory.get(base + TraceLayout.COMMUNICATOR_OFFSET),
                     TraceMemory.getInt(base + TraceLayout.RANK_IN_GROUP_OFFSET), name, sequence, bytes);
         }
@@ -281,13 +281,13 @@ public final class CommunicatorTrace implements AutoCloseable {
 
     /**
      * Unfinished operations with entries in the file that other operations now use. A program may enqueue thousands of
-     * operations ahead. Grows to {@value #MOST} operations; later ones are not remembered. Used under the
-     * communicator's lock.
+     * operations ahead. Grows to {@value #MAX} operations; later ones are not remembered. Used under the communicator's
+     * lock.
      */
     static final class OperationBacklog {
 
-        static final int MOST = 1 << 14;
-        private static final int LEAST = 64;
+        static final int MAX = 1 << 14;
+        private static final int MIN = 64;
         private static final int WORDS = OPERATION_BYTES / Long.BYTES;
 
         private long[] entries = {};
@@ -297,7 +297,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         /** Remembers the operation at an address, unless too many operations have not ended. */
         void add(long operation, long ended, long address) {
             while (operation - ended >= numbers.length) {
-                if (numbers.length == MOST) {
+                if (numbers.length == MAX) {
                     return;
                 }
                 grow();
@@ -327,7 +327,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         private void grow() {
             long[] oldNumbers = numbers;
             long[] oldEntries = entries;
-            numbers = new long[Math.max(LEAST, 2 * oldNumbers.length)];
+            numbers = new long[Math.max(MIN, 2 * oldNumbers.length)];
             entries = new long[numbers.length * WORDS];
             for (int i = 0; i < oldNumbers.length; i++) {
                 if (oldNumbers[i] != 0) {

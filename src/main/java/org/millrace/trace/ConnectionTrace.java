@@ -217,7 +217,7 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /** States that no agent serves the connection from now on, because the two devices reach each other's memory. */
-    public void servedByNobody() {
+    public void servedWithoutAgent() {
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, ConnectionFields.NO_AGENT);
     }
 

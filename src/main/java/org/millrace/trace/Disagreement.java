@@ -49,10 +49,10 @@ final class Disagreement extends HangingGroup {
         int at = involved.indexOf(most);
         TracedRank finder = involved.get(at & ~1);
         return verdict(Cause.DISAGREEMENT, most, involved.get(at ^ 1), first(waiting), null,
-                said(finder, "of a send and its receive"), still(waiting));
+                messageOr(finder, "of a send and its receive"), still(waiting));
     }
 
-    private static String said(TracedRank finder, String otherwise) {
+    private static String messageOr(TracedRank finder, String otherwise) {
         return finder.process()
                 .messages()
                 .stream()
@@ -87,7 +87,7 @@ final class Disagreement extends HangingGroup {
                 .orElse(aheadIsWrong ? mine : null);
         String detail = its != null && theirs != null
                 ? "it has enqueued " + Verdict.words(its) + ", and they have enqueued " + Verdict.words(theirs)
-                : said(finder, "of collective #" + number);
+                : messageOr(finder, "of collective #" + number);
         return verdict(Cause.DISAGREEMENT, wrong, wrong == ahead ? behind : ahead, first(waiting),
                 its == null ? theirs : its, detail, still(waiting));
     }
@@ -97,17 +97,17 @@ final class Disagreement extends HangingGroup {
      * remember it, the rank that is behind is wrong, because ranks that are far ahead have completed it with the other.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
-        List<TracedRank> told = links.members().stream().filter(TracedRank::tellsCollectives).toList();
-        for (TracedRank member : told) {
+        List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();
+        for (TracedRank member : knowing) {
             for (Operation mine : Objects.requireNonNull(member.communicator()).last()) {
-                List<Operation> others = told.stream()
+                List<Operation> others = knowing.stream()
                         .filter(each -> each != member)
                         .map(each -> collective(each, mine.sequence()))
                         .filter(Objects::nonNull)
                         .toList();
                 if (mine.peer() < 0 && !others.isEmpty() && others.stream().noneMatch(other -> agree(mine, other))
                         && (others.size() > 1 ? agree(others.get(0), others.get(1))
-                                : told.size() == 2 || told.stream()
+                                : knowing.size() == 2 || knowing.stream()
                                         .allMatch(each -> each == member
                                                 || member.lastCollective() < each.lastCollective()))) {
                     return verdict(Cause.DISAGREEMENT, member, null, first(waiting), mine, "it has enqueued "

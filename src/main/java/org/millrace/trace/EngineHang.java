@@ -13,7 +13,7 @@ import org.millrace.trace.Verdict.Cause;
 /** Analyzes a communicator with ranks that report the operations of their kernels, as the engine's ranks do. */
 final class EngineHang extends HangingGroup {
 
-    private static final int MOST_NAMED = 4;
+    private static final int MAX_NAMED = 4;
 
     EngineHang(Links links, Duration quiet) {
         super(links, quiet);
@@ -23,7 +23,7 @@ final class EngineHang extends HangingGroup {
      * Returns whether a rank is in an operation and nothing has moved in the communicator for long. All processes must
      * have had a core to move and to write their trace.
      */
-    boolean standsStill() {
+    boolean isStalled() {
         return links.members().stream().anyMatch(TracedRank::isInside) && now() - lastChange() >= quiet.toNanos()
                 && hadCores();
     }
@@ -52,7 +52,7 @@ final class EngineHang extends HangingGroup {
                 .toList();
         return away.isEmpty() ? null
                 : verdict(Cause.ELSEWHERE, rank, null, away.getFirst(), operation(rank),
-                        away.stream().map(Link::peerText).distinct().limit(MOST_NAMED).collect(joining(", "))
+                        away.stream().map(Link::peerText).distinct().limit(MAX_NAMED).collect(joining(", "))
                                 + "; what they do is not seen from here: ask there, or give their traces with --from",
                         Duration.ofNanos(now() - lastChange()));
     }

@@ -14,9 +14,9 @@ import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
  * Events of JDK Flight Recorder, without stack traces. Nothing is allocated while they are not recorded.
- * {@link #wanted} is called first for two reasons. A Java without Flight Recorder, such as a small one for the plugin,
- * must work. Before a recording was started, the event classes must not be loaded, because the JDK then reads their
- * annotations. That takes a tenth of a second while the first connection is made.
+ * {@link #isRecording} is called first for two reasons. A Java without Flight Recorder, such as a small one for the
+ * plugin, must work. Before a recording was started, the event classes must not be loaded, because the JDK then reads
+ * their annotations. That takes a tenth of a second while the first connection is made.
  */
 final class FlightEvents {
 
@@ -25,7 +25,7 @@ final class FlightEvents {
     private FlightEvents() {}
 
     /** Returns whether this process has had a recording. */
-    static boolean wanted() {
+    static boolean isRecording() {
         return PRESENT && FlightRecorder.isInitialized();
     }
 
@@ -72,7 +72,7 @@ final class FlightEvents {
         }
     }
 
-    static boolean wantsStalls() {
+    static boolean recordsStalls() {
         return Types.STALL.isEnabled();
     }
 

@@ -64,14 +64,15 @@ public final class Hang extends HangingGroup {
         }
         for (TracedProcess process : processes) {
             if (process.alive()) {
-                verdicts.addAll(untold(process, states.apply(process), verdicts, quiet));
+                verdicts.addAll(unreported(process, states.apply(process), verdicts, quiet));
             }
         }
         return verdicts;
     }
 
     /** Returns silent links of a process that no verdict covers: no communicator uses them now, or none shows it. */
-    private static List<Verdict> untold(TracedProcess process, ProcessState state, List<Verdict> told, Duration quiet) {
+    private static List<Verdict> unreported(TracedProcess process, ProcessState state, List<Verdict> told,
+            Duration quiet) {
         TracedRank rank = new TracedRank(process, state, 0, process.rank(), null);
         Set<Long> self = Set.of(process.identity().pid());
         Set<Object> ends = new HashSet<>();
@@ -107,8 +108,8 @@ public final class Hang extends HangingGroup {
         GinQueue queue = standingQueue();
         EngineHang engine = new EngineHang(links, quiet);
         NcclHang nccl = new NcclHang(links, quiet);
-        boolean stands = kernels.areTold() ? engine.standsStill() : nccl.waitsInOperations();
-        if (waiting.isEmpty() && !failed && !stands && queue == null) {
+        boolean stalled = kernels.areReported() ? engine.isStalled() : nccl.waitsInOperations();
+        if (waiting.isEmpty() && !failed && !stalled && queue == null) {
             return null;
         }
         boolean lost = failed || waiting.stream().anyMatch(link -> link.sign() == Sign.FAILED);
@@ -124,7 +125,8 @@ public final class Hang extends HangingGroup {
         if (verdict != null) {
             return verdict;
         }
-        verdict = kernels.areTold() ? stands ? engine.find(waiting) : null : hadCores() ? nccl.find(waiting) : null;
+        verdict =
+                kernels.areReported() ? stalled ? engine.find(waiting) : null : hadCores() ? nccl.find(waiting) : null;
         return verdict == null && queue != null
                 ? verdict(Cause.WIRE, queue.from(), queue.to(), null, null, queue.toString(),
                         Duration.ofNanos(now() - queue.queue().lastChange()))
@@ -174,25 +176,25 @@ public final class Hang extends HangingGroup {
         Link link = linkOf(first, links.all());
         TracedRank peer = otherEnd(link, first);
         return links.members().stream().allMatch(member -> member.state() == ProcessState.DEAD)
-                ? verdict(Cause.ENDED, first, peer, link, operation(first), lastWords(first) + othersEnd(first),
+                ? verdict(Cause.ENDED, first, peer, link, operation(first), lastMessage(first) + othersEnd(first),
                         Duration.ZERO)
-                : verdict(Cause.GONE, first, peer, link, missedIn(first), lastWords(first),
+                : verdict(Cause.GONE, first, peer, link, missedIn(first), lastMessage(first),
                         Duration.ofNanos(Math.max(0, now() - first.process().heartbeat())));
     }
 
     /** Returns the others' operation that waits for the rank, if they report it. The rank's own trace is older. */
     private @Nullable Operation missedIn(TracedRank member) {
-        Operation waited = kernels.areTold() ? kernels.waitedIn(member) : null;
+        Operation waited = kernels.areReported() ? kernels.waitedIn(member) : null;
         return waited == null ? operation(member) : waited;
     }
 
-    private static String lastWords(TracedRank dead) {
+    private static String lastMessage(TracedRank dead) {
         return dead.process()
                 .messages()
                 .reversed()
                 .stream()
                 .map(TracedProcess.Message::text)
-                .filter(text -> !StallWatch.isTold(text))
+                .filter(text -> !StallWatch.isReport(text))
                 .findFirst()
                 .map(text -> "its last words: " + text)
                 .orElse("it has left without a word");

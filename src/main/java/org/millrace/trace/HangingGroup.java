@@ -18,7 +18,7 @@ import org.millrace.trace.Verdict.Cause;
 class HangingGroup {
 
     /** Maximum time for a process that had no core to continue, in nanoseconds. */
-    private static final long MOST_LATE_NANOS = 1_000_000_000;
+    private static final long MAX_LATE_NANOS = 1_000_000_000;
 
     final Links links;
     final Kernels kernels;
@@ -107,7 +107,7 @@ class HangingGroup {
     }
 
     static long lateNanos(Duration quiet) {
-        return Math.min(quiet.toNanos(), MOST_LATE_NANOS);
+        return Math.min(quiet.toNanos(), MAX_LATE_NANOS);
     }
 
     Duration still(List<Link> waiting) {

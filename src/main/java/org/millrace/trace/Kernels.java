@@ -28,8 +28,8 @@ final class Kernels {
         this.members = members;
     }
 
-    boolean areTold() {
-        return members.stream().allMatch(TracedRank::tellsKernels);
+    boolean areReported() {
+        return members.stream().allMatch(TracedRank::reportsKernels);
     }
 
     /** Returns the time of the last event of any operation. */
@@ -87,7 +87,7 @@ final class Kernels {
     private List<Missing> collective(TracedRank waiting, Operation operation) {
         List<Missing> missing = new ArrayList<>();
         for (TracedRank other : members) {
-            if (other != waiting && other.tellsCollectives() && other.lastCollective() < operation.sequence()) {
+            if (other != waiting && other.knowsCollectives() && other.lastCollective() < operation.sequence()) {
                 // its earlier operations come first
                 missing.add(new Missing(other, waiting, operation, other.hasPending()));
             } else if (other.pending()

@@ -26,7 +26,7 @@ final class NcclHang extends HangingGroup {
         long oldest = Long.MAX_VALUE;
         long last = Long.MIN_VALUE;
         for (TracedRank member : links.members()) {
-            if (member.communicator() != null && member.tellsCollectives()) {
+            if (member.communicator() != null && member.knowsCollectives()) {
                 newest = Math.max(newest, member.lastCollective());
                 oldest = Math.min(oldest, member.lastCollective());
                 for (Operation operation : member.communicator().last()) {
@@ -48,8 +48,8 @@ final class NcclHang extends HangingGroup {
     private @Nullable Verdict kernel(List<Link> waiting) {
         Link root = root(waiting);
         long newest = links.members().stream().mapToLong(TracedRank::lastCollective).max().orElse(-1);
-        TracedRank behind = root != null && root.to() != null ? root.to() : hindmost(newest);
-        if (behind != null && behind.tellsCollectives() && behind.lastCollective() < newest && hasDoneAll(behind)
+        TracedRank behind = root != null && root.to() != null ? root.to() : furthestBehind(newest);
+        if (behind != null && behind.knowsCollectives() && behind.lastCollective() < newest && hasDoneAll(behind)
                 && (root == null || !isOfLaunched(root, behind))) {
             return notLaunched(behind, root, waiting);
         }
@@ -118,10 +118,10 @@ final class NcclHang extends HangingGroup {
     }
 
     /** Returns the rank that has enqueued less than the others, if one exists. */
-    private @Nullable TracedRank hindmost(long newest) {
+    private @Nullable TracedRank furthestBehind(long newest) {
         List<TracedRank> behind = links.members()
                 .stream()
-                .filter(member -> member.tellsCollectives() && member.lastCollective() < newest)
+                .filter(member -> member.knowsCollectives() && member.lastCollective() < newest)
                 .sorted(Comparator.comparingLong(TracedRank::lastCollective))
                 .toList();
         return behind.isEmpty() || behind.size() > 1 && behind.get(0).lastCollective() == behind.get(1).lastCollective()

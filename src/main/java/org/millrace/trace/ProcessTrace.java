@@ -9,7 +9,7 @@ import static org.millrace.trace.TraceLayout.HEADER_BYTES;
 import static org.millrace.trace.TraceLayout.MESSAGES;
 import static org.millrace.trace.TraceLayout.MESSAGE_BYTES;
 import static org.millrace.trace.TraceLayout.MESSAGE_TABLE_OFFSET;
-import static org.millrace.trace.TraceLayout.MOST_AGENTS;
+import static org.millrace.trace.TraceLayout.MAX_AGENTS;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -155,7 +155,7 @@ public final class ProcessTrace {
         while (number < agents && TraceMemory.getInt(agentAt(number) + AGENT_STATE_OFFSET) == TraceLayout.OPEN) {
             number++;
         }
-        if (number == MOST_AGENTS) {
+        if (number == MAX_AGENTS) {
             return new AgentTrace(this, 0, -1);
         }
         long at = agentAt(number);
@@ -201,7 +201,7 @@ public final class ProcessTrace {
         TraceMemory.text(at + ConnectionFields.PEER_TEXT_OFFSET, ConnectionFields.PEER_TEXT_BYTES, identity.peerText());
         TraceMemory.text(at + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES, identity.name());
         show(index);
-        if (FlightEvents.wanted()) {
+        if (FlightEvents.isRecording()) {
             FlightEvents.connection(identity);
         }
         Recorder with = recorder;
@@ -331,7 +331,7 @@ public final class ProcessTrace {
     public synchronized void failed(String why) {
         set(TraceLayout.FAILED_OFFSET, 1);
         message(why);
-        if (FlightEvents.wanted()) {
+        if (FlightEvents.isRecording()) {
             FlightEvents.loss(why);
         }
     }
@@ -344,7 +344,7 @@ public final class ProcessTrace {
      */
     public void outage(String connection, String what, long nanos) {
         message(connection + ": " + what);
-        if (FlightEvents.wanted()) {
+        if (FlightEvents.isRecording()) {
             FlightEvents.outage(connection, what, nanos);
         }
     }
@@ -468,7 +468,7 @@ public final class ProcessTrace {
                 trace.beat();
                 if (beats % BEATS_PER_MEASUREMENT == 0) {
                     trace.measure();
-                    if (FlightEvents.wanted() && FlightEvents.wantsStalls()) {
+                    if (FlightEvents.isRecording() && FlightEvents.recordsStalls()) {
                         stillness.tellFlightRecorder(trace.blocks());
                     }
                 }
@@ -571,7 +571,7 @@ public final class ProcessTrace {
             long before = TraceMemory.get(at);
             if (count != before) {
                 TraceMemory.set(at, count);
-                if (kind == GinFields.Kind.FLUSH && FlightEvents.wanted()) {
+                if (kind == GinFields.Kind.FLUSH && FlightEvents.isRecording()) {
                     FlightEvents.flush(context, count - before);
                 }
             }

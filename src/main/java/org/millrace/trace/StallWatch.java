@@ -24,37 +24,37 @@ import org.millrace.trace.TraceLayout.ConnectionFields;
 public final class StallWatch {
 
     private static final Logger LOG = LogManager.getLogger(StallWatch.class);
-    private static final int LOOKS = 4;
+    private static final int LOOKS_PER_STALL = 4;
     /** Prefix of messages about stalls. They are not failures of the process that reports them. */
-    private static final String TOLD = "nothing moves: ";
+    private static final String REPORT_PREFIX = "nothing moves: ";
 
     /** Returns whether reading the other traces is worthwhile. */
     private final BooleanSupplier still;
     private final Hang.Reading reading;
     private final Duration quiet;
-    private final Consumer<Verdict> tell;
+    private final Consumer<Verdict> report;
     /** Time of the next look. Nothing has stood still for longer than the process has been watched. */
     private long next;
     private int silencesSeen;
     private final AtomicBoolean looking = new AtomicBoolean();
     /** Reported subjects, with the time of their last movement. Used by the looking thread only. */
-    private final Map<Object, Long> told = new HashMap<>();
+    private final Map<Object, Long> reported = new HashMap<>();
 
-    StallWatch(BooleanSupplier still, Hang.Reading reading, Duration quiet, Consumer<Verdict> tell) {
+    StallWatch(BooleanSupplier still, Hang.Reading reading, Duration quiet, Consumer<Verdict> report) {
         this.still = still;
         this.reading = reading;
         this.quiet = quiet;
-        this.tell = tell;
+        this.report = report;
         next = System.nanoTime() + quiet.toNanos();
     }
 
     /**
      * Watches this process's connections while it lives.
      *
-     * @param quiet minimum time without progress of a connection before it is reported; zero disables reports
-     * @param tell  receives the sentence
+     * @param quiet  minimum time without progress of a connection before it is reported; zero disables reports
+     * @param report receives the sentence
      */
-    public static void start(ProcessTrace own, Duration quiet, Consumer<String> tell) {
+    public static void start(ProcessTrace own, Duration quiet, Consumer<String> report) {
         if (quiet.isZero()) {
             return;
         }
@@ -62,19 +62,19 @@ public final class StallWatch {
         StallWatch watch = new StallWatch(() -> Stillness.of(own, quiet.toNanos()),
                 () -> TraceReader.readAll(directory, (file, problem) -> LOG.debug("{}", file, problem)), quiet,
                 verdict -> {
-                    own.message(TOLD + verdict.sentence());
-                    tell.accept((verdict.silence() == null ? "nothing moves. " : "") + verdict.sentence());
+                    own.message(REPORT_PREFIX + verdict.sentence());
+                    report.accept((verdict.silence() == null ? "nothing moves. " : "") + verdict.sentence());
                 });
-        own.watch(() -> watch.glance(own.silences()));
+        own.watch(() -> watch.check(own.silences()));
     }
 
     /** Returns whether a message is the verdict on a stall. */
-    static boolean isTold(String message) {
-        return message.startsWith(TOLD);
+    static boolean isReport(String message) {
+        return message.startsWith(REPORT_PREFIX);
     }
 
     /** Called by the trace's thread, which must not block. A closer look has a separate thread. */
-    private void glance(int silences) {
+    private void check(int silences) {
         if (silences != silencesSeen) { // the link has been silent for long enough
             silencesSeen = silences;
             next = System.nanoTime();
@@ -87,7 +87,7 @@ public final class StallWatch {
     boolean isDue(long now) {
         boolean due = now - next >= 0;
         if (due) {
-            next = now + quiet.dividedBy(LOOKS).toNanos();
+            next = now + quiet.dividedBy(LOOKS_PER_STALL).toNanos();
         }
         return due;
     }
@@ -111,13 +111,13 @@ public final class StallWatch {
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
         for (Verdict verdict : Hang.verdicts(reading, quiet)) {
             if (verdict.concerns(self)) {
-                Long before = told.put(verdict.subject(), verdict.since());
+                Long before = reported.put(verdict.subject(), verdict.since());
                 if (verdict.silence() != null) {
                     // this communicator is stopped by the link, independent of later verdicts
-                    told.put(verdict.hash(), now);
+                    reported.put(verdict.hash(), now);
                 }
                 if (before == null || verdict.since() - before > 0) {
-                    tell.accept(verdict);
+                    report.accept(verdict);
                 }
             }
         }
@@ -129,7 +129,7 @@ public final class StallWatch {
         private static final long STALL_NANOS = 1_000_000_000;
 
         /** For each block: time of its connection's last change when its stall was reported to Flight Recorder. */
-        private final Map<Long, Long> told = new HashMap<>();
+        private final Map<Long, Long> reported = new HashMap<>();
 
         Stillness() {}
 
@@ -182,7 +182,8 @@ public final class StallWatch {
                 long last = TraceMemory.get(at + ConnectionFields.LAST_CHANGE_OFFSET);
                 if (TraceMemory.getInt(at + TraceLayout.STATE_OFFSET) == TraceLayout.OPEN
                         && TraceMemory.getInt(at + TraceLayout.TYPE_OFFSET) == TraceLayout.CONNECTION && last != 0
-                        && now - last > STALL_NANOS && isPosted(at) && !Long.valueOf(last).equals(told.put(at, last))) {
+                        && now - last > STALL_NANOS && isPosted(at)
+                        && !Long.valueOf(last).equals(reported.put(at, last))) {
                     FlightEvents.stall(at, now - last);
                 }
             }

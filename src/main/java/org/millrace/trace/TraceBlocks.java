@@ -2,7 +2,7 @@ package org.millrace.trace;
 
 import static org.millrace.trace.TraceLayout.BLOCK_BYTES;
 import static org.millrace.trace.TraceLayout.GROWTH;
-import static org.millrace.trace.TraceLayout.MOST_BLOCKS;
+import static org.millrace.trace.TraceLayout.MAX_BLOCKS;
 
 import java.io.IOException;
 import java.util.ArrayDeque;
@@ -53,7 +53,7 @@ final class TraceBlocks {
     /** Takes a block that is empty except for the fields of all types. Returns -1 if the file has no room. */
     int take(int type, long communicator, int rank) {
         int index =
-                closed.size() > KEPT || addresses.size() == MOST_BLOCKS && !closed.isEmpty() ? closed.poll() : next();
+                closed.size() > KEPT || addresses.size() == MAX_BLOCKS && !closed.isEmpty() ? closed.poll() : next();
         if (index < 0) {
             return -1;
         }
@@ -72,7 +72,7 @@ final class TraceBlocks {
     private int next() {
         int used = count();
         if (used == addresses.size()) {
-            if (full || used == MOST_BLOCKS) {
+            if (full || used == MAX_BLOCKS) {
                 return -1;
             }
             try {

@@ -50,7 +50,7 @@ public final class TraceLayout {
     /** Number of blocks that a growing file adds at a time; together a multiple of a page. */
     public static final int GROWTH = 16;
     /** Maximum number of blocks of a file: 18 MiB. */
-    public static final int MOST_BLOCKS = 4096;
+    public static final int MAX_BLOCKS = 4096;
 
     /**
      * Time between two beats after which a process is late, in nanoseconds. A process with anything open beats ten
@@ -103,7 +103,7 @@ public final class TraceLayout {
 
     public static final int AGENT_TABLE_OFFSET = 4096;
     public static final int AGENT_BYTES = 128;
-    public static final int MOST_AGENTS = 64;
+    public static final int MAX_AGENTS = 64;
 
     public static final int AGENT_NAME_OFFSET = 0;
     public static final int AGENT_NAME_BYTES = 48;

@@ -81,7 +81,7 @@ public final class TraceReader {
             check(file, header);
             Blocks blocks = new Blocks(channel, header);
             blocks.read();
-            return new TracedProcess(file, name.owner(), !TraceSweep.isLeft(file, name.owner()),
+            return new TracedProcess(file, name.owner(), !TraceSweep.isOwnerDead(file, name.owner()),
                     header.textAt(TraceLayout.HOST_OFFSET, TraceLayout.HOST_BYTES),
                     header.textAt(TraceLayout.PROGRAM_OFFSET, TraceLayout.PROGRAM_BYTES),
                     header.intAt(TraceLayout.RANK_OFFSET), header.intAt(TraceLayout.SIZE_OFFSET),
@@ -119,7 +119,7 @@ public final class TraceReader {
 
     private static List<TracedAgent> agents(TraceBytes header) {
         List<TracedAgent> agents = new ArrayList<>();
-        int count = Math.clamp(header.intAt(TraceLayout.AGENTS_OFFSET), 0, TraceLayout.MOST_AGENTS);
+        int count = Math.clamp(header.intAt(TraceLayout.AGENTS_OFFSET), 0, TraceLayout.MAX_AGENTS);
         for (int number = 0; number < count; number++) {
             int at = TraceLayout.AGENT_TABLE_OFFSET + number * TraceLayout.AGENT_BYTES;
             if (header.intAt(at + TraceLayout.AGENT_STATE_OFFSET) != TraceLayout.OPEN) {
@@ -165,7 +165,7 @@ public final class TraceReader {
             this.channel = channel;
             long there = Math.max(0, channel.size() - TraceLayout.HEADER_BYTES) / TraceLayout.BLOCK_BYTES;
             count = (int) Math.clamp(header.intAt(TraceLayout.BLOCKS_OFFSET), 0,
-                    Math.min(there, TraceLayout.MOST_BLOCKS));
+                    Math.min(there, TraceLayout.MAX_BLOCKS));
             steps = header.intAt(TraceLayout.STEPS_OFFSET) != 0;
         }
 

@@ -34,9 +34,9 @@ final class TraceSweep {
 
     private static final Duration KEPT = Duration.ofHours(1);
     /** Maximum size of the traces of dead processes, in bytes. They occupy memory that living processes may need. */
-    private static final long MOST_BYTES = 16 << 20;
+    private static final long MAX_BYTES = 16 << 20;
 
-    private record Remains(Path path, long diedMillis, long bytes) {
+    private record DeadTrace(Path path, long diedMillis, long bytes) {
     }
 
     private TraceSweep() {}
@@ -45,7 +45,7 @@ final class TraceSweep {
      * Returns whether the process that created a trace, as stated in its name, is certainly dead; false in case of
      * doubt.
      */
-    public static boolean isLeft(Path file, ProcessIdentity owner) {
+    public static boolean isOwnerDead(Path file, ProcessIdentity owner) {
         return owner.isOfThisNamespace() ? owner.isProvablyDead() : wasLocked(file) && OwnerLock.isFree(file);
     }
 
@@ -72,7 +72,7 @@ final class TraceSweep {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, GLOB)) {
             for (Path file : files) {
                 FileName name = FileName.parse(file.getFileName().toString());
-                if (name != null && isTrace(file) && !isLeft(file, name.owner())) {
+                if (name != null && isTrace(file) && !isOwnerDead(file, name.owner())) {
                     living.add(name.owner());
                 }
             }
@@ -119,14 +119,14 @@ final class TraceSweep {
     }
 
     static void sweep(Path directory, long nowMillis) {
-        List<Remains> dead = new ArrayList<>();
+        List<DeadTrace> dead = new ArrayList<>();
         Set<ProcessIdentity> elsewhere = new HashSet<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, GLOB)) {
             for (Path file : files) {
                 FileName name = FileName.parse(file.getFileName().toString());
                 if (name != null && name.kind().equals(FileName.TRACE) && PrivateFile.isOurFile(file)
-                        && isLeft(file, name.owner())) {
-                    dead.add(new Remains(file, Files.getLastModifiedTime(file).toMillis(), Files.size(file)));
+                        && isOwnerDead(file, name.owner())) {
+                    dead.add(new DeadTrace(file, Files.getLastModifiedTime(file).toMillis(), Files.size(file)));
                     if (!name.owner().isOfThisNamespace()) {
                         elsewhere.add(name.owner());
                     }
@@ -138,11 +138,11 @@ final class TraceSweep {
         if (!elsewhere.isEmpty()) {
             StaleFiles.sweep(directory, elsewhere::contains);
         }
-        dead.sort(Comparator.comparingLong(Remains::diedMillis).reversed());
+        dead.sort(Comparator.comparingLong(DeadTrace::diedMillis).reversed());
         long bytes = 0;
-        for (Remains each : dead) {
+        for (DeadTrace each : dead) {
             bytes += each.bytes;
-            if (nowMillis - each.diedMillis > KEPT.toMillis() || bytes > MOST_BYTES) {
+            if (nowMillis - each.diedMillis > KEPT.toMillis() || bytes > MAX_BYTES) {
                 try {
                     Files.deleteIfExists(each.path);
                 } catch (IOException e) {

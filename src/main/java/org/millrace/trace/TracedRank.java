@@ -17,7 +17,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         @Nullable TracedCommunicator communicator) {
 
     private static final long UNKNOWN = -2;
-    private static final int PATIENCE = 10;
+    private static final int MAX_CORE_WAITS = 10;
     /**
      * Maximum difference between the clocks of processes on the same host, in nanoseconds. Two hosts are unlikely to
      * have started within such a short time.
@@ -30,7 +30,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     }
 
     /** Returns "rank 3 (pid 4711 on a1)", for sentences that state the process's state elsewhere. */
-    String whose() {
+    String wordsWithoutState() {
         return words("");
     }
 
@@ -65,7 +65,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     }
 
     /** Returns whether the begin and the end of each operation's kernel are reported. */
-    boolean tellsKernels() {
+    boolean reportsKernels() {
         return communicator != null && communicator.kernels();
     }
 
@@ -103,7 +103,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
                 .stream()
                 .filter(agent -> agent.clock() != 0)
                 .mapToLong(agent -> process.heartbeat() - agent.clock())
-                .anyMatch(age -> age > nanos && age < PATIENCE * nanos);
+                .anyMatch(age -> age > nanos && age < MAX_CORE_WAITS * nanos);
     }
 
     /** Returns whether the communicator has failed and its program has not closed it. */
@@ -141,7 +141,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         return state == ProcessState.DEAD ? process.heartbeat() : process.read();
     }
 
-    boolean tellsCollectives() {
+    boolean knowsCollectives() {
         return lastCollective() != UNKNOWN;
     }
 

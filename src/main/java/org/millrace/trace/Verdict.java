@@ -81,31 +81,36 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
     }
 
     public String sentence() {
-        boolean saysState = cause == Cause.GONE || cause == Cause.ENDED || cause == Cause.STOPPED;
-        String who = culprit != null ? saysState ? culprit.whose() : culprit.words()
+        boolean statesState = cause == Cause.GONE || cause == Cause.ENDED || cause == Cause.STOPPED;
+        String subjectWords = culprit != null ? statesState ? culprit.wordsWithoutState() : culprit.words()
                 : link != null ? link.peerText() : "an end of a connection";
-        String what = operation == null ? "" : ", " + words(operation);
+        String operationWords = operation == null ? "" : ", " + words(operation);
         return switch (cause) {
-            case NOT_LAUNCHED -> capital(who) + " has not launched what the others wait in: "
+            case NOT_LAUNCHED -> capital(subjectWords) + " has not launched what the others wait in: "
                     + (operation == null ? "an operation" : words(operation)) + detail;
-            case NOT_BEGUN -> "The kernel of " + who + " has not begun" + what + ": " + detail;
-            case GONE -> capital(who) + " is gone" + what + ": " + detail;
-            case ENDED -> capital(who)
+            case NOT_BEGUN -> "The kernel of " + subjectWords + " has not begun" + operationWords + ": " + detail;
+            case GONE -> capital(subjectWords) + " is gone" + operationWords + ": " + detail;
+            case ENDED -> capital(subjectWords)
                     + (members.size() == 1 ? " has ended"
                             : " was the first to stop running, of " + members.size() + " processes that have all ended")
-                    + what + ": " + detail;
-            case STOPPED -> capital(who) + " is stopped (SIGCONT lets it go on)" + what + ": " + detail;
-            case SILENT ->
-                (silence != null && silence.isCut() ? "The way from " + who + " to " + silence.remote() + " is cut"
-                        : "The network between " + ends()) + what + ": " + detail;
-            case CUT -> "The connection from " + who + " to " + other() + " has failed" + what + ": " + detail;
-            case WIRE -> "Bytes from " + who + " to " + other() + " do not arrive" + what + ": " + detail;
-            case NOT_CONSUMED -> "The kernel of " + who + " does not take what has arrived" + what + ": " + detail;
-            case ELSEWHERE -> capital(who) + " waits for ranks of other hosts" + what + ": " + detail;
-            case DISAGREEMENT -> capital(who) + " disagrees with "
+                    + operationWords + ": " + detail;
+            case STOPPED ->
+                capital(subjectWords) + " is stopped (SIGCONT lets it go on)" + operationWords + ": " + detail;
+            case SILENT -> (silence != null && silence.isCut()
+                    ? "The way from " + subjectWords + " to " + silence.remote() + " is cut"
+                    : "The network between " + ends()) + operationWords + ": " + detail;
+            case CUT -> "The connection from " + subjectWords + " to " + other() + " has failed" + operationWords + ": "
+                    + detail;
+            case WIRE ->
+                "Bytes from " + subjectWords + " to " + other() + " do not arrive" + operationWords + ": " + detail;
+            case NOT_CONSUMED ->
+                "The kernel of " + subjectWords + " does not take what has arrived" + operationWords + ": " + detail;
+            case ELSEWHERE ->
+                capital(subjectWords) + " waits for ranks of other hosts" + operationWords + ": " + detail;
+            case DISAGREEMENT -> capital(subjectWords) + " disagrees with "
                     + (operation == null || operation.peer() >= 0 ? other() : "the others") + " on what they run: "
                     + detail;
-            case FAILED -> "The communicator of " + who + " has failed: " + detail;
+            case FAILED -> "The communicator of " + subjectWords + " has failed: " + detail;
         } + (still.isZero() ? "" : ". Nothing has " + (silence == null ? "moved" : "come") + " for " + seconds(still));
     }
 

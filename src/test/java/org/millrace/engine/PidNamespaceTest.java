@@ -141,7 +141,7 @@ class PidNamespaceTest {
         Path ofLiving = traceOf(living);
         Path ofKilled = traceOf(killed);
         killed.destroyForcibly().waitFor();
-        await("the killed one's child has ended, too", () -> TraceFiles.isLeft(ofKilled, ownerOf(ofKilled)));
+        await("the killed one's child has ended, too", () -> TraceFiles.isOwnerDead(ofKilled, ownerOf(ofKilled)));
         FileTime longAgo = FileTime.from(Instant.now().minus(Duration.ofHours(2)));
         Files.setLastModifiedTime(ofLiving, longAgo);
         Files.setLastModifiedTime(ofKilled, longAgo);
@@ -168,7 +168,7 @@ class PidNamespaceTest {
                 Files.newDirectoryStream(SHARED, "millrace-*-" + namespace + "." + FileName.TRACE)) {
             for (Path file : files) {
                 ByteBuffer header = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
-                if (TraceFiles.isLocked(header) && !TraceFiles.isLeft(file, ownerOf(file))) {
+                if (TraceFiles.isLocked(header) && !TraceFiles.isOwnerDead(file, ownerOf(file))) {
                     return file;
                 }
             }

@@ -22,7 +22,7 @@ class CommunicatorTraceTest {
     void theOldestOperationThatHasNotEndedIsKept() throws IOException {
         ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), true);
         CommunicatorTrace communicator = Objects.requireNonNull(trace.communicator(77, 0, 4, ""));
-        communicator.tellsKernels();
+        communicator.reportKernels();
         for (int number = 0; number < 100; number++) {
             communicator.enqueued(TraceName.of("send"), number % 3 == 0 ? -1 : number, 8, 1, 4, 1, number % 4, -1);
             if (number == 20) {

@@ -234,17 +234,17 @@ class ProcessTraceTest {
 
     @Test
     void theEntryOfAnEndedAgentIsReused() throws IOException {
-        for (int i = 0; i < 2 * TraceLayout.MOST_AGENTS; i++) {
+        for (int i = 0; i < 2 * TraceLayout.MAX_AGENTS; i++) {
             trace.agent("gone").close();
         }
         AgentTrace stays = trace.agent("proxy-0");
         stays.passed(1);
         assertEquals(List.of("proxy-0"), read().agents().stream().map(one -> one.name()).toList());
         assertTrue(read().agents().getFirst().thread() > 0);
-        for (int i = 0; i < 2 * TraceLayout.MOST_AGENTS; i++) {
+        for (int i = 0; i < 2 * TraceLayout.MAX_AGENTS; i++) {
             trace.agent("one of many").passed(0);
         }
-        assertEquals(TraceLayout.MOST_AGENTS, read().agents().size());
+        assertEquals(TraceLayout.MAX_AGENTS, read().agents().size());
     }
 
     @Test

@@ -19,8 +19,8 @@ public final class TraceFiles {
         return header.getInt(TraceLayout.LOCKED_OFFSET) == 1;
     }
 
-    public static boolean isLeft(Path file, ProcessIdentity owner) {
-        return TraceSweep.isLeft(file, owner);
+    public static boolean isOwnerDead(Path file, ProcessIdentity owner) {
+        return TraceSweep.isOwnerDead(file, owner);
     }
 
     public static void sweep(Path directory) {
