@@ -6,7 +6,7 @@ import org.millrace.gin.OutboundFrames.OutboundFrame;
 /**
  * Puts and gets of windows that this rank's device accesses at the peer. The device copies, and the peer does nothing.
  * Each copy has an entry among the frames. The entry waits in order until the copy is complete. It is sent as a frame
- * only for a signal that this rank cannot add to without a frame.
+ * only for a signal that this rank cannot increase directly.
  */
 final class DirectPath extends Path {
 

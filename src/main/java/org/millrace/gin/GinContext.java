@@ -55,7 +55,7 @@ public final class GinContext {
     }
 
     /**
-     * Lets this rank's agent add to the signals of the same context at a peer without a frame. Must be called before
+     * Lets this rank's agent increase the signals of the same context at a peer without a frame. Must be called before
      * the context is served.
      *
      * @param signals signals that this process maps; they must stay mapped until the agent no longer serves the context
@@ -64,12 +64,12 @@ public final class GinContext {
         reached[peer] = signals;
     }
 
-    /** Returns the signals at a peer that this rank can add to without a frame, or null. */
+    /** Returns the signals at a peer that this rank can increase without a frame, or null. */
     public @Nullable PeerSignals reached(int peer) {
         return reached[peer];
     }
 
-    /** Records that a signal at a peer was added to without a frame. */
+    /** Records that a signal at a peer was increased without a frame. */
     public void countReached() {
         served.countReached();
     }

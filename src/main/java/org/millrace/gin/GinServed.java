@@ -14,7 +14,7 @@ import org.millrace.abi.GinOp;
  * @param gets      gets of bytes of a peer's window
  * @param flushes   flushes of earlier operations
  * @param signalled puts and values with a signal
- * @param reached   signals of all these descriptors that this rank's thread added to at the peer directly, without a
+ * @param reached   signals of all these descriptors that this rank's thread increased directly at the peer, without a
  *                  frame
  */
 public record GinServed(long puts, long values, long signals, long gets, long flushes, long signalled, long reached) {

@@ -8,7 +8,7 @@ import org.millrace.net.FrameSender;
 /**
  * The frames in flight to one peer, oldest first. They are offered to the network in this order, regardless of the time
  * that each takes to be staged. An entry without data for the peer is not sent. Neither is an entry with only a signal
- * that this rank can add to at the peer.
+ * that this rank can increase directly at the peer.
  */
 final class OutboundFrames {
 

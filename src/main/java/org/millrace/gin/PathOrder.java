@@ -8,7 +8,8 @@ import org.millrace.net.FrameHeader;
  * The order between the paths of one queue. A program may rely on two guarantees. A signal becomes visible after all
  * earlier puts. A get or a put finds the bytes that earlier puts wrote to the same place. Each path keeps its own
  * order. Frames, however, take effect when the peer carries them out, and copies as soon as they are begun. Signals
- * that are added to in a peer's memory take effect at once. Three rules therefore apply where paths meet:
+ * that this rank increases directly in a peer's memory take effect at once. Three rules therefore apply where paths
+ * meet:
  *
  * <pre>
  *   first        then         rule
@@ -18,7 +19,7 @@ import org.millrace.net.FrameHeader;
  *                             write other bytes than the copy. A small copy in a strict window waits for all bytes that
  *                             frames write. If this rank cannot read the peer's reports, it copies only as long as no
  *                             frame of the queue writes at the peer: {@link #canCopy}, {@link #isCopyInTurn}.
- *   copy, frame  signal       The signal is added to without a frame if the peer has carried out all frames that were
+ *   copy, frame  signal       The signal is increased without a frame if the peer has carried out all frames that were
  *                             sent. Otherwise a frame contains it: {@link #signal}.
  * </pre>
  */
@@ -142,7 +143,7 @@ final class PathOrder {
     }
 
     /**
-     * Adds to a frame's signal in the peer's memory. Returns false if the frame must transfer the signal.
+     * Increases a frame's signal directly in the peer's memory. Returns false if the frame must transfer the signal.
      *
      * @param sent number of frames that were sent to the peer
      */

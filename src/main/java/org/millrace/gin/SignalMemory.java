@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.GinCells;
 
 /**
- * Signals of a rank's contexts that peers on the same host add to without frames. All such processes map the memory.
+ * Signals of a rank's contexts that peers on the same host increase without frames. All such processes map the memory.
  *
  * <pre>
  *   0          128        128 * ranks
