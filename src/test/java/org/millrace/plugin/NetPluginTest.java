@@ -188,7 +188,7 @@ class NetPluginTest {
     void aPathThatFailsToOpenIsClosedWithItsEndpoint() {
         failsToOpen = true;
         assertThrows(IllegalStateException.class,
-                () -> plugin.init(11, pointer, 6, CapturedLog.address(), 2 * LIBRARY, 22809));
+                () -> plugin.init(11, pointer, 6, CapturedLog.address(), 2 * LIBRARY, new CallingNccl(22809)));
         assertTrue(serviceClosed);
         assertNull(plugin.sessionIfAny(2 * LIBRARY));
     }
