@@ -3,25 +3,25 @@ package org.millrace.net;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
-/** A connection could not be made, was lost, or carried something that is not of this protocol. */
+/** A connection failed: it could not be established, was lost, or carried data outside its protocol. */
 public class ConnectionException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
     /**
-     * A failure with no cause of its own.
+     * Creates an exception without a cause.
      *
-     * @param message which connection, to whom, and what happened
+     * @param message connection, peer and event
      */
     public ConnectionException(String message) {
         super(message);
     }
 
     /**
-     * A failure that another one caused.
+     * Creates an exception with a cause.
      *
-     * @param message which connection, to whom, and what happened
-     * @param cause   why
+     * @param message connection, peer and event
+     * @param cause   the cause, or null
      */
     public ConnectionException(String message, @Nullable Throwable cause) {
         super(message, cause);

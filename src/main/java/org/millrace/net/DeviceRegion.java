@@ -4,132 +4,135 @@ import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory of a device that processors neither read nor write, with what copies it. A network takes it as it is where
- * {@link FrameSender#sendsFrom} and {@link FrameReceiver#isOnDevice} say so; its payloads are staged in the host's
- * memory elsewhere ({@code org.millrace.net.connection}).
+ * Device memory that the processor neither reads nor writes, with the copies that move it. A network uses it directly
+ * where {@link FrameSender#sendsFrom} and {@link FrameReceiver#isOnDevice} allow it. Elsewhere its payloads are staged
+ * in host memory ({@code org.millrace.net.connection}).
  *
  * <p>
- * The thread that serves the connection uses it, but for {@link #close}, which another thread calls when that one does
- * not use it any more.
+ * The thread that serves the connection uses the region. Another thread calls {@link #close}, after the serving thread
+ * has stopped using the region.
  */
 public interface DeviceRegion extends MemoryRegion {
 
-    /** {@return where the memory begins, as {@link Copies#copy} takes it} */
+    /** {@return address of the memory, as {@link Copies#copy} expects it} */
     long address();
 
-    /** {@return how many bytes it has} */
+    /** {@return size in bytes} */
     long bytes();
 
-    /** {@return what another process of this host needs to map the memory; null if it cannot be mapped} */
+    /** {@return the data that another process of this host needs to map the memory; null if it cannot be mapped} */
     @Nullable
     Ticket ticket();
 
     /**
-     * Maps memory of another process, or finds it mapped. It stays so until this region is closed.
+     * Maps memory of another process, or finds an existing mapping. The mapping lasts until this region is closed.
      *
-     * @param process number of the process that made the ticket
-     * @param ticket  what it said
-     * @return where the memory begins, as {@link Copies#copy} takes it
-     * @throws org.millrace.MillraceException if it cannot be mapped here; the message says why
+     * @param process ID of the process that created the ticket
+     * @param ticket  the ticket of that process
+     * @return address of the memory, as {@link Copies#copy} expects it
+     * @throws org.millrace.MillraceException if the memory cannot be mapped here; the message has the reason
      */
     long map(long process, Ticket ticket);
 
-    /** {@return what copies this memory} */
+    /** {@return the copies of this memory} */
     Copies copies();
 
     /**
-     * Lends a file descriptor of the memory as a DMA-BUF, by which a card's driver can reach it.
+     * Lends a file descriptor of the memory as a DMA-BUF, which gives the driver of a network card access to the
+     * memory.
      *
-     * @param use takes the descriptor, which is closed when it returns, and whose end is the memory's: a result that is
-     *            not negative
-     * @return what it returned; -1 if the device has no DMA-BUF of this memory
+     * @param use receives the descriptor, which is closed after the call. The card's access ends with the memory.
+     *            Returns a value of at least 0
+     * @return the result of {@code use}; -1 if the device has no DMA-BUF of this memory
      */
     default int lendDmaBuf(IntUnaryOperator use) {
         return -1;
     }
 
     /**
-     * What a process says of memory that others may map.
+     * Description of memory that other processes can map.
      *
-     * @param descriptor a file descriptor of that process, open while the memory is there
-     * @param allocated  bytes of the whole allocation
-     * @param offset     of the memory in it
+     * @param descriptor a file descriptor of the owning process, open as long as the memory exists
+     * @param allocated  size of the whole allocation, in bytes
+     * @param offset     offset of the memory in the allocation, in bytes
      */
     record Ticket(int descriptor, long allocated, long offset) {
     }
 
-    /** Copies that a device makes one after another. One thread. */
+    /** Copies that a device executes in order. Used by one thread. */
     interface Copies {
 
         /**
-         * {@return whether a copy may be begun now; false while as many are under way as can be asked after, for
-         * instance behind a long kernel: ask again in a later pass}
+         * {@return whether a copy can begin now; false while the maximum number of copies is in flight, for instance
+         * behind a long kernel. The caller then asks again in a later pass}
          */
         default boolean hasRoom() {
             return true;
         }
 
         /**
-         * Begins a copy between memory of the device, mapped memory, and the host's. There must be {@link #hasRoom}.
+         * Begins a copy between device memory, mapped memory and host memory. Requires {@link #hasRoom}.
          *
          * @param to    address of the target
-         * @param from  address of the source, unchanged until the copy was made
+         * @param from  address of the source, which stays unchanged until the copy is complete
          * @param bytes 1 or more
-         * @return the copy's number; numbers only grow
+         * @return number of the copy; numbers only increase
          */
         long copy(long to, long from, long bytes);
 
         /**
-         * As {@link #copy}, from pinned memory of the host to the device.
+         * Like {@link #copy}, from pinned host memory to the device.
          *
          * @param to    address of the target
          * @param from  address of the source
          * @param bytes 1 or more
-         * @return the copy's number
+         * @return number of the copy
          */
         default long copyFromHost(long to, long from, long bytes) {
             return copy(to, from, bytes);
         }
 
         /**
-         * As {@link #copyFromHost}, but together with no other: from memory of the host that is not pinned.
+         * Like {@link #copyFromHost}, but from host memory that is not pinned. The copy is not batched with others.
          *
          * @param to    address of the target
          * @param from  address of the source
          * @param bytes 1 or more
-         * @return the copy's number
+         * @return number of the copy
          */
         default long copyAlone(long to, long from, long bytes) {
             return copy(to, from, bytes);
         }
 
         /**
-         * A copy need not wait any longer for others to be begun together with it.
+         * Submits a copy that may still wait for others to form a batch.
          *
-         * @param number the copy's
+         * @param number number of the copy
          */
         default void submit(long number) {
-            // it has been begun
+            // the copy has begun already
         }
 
         /**
-         * {@return whether a copy was made, and all before it: who is told now sees the bytes}
+         * {@return whether this copy and all earlier copies are complete; a thread that is notified afterwards sees the
+         * bytes}
          *
-         * @param number the copy's
+         * @param number number of the copy
          */
         boolean isDone(long number);
 
         /**
-         * Lets a thread use the copies that is not the one which serves the connection: whoever closes it.
+         * Prepares the calling thread for the use of the copies, if it is not the thread that serves the connection.
+         * The closing thread needs this.
          *
-         * @return to be closed by that thread, which finds itself as it was before
+         * @return restores the thread's previous state when the same thread closes it
          */
         default Use enter() {
             return () -> {};
         }
     }
 
-    /** What another thread than the connection's holds while it uses copies. */
+    /** Permission of a thread other than the connection's to use copies. */
     interface Use extends AutoCloseable {
 
         @Override

@@ -1,45 +1,47 @@
 package org.millrace.net;
 
-/** What both ends of a connection have in common. */
+/** Common part of the sending and the receiving end of a connection. */
 public interface FrameEnd extends AutoCloseable {
 
     /**
-     * Moves what can be moved without waiting.
+     * Moves as many bytes as possible without waiting.
      *
      * @return more than 0 if bytes moved
      * @throws ConnectionException if the connection is lost
      */
     int progress();
 
-    /** What this connection leads to, for messages: its peer's address and the network's name. */
+    /** Returns the peer's address and the network's name, for messages. */
     @Override
     String toString();
 
-    /** {@return the process at the other end, as far as it is known, for messages: {@code "pid 4711 on 10.0.0.2"}} */
+    /**
+     * {@return a description of the peer process for messages, as far as it is known: {@code "pid 4711 on 10.0.0.2"}}
+     */
     default String peer() {
         return "an unknown process";
     }
 
     /**
-     * The connection will be closed because another process was lost: the peer is then told which, where the network
-     * can tell it. Safe from any thread.
+     * Records that the connection will be closed because another process was lost. Where the network supports it, the
+     * peer receives that process's name. Safe from any thread.
      *
-     * @param lostPeer that process, as its own connection's {@link #peer} names it
+     * @param lostPeer the lost process, as its own connection's {@link #peer} describes it
      */
     default void blame(String lostPeer) {
-        // the peer learns that this process has ended the connection
+        // the peer learns only that this process ended the connection
     }
 
-    /** Ends the connection. Safe from any thread once the owner makes no more calls, and more than once. */
+    /** Ends the connection. Safe from any thread, and repeatedly, once the owner makes no more calls. */
     @Override
     void close();
 
-    /** An end that another one carries: it is named, and blames, as that does. */
+    /** An end that wraps another end. It forwards peer, name and blame to the wrapped end. */
     abstract class Carried implements FrameEnd {
 
         private final FrameEnd wire;
 
-        /** @param wire what carries it */
+        /** @param wire the wrapped end */
         protected Carried(FrameEnd wire) {
             this.wire = wire;
         }

@@ -1,18 +1,18 @@
 package org.millrace.net;
 
 /**
- * What goes before a payload: its length and {@value #WORDS} words that the network carries without reading them. A
- * header object is reused for frame after frame.
+ * Header of a frame: the payload's length and {@value #WORDS} words that the network carries without reading them. A
+ * header object is reused for many frames.
  */
 public final class FrameHeader {
 
-    /** Number of words that belong to the layer above. */
+    /** Number of words for the layer above. */
     public static final int WORDS = 6;
 
     private final long[] words = new long[WORDS];
     private long payloadBytes;
 
-    /** A header of zeros. */
+    /** Creates a header of zeros. */
     public FrameHeader() {}
 
     /** {@return the length of the payload that follows, in bytes} */

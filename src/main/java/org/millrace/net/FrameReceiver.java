@@ -6,43 +6,43 @@ import org.jspecify.annotations.Nullable;
 public interface FrameReceiver extends FrameEnd {
 
     /**
-     * The header of the oldest frame whose payload has no destination yet. The same object comes back until
-     * {@link #accept} is called, and it is reused after.
+     * Returns the header of the oldest frame without a destination for its payload. The same object is returned until
+     * {@link #accept} is called, and is reused afterwards.
      *
-     * @return the header; null if none has arrived (or as many payloads are being received as the connection can hold)
+     * @return the header; null if none has arrived, or if the maximum number of payloads is being received
      * @throws ConnectionException if the connection is lost, or the peer has closed it
      */
     @Nullable
     FrameHeader poll();
 
     /**
-     * Says where the payload of the header last polled goes. It is written later, until {@link #framesCompleted()}
-     * counts the frame.
+     * Sets the destination for the payload of the header polled last. The payload is written later, until
+     * {@link #framesCompleted()} counts the frame.
      *
      * @param region the destination; null only if the payload's length is 0
-     * @param offset of the payload's first byte in the region
+     * @param offset offset of the payload's first byte in the region
      */
     void accept(@Nullable MemoryRegion region, long offset);
 
     /**
-     * {@return whether the payload of the header last polled lies in a device's memory at the peer: only then it may be
-     * accepted into memory of a device here}
+     * {@return whether the payload of the header polled last lies in device memory of the peer. Only such a payload may
+     * be accepted into device memory here}
      */
     default boolean isOnDevice() {
         return false;
     }
 
-    /** {@return whether payloads can be spread over pages, with {@link #acceptScattered}} */
+    /** {@return whether {@link #acceptScattered} can spread payloads over pages} */
     default boolean scatters() {
         return false;
     }
 
     /**
-     * Says that the payload of the header last polled goes to pages, in order, each filled before the next is begun.
-     * Otherwise as {@link #accept(MemoryRegion, long)}.
+     * Sets pages as the destination for the payload of the header polled last. The pages are filled in order, each
+     * before the next one. Otherwise like {@link #accept(MemoryRegion, long)}.
      *
      * @param pages the pages
-     * @param first of them; as many as the payload needs follow it
+     * @param first index of the first page; the payload uses as many following pages as it needs
      * @throws UnsupportedOperationException if this receiver does not {@link #scatters() scatter}
      */
     default void acceptScattered(Pages pages, int first) {
@@ -50,15 +50,15 @@ public interface FrameReceiver extends FrameEnd {
     }
 
     /**
-     * {@return how many payloads have arrived whole so far, in the order of their headers: a count that only grows}
-     * What it counts is acknowledged to the sender by later calls of {@link #progress()} or {@link #poll()}, which go
-     * on as long as the sender may wait for the last of it, or when this end is closed.
+     * {@return number of payloads received completely so far, in the order of their headers; the count only increases}
+     * Later calls of {@link #progress()} or {@link #poll()} acknowledge the counted payloads to the sender. The calls
+     * continue as long as the sender may wait for the last acknowledgement. Closing this end also acknowledges them.
      */
     long framesCompleted();
 
     /**
-     * {@return whether payloads of so many bytes at the most, whose destination and length are multiples of 8, are
-     * stored in whole 8-byte words, in any order, so that a thread that polls the destination never sees half of one}
+     * {@return whether short payloads are stored in whole 8-byte words, in any order, if destination and length are
+     * multiples of 8. A thread that polls the destination then never sees half a word}
      *
      * @param bytes length of the longest payload that needs it
      */
@@ -67,19 +67,19 @@ public interface FrameReceiver extends FrameEnd {
     }
 
     /**
-     * Pieces of one region, each as long as the others, that one payload after another is spread over.
+     * Pages of equal length in one region. Payloads are spread over consecutive pages.
      *
-     * @param region    where they lie
-     * @param offsets   of each in the region, unsigned; not copied, and not to be changed
-     * @param bytesEach length of every page
+     * @param region    region of the pages
+     * @param offsets   offset of each page in the region, unsigned; not copied, must not change
+     * @param bytesEach length of a page in bytes
      */
     public record Pages(MemoryRegion region, int[] offsets, int bytesEach) {
 
         /**
-         * {@return where a byte of a payload lies, as an offset in the region}
+         * {@return offset in the region of one byte of a payload}
          *
-         * @param first the payload's first page
-         * @param at    which byte of the payload, 0 or more
+         * @param first index of the payload's first page
+         * @param at    index of the byte in the payload, 0 or more
          */
         public long offset(int first, long at) {
             return Integer.toUnsignedLong(offsets[first + (int) (at / bytesEach)]) + at % bytesEach;

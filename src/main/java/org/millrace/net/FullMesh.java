@@ -7,27 +7,27 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 
 /**
- * The connections of ranks that are all connected with each other: one each way between every two.
+ * The connections between ranks that are all connected with each other: one in each direction for each pair.
  *
- * @param senders   to each rank; null for this one
- * @param receivers from each rank; likewise
+ * @param senders   senders to each rank; null for this one
+ * @param receivers receivers from each rank; null for this one
  */
 public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers) implements AutoCloseable {
 
     private static final long POLL_NANOS = 50_000;
 
     /**
-     * Makes the connections, all at once. Every rank calls it; it blocks until all are made.
+     * Establishes all connections at once. Every rank calls it. It blocks until all are established.
      *
-     * @param network   what makes them
-     * @param here      where the others connect to; may be closed afterwards
-     * @param addresses of all ranks' listeners, by rank
+     * @param network   the network that connects
+     * @param here      this rank's listener; may be closed afterwards
+     * @param addresses addresses of all ranks' listeners, by rank
      * @param rank      this rank
-     * @param key       tells these connections from others of the same listener, the same on every rank
-     * @param deadline  how long all have to come
-     * @param abort     a reason to give up, if there is one; asked again and again
+     * @param key       distinguishes these connections from others of the same listener; equal on all ranks
+     * @param deadline  time limit for all connections
+     * @param abort     returns a reason to give up, or null; polled repeatedly
      * @return the connections
-     * @throws ConnectionException if they were not made in time; the message names the ranks that are missing
+     * @throws ConnectionException if they were not established in time; the message names the missing ranks
      */
     public static FullMesh connect(Network network, Listener here, byte[][] addresses, int rank, long key,
             Duration deadline, Supplier<? extends @Nullable Throwable> abort) {
@@ -46,7 +46,8 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                             + " within " + deadline.toMillis() + " ms");
                 }
                 Waiting.pause(POLL_NANOS);
-                late = end - System.nanoTime() < 0; // before the last look: a connection that gives up by then says why
+                // taken before the last poll, so that a connection that fails by then reports its reason
+                late = end - System.nanoTime() < 0;
                 made = pending.poll();
             }
             return made;
@@ -54,20 +55,21 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
     }
 
     /**
-     * Begins to make the connections, all at once. Every rank does; what it is given is as for {@link #connect}.
+     * Begins to establish all connections at once. Every rank calls it. The parameters have the same meaning as in
+     * {@link #connect}.
      *
-     * @param network   what makes them
-     * @param here      where the others connect to; open until all are made
-     * @param addresses of all ranks' listeners, by rank
+     * @param network   the network that connects
+     * @param here      this rank's listener; stays open until all connections are established
+     * @param addresses addresses of all ranks' listeners, by rank
      * @param rank      this rank
-     * @param key       tells these connections from others of the same listener
-     * @return the connections in the making
+     * @param key       distinguishes these connections from others of the same listener
+     * @return the pending connections
      */
     public static Pending<FullMesh> begin(Network network, Listener here, byte[][] addresses, int rank, long key) {
         return new PendingMesh(network, here, addresses, rank, key);
     }
 
-    /** Ends all connections that were made. */
+    /** Closes all established connections. */
     @Override
     public void close() {
         for (int peer = 0; peer < senders.length; peer++) {
@@ -82,11 +84,11 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                 closeable.close();
             }
         } catch (Exception e) {
-            // what made us give up is the one to report
+            // the first failure is reported, not this one
         }
     }
 
-    /** All connections of a rank, each of them made or on the way. */
+    /** All connections of a rank, each either pending or established. */
     private static final class PendingMesh implements Pending<FullMesh> {
 
         private final int rank;

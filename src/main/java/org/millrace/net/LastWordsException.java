@@ -1,6 +1,6 @@
 package org.millrace.net;
 
-/** The peer ended the connection because it had lost another process, without which its work cannot go on. */
+/** The peer ended the connection because it had lost another process that its work depends on. */
 public class LastWordsException extends ConnectionException {
 
     private static final long serialVersionUID = 1L;
@@ -8,17 +8,17 @@ public class LastWordsException extends ConnectionException {
     private final String lostPeer;
 
     /**
-     * A peer's last words.
+     * Creates an exception for a peer that named a lost process.
      *
-     * @param message  which connection, how far it had come, and what the peer said
-     * @param lostPeer the process that the peer has lost, for messages
+     * @param message  connection, its progress, and the peer's message
+     * @param lostPeer description of the process that the peer has lost
      */
     public LastWordsException(String message, String lostPeer) {
         super(message);
         this.lostPeer = lostPeer;
     }
 
-    /** {@return the process that the peer has lost} */
+    /** {@return description of the process that the peer has lost} */
     public String lostPeer() {
         return lostPeer;
     }

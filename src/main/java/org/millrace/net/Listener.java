@@ -3,17 +3,22 @@ package org.millrace.net;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/** Where peers connect to. One listener serves any number of connections. All methods are safe from any thread. */
+/**
+ * Endpoint for incoming connections of peers. One listener serves any number of connections. All methods are safe from
+ * any thread.
+ */
 public interface Listener extends AutoCloseable {
 
-    /** Length of {@link #address()}: it must fit, with a key, into the 128 bytes of a handle of NCCL's. */
+    /** Length of {@link #address()} in bytes. It must fit, with a key, into the 128 bytes of an NCCL handle. */
     int ADDRESS_BYTES = 68;
-    /** Where in it the number of the listener's host is, an int, for links by pair; networks leave it 0. */
+    /**
+     * Offset in the address of the number of the listener's host, an int. Links by pair use it; networks leave it 0.
+     */
     int HOST_OFFSET = 64;
 
     /**
-     * {@return what a peer needs to connect, {@value #ADDRESS_BYTES} bytes; this listener's secret is in it: give it to
-     * peers only}
+     * {@return the address that a peer needs to connect, {@value #ADDRESS_BYTES} bytes. It contains this listener's
+     * secret, so only peers may receive it}
      */
     byte[] address();
 
@@ -33,26 +38,25 @@ public interface Listener extends AutoCloseable {
     /**
      * Waits for the peer that connects with a key.
      *
-     * @param key the connection; each may be expected once
-     * @return the receiving end in the making
+     * @param key key of the connection; each key may be expected once
+     * @return the pending receiving end
      */
     Pending<FrameReceiver> expect(ConnectionKey key);
 
     /**
-     * Lets clients in as they come, on the calling thread, until the listener is closed. Without it they wait in the
-     * system's queue while no connection that is expected is polled, and those who are peers stand behind those who are
-     * not.
+     * Admits clients on the calling thread as they arrive, until the listener is closed. Without it, clients stay in
+     * the system's queue while no expected connection is polled. Peers then wait behind clients that are not peers.
      */
     default void attend() {
-        // most are polled all the time
+        // most listeners are polled all the time
     }
 
-    /** {@return how many clients were turned away so far} Any client that finds the port is counted. */
+    /** {@return number of clients refused so far} Each client that reaches the port counts. */
     default long dropped() {
         return 0;
     }
 
-    /** Refuses further connections. Those that were made live on. */
+    /** Refuses further connections. Established connections continue. */
     @Override
     void close();
 }

@@ -3,17 +3,17 @@ package org.millrace.net;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
-/** One way to move frames: TCP, shared memory, or another. All methods are safe from any thread. */
+/** A way to move frames: TCP, shared memory, or another. All methods are safe from any thread. */
 public interface Network extends AutoCloseable {
 
-    /** {@return a name for settings and messages, for instance {@code "socket"}} */
+    /** {@return name for settings and messages, for instance {@code "socket"}} */
     String name();
 
     /**
-     * Opens a place for peers to connect to.
+     * Opens a listener for peers.
      *
-     * @return a listener with a secret of its own
-     * @throws ConnectionException if no place can be opened
+     * @return a listener with its own secret
+     * @throws ConnectionException if no listener can be opened
      */
     Listener listen();
 
@@ -21,38 +21,38 @@ public interface Network extends AutoCloseable {
      * Begins to connect to a listener.
      *
      * @param address the listener's address
-     * @param key     which of its connections this will be
-     * @return the sending end in the making
-     * @throws ConnectionException if the address is not one of this network's, or cannot be reached from here at all
+     * @param key     key of the connection
+     * @return the pending sending end
+     * @throws ConnectionException if the address belongs to another network, or is unreachable from here
      */
     Pending<FrameSender> connect(byte[] address, ConnectionKey key);
 
     /**
-     * Makes memory ready for payloads.
+     * Prepares memory for payloads.
      *
-     * @param memory native memory whose lifetime is longer than the region's
+     * @param memory native memory that outlives the region
      * @return the region
      */
     MemoryRegion register(MemorySegment memory);
 
     /**
-     * {@return all native memory of this process as one region of the caller's, for networks that read and write any of
-     * it without preparing it: memory that is not registered can then be sent from and received into. An offset is an
-     * address. Null if memory has to be registered}
+     * {@return all native memory of this process as one region, owned by the caller; null if memory must be registered.
+     * Offsets in it are addresses. A network has such a region if it reads and writes memory without preparation:
+     * frames can then use unregistered memory}
      */
     default @Nullable MemoryRegion allMemory() {
         return null;
     }
 
     /**
-     * Waits, for some seconds at most, until peers have read what connections that are closed had sent before: this
-     * process may end behind it. A network that is closed has done so.
+     * Waits, for some seconds at most, until peers have read the data sent by connections that are closed. The process
+     * may end afterwards. Closing a network includes this wait.
      */
     default void awaitPeers() {
-        // what was sent outlives this process
+        // sent data outlives this process
     }
 
-    /** Closes what was opened here and is still open. */
+    /** Closes all open listeners and connections of this network. */
     @Override
     void close();
 }

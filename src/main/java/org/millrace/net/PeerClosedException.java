@@ -1,14 +1,14 @@
 package org.millrace.net;
 
-/** The peer ended the connection and said so: nothing failed, and nothing more will come. */
+/** The peer ended the connection in order, with a shutdown message. Nothing failed, and no more data will arrive. */
 public class PeerClosedException extends ConnectionException {
 
     private static final long serialVersionUID = 1L;
 
     /**
-     * A peer's shutdown message.
+     * Creates an exception for a peer's shutdown message.
      *
-     * @param message which connection, and how far it had come
+     * @param message connection and its progress
      */
     public PeerClosedException(String message) {
         super(message);

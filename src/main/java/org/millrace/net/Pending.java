@@ -4,26 +4,26 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection that is being made. No call blocks: its user polls.
+ * A connection that is being established. No call blocks; its user polls.
  *
- * @param <T> what the connection will be: a sender or a receiver
+ * @param <T> type of the connection: a sender or a receiver
  */
 public interface Pending<T> extends AutoCloseable {
 
     /**
-     * Goes on with what can be done without waiting.
+     * Continues without waiting.
      *
-     * @return the connection, once; null while it is not made yet
-     * @throws ConnectionException if it cannot be made
+     * @return the connection, once; null while it is not established
+     * @throws ConnectionException if it cannot be established
      */
     @Nullable
     T poll();
 
-    /** Gives up, if the connection was not returned yet. */
+    /** Gives up if the connection was not returned yet. */
     @Override
     void close();
 
-    /** {@return the same, of which something else is made once it is there} */
+    /** {@return a pending object that applies the function to this connection, once established} */
     default <R> Pending<R> map(Function<? super T, ? extends R> function) {
         Pending<T> pending = this;
         return new Pending<>() {

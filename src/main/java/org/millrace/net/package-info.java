@@ -1,11 +1,12 @@
 /**
- * Moving frames from one process to another: a header of a few words, and a payload whose destination the receiver
- * picks when it sees the header. These are the contracts; they know nothing of steps, slots or GPUs.
+ * Contracts for networks that move frames between processes. A frame is a header of a few words and a payload. The
+ * receiver chooses the payload's destination when it sees the header. The contracts know nothing of steps, slots or
+ * GPUs.
  *
  * <p>
- * Senders and receivers never block, never allocate per frame, and belong to one thread at a time. The packages below
- * ({@code connection}, {@code socket}, {@code shm}, {@code auto}, {@code fault}) use these contracts; nothing here uses
- * them.
+ * Senders and receivers never block, never allocate per frame, and belong to one thread at a time. The subpackages
+ * ({@code connection}, {@code socket}, {@code shm}, {@code ucx}, {@code plugin}, {@code link}, {@code auto}) use these
+ * contracts; this package uses none of them.
  */
 @NullMarked
 package org.millrace.net;

@@ -29,9 +29,9 @@ import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.ucx.UcxNetwork;
 
 /**
- * Frames over shared memory between processes of one user that see one shared directory of one host, and over TCP
- * between all others; over UCX in place of TCP between processes that both have a card with RDMA. Where shared memory
- * should work and does not, the reason is logged once, and the connection is made over TCP.
+ * Chooses the network for each pair of processes. Processes of one user that see one shared directory of one host use
+ * shared memory. All others use TCP, or UCX if both processes have a card with RDMA. If shared memory should work and
+ * does not, the reason is logged once, and the connection uses TCP.
  */
 final class AutoNetwork implements Network {
 
@@ -39,13 +39,13 @@ final class AutoNetwork implements Network {
 
     private final ShmNetwork shm;
     private final SocketNetwork socket;
-    /** Null where no card is that it would drive. */
+    /** Null if the process has no card that UCX could drive. */
     private final @Nullable UcxNetwork ucx;
     private final AtomicBoolean unavailableLogged = new AtomicBoolean();
 
     /**
-     * The networks are closed with this one. UCX serves peers that have it too, in place of TCP, and finds them by
-     * that.
+     * Creates a network from networks that are closed with it. UCX replaces TCP for peers that have it, too, and finds
+     * them over TCP.
      */
     AutoNetwork(ShmNetwork shm, SocketNetwork socket, Optional<UcxNetwork> ucx) {
         this.shm = shm;
@@ -95,13 +95,13 @@ final class AutoNetwork implements Network {
         return overUcx == null ? pair : new NativeRegion.Pair(overUcx, pair);
     }
 
-    /** Begins to connect to a peer that shares no memory. */
+    /** Begins to connect to a peer without common shared memory. */
     private Pending<FrameSender> connectRemote(AutoAddress address, ConnectionKey key) {
         return ucx != null && address.ucx() ? ucx.connectBeside(address.socket(), key)
                 : socket.connect(address.socket(), key);
     }
 
-    /** Logs why shared memory is not used where it might be. */
+    /** Logs the reason why shared memory is not used where it should be possible. */
     void noSharedMemory(ConnectionException why) {
         LOG.log(unavailableLogged.compareAndSet(false, true) ? Level.WARN : Level.DEBUG,
                 "no shared memory, TCP instead: {}", why.getMessage());
@@ -119,7 +119,7 @@ final class AutoNetwork implements Network {
         }
     }
 
-    /** A listener of each network; null where there is no shared memory, or no UCX. */
+    /** Listeners of all networks; null where shared memory or UCX is unavailable. */
     private record BothListener(byte[] address, Listener socket, @Nullable Listener shm,
             @Nullable UcxNetwork ucx) implements Listener {
 
@@ -135,7 +135,7 @@ final class AutoNetwork implements Network {
                     ucx == null ? null : ucx.expectBeside(socket, key), overSocket);
         }
 
-        /** {@inheritDoc} To that of shared memory come processes of this user alone. */
+        /** {@inheritDoc} The listener of shared memory needs no attention: only processes of this user reach it. */
         @Override
         public void attend() {
             socket.attend();
@@ -160,7 +160,7 @@ final class AutoNetwork implements Network {
         }
     }
 
-    /** A connection in the making: over shared memory as long as that may work, over TCP from then on. */
+    /** A pending connection: over shared memory as long as that may work, then over TCP. */
     private static final class AutoConnect implements Pending<FrameSender> {
 
         private final AutoNetwork network;
@@ -215,10 +215,10 @@ final class AutoNetwork implements Network {
         }
     }
 
-    /** A connection that is expected on both networks, and comes on one. */
+    /** A connection that is expected on all networks and arrives on one. */
     private static final class AutoAccept implements Pending<FrameReceiver> {
 
-        /** Null where there is no shared memory, or no longer any hope of it. */
+        /** Null without shared memory, or after it has failed. */
         private @Nullable Pending<FrameReceiver> overShm;
         private final @Nullable Pending<FrameReceiver> overUcx;
         private final Pending<FrameReceiver> overSocket;
@@ -240,7 +240,7 @@ final class AutoNetwork implements Network {
                     return null;
                 }
             }
-            close(); // the one that was made is not pending any more
+            close(); // the established connection is no longer pending, so only the others are closed
             return receiver;
         }
 
@@ -252,7 +252,7 @@ final class AutoNetwork implements Network {
                 return overShm.poll();
             } catch (ConnectionException e) {
                 // The peer's ring cannot be mapped here. The network has logged that and told the peer, which now
-                // connects over TCP. Or the listener was closed: the other network says so too.
+                // connects over TCP. Or the listener was closed, which the other network reports, too.
                 overShm = null;
                 return null;
             }
@@ -271,8 +271,8 @@ final class AutoNetwork implements Network {
     }
 
     /**
-     * An address of two networks, little-endian: that of the socket network, which leaves what follows its secret 0,
-     * and there what is needed to find the listener through shared memory.
+     * Address for two networks, little-endian. It is the socket network's address, which is 0 behind its secret. That
+     * part holds the data to find the listener through shared memory.
      *
      * <pre>
      *   0                                  52       60       64
@@ -283,13 +283,13 @@ final class AutoNetwork implements Network {
      * </pre>
      *
      * <p>
-     * The host is 0 if the listener has no shared memory. Id and secret of the shared-memory listener are not in it:
-     * both sides compute them from the hash of the socket network's address, which cannot be guessed either, as it
-     * holds a secret.
+     * The host is 0 if the listener has no shared memory. The address does not contain ID and secret of the
+     * shared-memory listener. Both sides compute them from the hash of the socket network's address, which contains a
+     * secret and cannot be guessed.
      *
      * @param socket the address for the socket network
      * @param host   see {@link SharedMemory#thisHost}; 0 for none
-     * @param ucx    whether its process has a card that UCX drives: then the magic is another one
+     * @param ucx    whether its process has a card that UCX drives; it selects the magic number
      */
     record AutoAddress(byte[] socket, long host, boolean ucx) {
 
@@ -324,7 +324,7 @@ final class AutoNetwork implements Network {
             return host == SharedMemory.thisHost();
         }
 
-        /** Where the shared-memory listener of this address is. */
+        /** Returns the address of the shared-memory listener. */
         ShmAddress shm() {
             try {
                 ByteBuffer hash = ByteBuffer

@@ -21,11 +21,11 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.UcxNetwork;
 
 /**
- * Which network carries the data, and how it is used.
+ * The network that carries the data, and its options.
  *
  * @param name       a {@link NetworkChoice}, or {@code plugin:} with the path of a network plugin for NCCL
- * @param socket     how TCP is used, also to find the peers of another network
- * @param ucxLibrary libucp; empty to have it looked for
+ * @param socket     options for TCP, which other networks use to find peers
+ * @param ucxLibrary path of libucp; empty to search for it
  */
 public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, Optional<Path> ucxLibrary,
         PluginOptions plugin) {
@@ -39,7 +39,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
                 configuration.get(Settings.UCX_LIBRARY), plugin);
     }
 
-    /** How TCP is used. */
+    /** Returns the options for TCP. */
     public static SocketOptions socket(Configuration configuration) {
         SocketOptions options = addresses(configuration);
         return options
@@ -50,7 +50,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
                 .withTls(TlsIdentity.of(configuration));
     }
 
-    /** The defaults for TCP, with what the settings say of addresses. */
+    /** Returns the default options for TCP, with the addresses from the settings. */
     public static SocketOptions addresses(Configuration configuration) {
         return SocketOptions.defaults()
                 .withAddresses(configuration.get(Settings.SOCKET_INTERFACES).orElse(""),
@@ -62,7 +62,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
         return new NetworkOptions(name, options, shm, ucxLibrary, plugin);
     }
 
-    /** The network plugin that is named; empty if none is. */
+    /** Returns the path of the network plugin; empty if the network is another one. */
     public Optional<Path> pluginLibrary() {
         return name.startsWith(Settings.PLUGIN_PREFIX)
                 ? Optional.of(Path.of(name.substring(Settings.PLUGIN_PREFIX.length())))
@@ -72,7 +72,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
     /**
      * Opens the network.
      *
-     * @throws IllegalArgumentException             if there is none of that name
+     * @throws IllegalArgumentException             if no network has that name
      * @throws org.millrace.net.ConnectionException if the plugin cannot be used
      */
     public Network open() {
@@ -92,27 +92,27 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
     }
 
     /**
-     * Which network to use. All processes of a job must choose the same, as the addresses of one are not those of
-     * another.
+     * Choice of a network. All processes of a job must make the same choice, because networks do not understand each
+     * other's addresses.
      */
     public enum NetworkChoice {
 
         /**
-         * Shared memory for pairs of processes that have it; for the others UCX where both have a card with RDMA, or
-         * TCP.
+         * Shared memory for pairs of processes that have it. Other pairs use UCX if both have a card with RDMA, or TCP.
          */
         AUTO,
-        /** Shared memory or nothing: a peer that shares none is an error. */
+        /** Shared memory only; a peer without common shared memory is an error. */
         SHM,
-        /** TCP, on one host too. */
+        /** TCP, also on one host. */
         SOCKET,
-        /** Whatever transports UCX finds, on one host too. */
+        /** UCX with the transports that it finds, also on one host. */
         UCX;
 
         /**
-         * The choice with a name, for a setting: {@code auto}, {@code shm}, {@code socket} or {@code ucx}, in any case.
+         * Returns the choice with a name, for a setting: {@code auto}, {@code shm}, {@code socket} or {@code ucx}, in
+         * any case.
          *
-         * @throws IllegalArgumentException if there is none of that name; it lists those that there are
+         * @throws IllegalArgumentException if no choice has that name; the message lists the allowed names
          */
         public static NetworkChoice parse(String name) {
             for (NetworkChoice choice : values()) {
@@ -128,12 +128,12 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
             return name().toLowerCase(Locale.ROOT);
         }
 
-        /** Opens the network of this choice, with UCX as it is found. */
+        /** Opens the network of this choice, and searches for libucp. */
         public Network open(SocketOptions socket, ShmOptions shm) {
             return open(socket, shm, Optional.empty());
         }
 
-        /** Opens the network of this choice; libucp is looked for unless it is given. */
+        /** Opens the network of this choice. Searches for libucp if its path is empty. */
         public Network open(SocketOptions socket, ShmOptions shm, Optional<Path> ucx) {
             return switch (this) {
                 case AUTO -> {

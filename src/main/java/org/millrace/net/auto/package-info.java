@@ -1,11 +1,11 @@
 /**
- * The network that is chosen for each pair of processes: shared memory where both are on one host, of one user and see
- * one shared directory; otherwise UCX where both have a card with RDMA, and TCP.
+ * The network that chooses for each pair of processes. It takes shared memory if both processes are on one host, belong
+ * to one user and see one shared directory. Otherwise it takes UCX if both have a card with RDMA, or TCP.
  *
  * <p>
- * It is built on these networks, and none knows of it: a listener is a listener of each, and a connection is one of
- * them. The side that connects decides, as it alone can see whether the listener's socket is there; the side that
- * accepts expects the connection on all.
+ * It uses the other networks, and they do not know of it. A listener consists of a listener of each network, and a
+ * connection uses one of them. The connecting side decides, because only it can see whether the listener's socket
+ * exists. The accepting side expects the connection on all networks.
  */
 @NullMarked
 package org.millrace.net.auto;

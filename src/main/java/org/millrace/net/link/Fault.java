@@ -15,34 +15,33 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * One thing that goes wrong once, at a frame of a connection. As text:
+ * A fault that happens once, at a frame of a connection. As text:
  *
  * <ul>
  * <li>{@code flip:frame=3,bit=17}: one bit of the third frame's payload arrives inverted. Bits count from 0, the lowest
- * of the first byte; a frame whose payload has no such bit is passed over for a later one
+ * bit of the first byte. If a payload has no such bit, the fault waits for a later frame
  * <li>{@code cut:frame=5}: the connection is lost after the fifth frame was sent
- * <li>{@code cut:frame=9,rail=1}: the second rail of the connection is lost while the ninth frame is under way. It
- * happens to connections that have such a rail, and these go on over the others
- * <li>{@code delay:frame=2,polls=1000}: the second frame, and with it all that follow, is held back for 1000 calls of
- * progress
- * <li>{@code garbage:frame=1}: the first frame's header words arrive as other numbers
+ * <li>{@code cut:frame=9,rail=1}: the second rail of the connection is lost while the ninth frame is in flight. This
+ * fault happens only to connections with such a rail, which continue on the other rails
+ * <li>{@code delay:frame=2,polls=1000}: the second frame and all later ones are held back for 1000 calls of progress
+ * <li>{@code garbage:frame=1}: the first frame's header words arrive as random numbers
  * </ul>
  *
  * <p>
  * Frames count from 1 on each connection. Without {@code connection=}, the fault happens to the first connection that
- * comes so far; with {@code ,connection=2} only the second that was made. Rails count from 0, as messages name them.
- * Several faults are separated by semicolons.
+ * reaches the frame. With {@code ,connection=2} it happens only to the second connection that was established. Rails
+ * count from 0, as in messages. Semicolons separate several faults.
  *
- * @param frame      at which frame of the connection, 1 or more
- * @param bit        for {@link Kind#FLIP}: which bit of the payload
- * @param polls      for {@link Kind#DELAY}: calls of progress
- * @param rail       for {@link Kind#CUT}: which rail, from 0; {@value #WHOLE_CONNECTION} for the whole connection
- * @param connection which connection, in the order of the calls of connect, from 1; 0 for the first that comes to the
- *                   frame
+ * @param frame      number of the frame in its connection, 1 or more
+ * @param bit        for {@link Kind#FLIP}: index of the bit in the payload
+ * @param polls      for {@link Kind#DELAY}: number of calls of progress
+ * @param rail       for {@link Kind#CUT}: index of the rail; {@value #WHOLE_CONNECTION} for the whole connection
+ * @param connection number of the connection in the order of the calls of connect, from 1; 0 for the first connection
+ *                   that reaches the frame
  */
 public record Fault(Kind kind, long frame, long bit, long polls, long rail, long connection) {
 
-    /** No rail of its own: all of them. */
+    /** Rail index that stands for all rails. */
     public static final long WHOLE_CONNECTION = -1;
 
     private static final Set<String> FROM_ZERO = Set.of("bit", "rail");
@@ -52,15 +51,15 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
                     + " frames and connections count from 1, bits and rails from 0; several faults are "
                     + "separated by ';'";
 
-    /** What goes wrong. */
+    /** Kind of a fault. */
     public enum Kind {
         /** A bit of the payload is inverted. */
         FLIP("bit", null),
         /** The connection, or one rail of it, is lost. */
         CUT(null, "rail"),
-        /** A frame comes late. */
+        /** A frame arrives late. */
         DELAY("polls", null),
-        /** The header's words are nonsense. */
+        /** The header's words are random. */
         GARBAGE(null, null);
 
         private final @Nullable String parameter;
@@ -81,9 +80,9 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     }
 
     /**
-     * The faults to plant; empty if none were asked for.
+     * Returns the faults to plant; empty if the setting has none.
      *
-     * @throws ConfigurationException if the text cannot be read; the message says what is allowed
+     * @throws ConfigurationException if the text cannot be read; the message lists the allowed forms
      */
     public static List<Fault> of(Configuration configuration) {
         try {
@@ -94,9 +93,9 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     }
 
     /**
-     * Reads a list of faults, as above; an empty text is none.
+     * Reads a list of faults in the form above; an empty text is an empty list.
      *
-     * @throws IllegalArgumentException if the text is anything else; it lists the allowed forms
+     * @throws IllegalArgumentException if the text has another form; the message lists the allowed forms
      */
     public static List<Fault> parse(String text) {
         List<Fault> faults = new ArrayList<>();
@@ -108,7 +107,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         return List.copyOf(faults);
     }
 
-    /** This fault as {@link #parse} reads it: one form for all texts that mean the same. */
+    /** Returns this fault as {@link #parse} reads it: one form for all texts with the same meaning. */
     public String text() {
         StringBuilder text = new StringBuilder(kind.name().toLowerCase(Locale.ROOT)).append(":frame=").append(frame);
         if (kind == Kind.FLIP) {
@@ -126,7 +125,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         return text.toString();
     }
 
-    /** What has to come for this to happen, for people: a frame, and of which connection. */
+    /** Describes the frame and the connection that the fault waits for. */
     String moment() {
         String which = connection == 0 ? " of a connection"
                 : " of connection " + connection + ", counted as the rank made them,";
@@ -185,9 +184,9 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     }
 
     /**
-     * How often each fault has happened in this process, on any of its networks. A fault that never happens has shown
-     * nothing, and must not look like one that was survived: unless another part of the program says so, this process
-     * does when it ends.
+     * Counts how often each fault has happened in this process, on any of its networks. A fault that never happened
+     * proves nothing, and must not look like a fault that the job survived. This process reports it at its end, unless
+     * another part of the program does.
      */
     public static final class PlantedFaults {
 
@@ -204,14 +203,14 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
             }
         }
 
-        /** How often each has happened so far: a copy, with those that have happened at all. */
+        /** Returns a copy of the counts of the faults that have happened so far. */
         public static Map<Fault, Long> counts() {
             synchronized (HAPPENED) {
                 return new LinkedHashMap<>(HAPPENED);
             }
         }
 
-        /** Says on the error stream which of these did not happen, when the process ends. */
+        /** Makes the process report at its end, on standard error, the faults among these that did not happen. */
         public static void watch(List<Fault> planted) {
             WATCHED.addAll(planted);
             synchronized (WATCHED) {
@@ -221,15 +220,15 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
                         Runtime.getRuntime()
                                 .addShutdownHook(new Thread(PlantedFaults::sayWhatDidNotHappen, "planted-faults"));
                     } catch (IllegalStateException ending) {
-                        // The process ends already: a fault that is planted now is not reported.
+                        // The process is ending already, so a fault that is planted now is not reported.
                     }
                 }
             }
         }
 
         /**
-         * Leaves it to the caller to say so: to a program that knows of several processes, in one of which a fault may
-         * have happened.
+         * Leaves the report to the caller: a program that controls several processes; the fault may have happened in
+         * any of them.
          */
         public static void leaveToCaller() {
             othersSay = true;
@@ -249,7 +248,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
             }
         }
 
-        /** What to tell the user of a fault that did not happen: what was planted, and what it waited for. */
+        /** Returns the message about a fault that did not happen: the fault and the event that it waited for. */
         public static String missed(Fault fault) {
             return "the planted fault " + fault.text()
                     + " (MILLRACE_FAULT) did not happen, so that this run says nothing about it: it needs "

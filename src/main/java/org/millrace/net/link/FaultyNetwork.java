@@ -12,7 +12,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
-/** Any network, with faults in what is sent from here. What is received passes untouched. */
+/** A network that plants faults in the frames that it sends. Received frames are unchanged. */
 final class FaultyNetwork implements Network {
 
     private final Network network;
@@ -21,16 +21,19 @@ final class FaultyNetwork implements Network {
     private final AtomicLong connections = new AtomicLong();
 
     /**
-     * A network that goes wrong.
+     * Wraps a network.
      *
-     * @param faults what goes wrong, each once
+     * @param faults the faults; each happens once
      */
     public FaultyNetwork(Network network, List<Fault> faults) {
         this.network = network;
         this.faults = faults.stream().map(fault -> new ArmedFault(fault, injected)).toList();
     }
 
-    /** How many faults have happened: a test that passes with fewer than it ordered has shown nothing. */
+    /**
+     * Returns the number of faults that have happened. A test that passes with fewer than it ordered has proven
+     * nothing.
+     */
     public long faultsInjected() {
         return injected.get();
     }
@@ -76,7 +79,7 @@ final class FaultyNetwork implements Network {
         network.close();
     }
 
-    /** A fault that waits for its moment, and happens once, on the connection that comes there first. */
+    /** A fault that waits for its frame. It happens once, on the first connection that reaches the frame. */
     static final class ArmedFault {
 
         private final Fault fault;
@@ -97,17 +100,17 @@ final class FaultyNetwork implements Network {
             return fault;
         }
 
-        /** Whether this can happen to a connection at all. */
+        /** Returns whether the fault can happen to a connection. */
         boolean concerns(long connection) {
             return fault.connection() == 0 || fault.connection() == connection;
         }
 
-        /** Whether it has not happened yet and is due at a frame. */
+        /** Returns whether the fault has not happened yet and is due at a frame. */
         boolean isDue(Fault.Kind kind, long frame) {
             return fault.kind() == kind && frame >= fault.frame() && !happened.get();
         }
 
-        /** Makes it happen; false if another connection was faster. */
+        /** Claims the fault for the caller. Returns false if another connection was faster. */
         boolean claim() {
             if (!happened.compareAndSet(false, true)) {
                 return false;

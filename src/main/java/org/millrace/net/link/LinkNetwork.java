@@ -30,16 +30,17 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * Any network behind links. Each direction has the link of the process that sends. A thread of this network's moves
- * what is on the way where owners do not look, and what connections that are closed had sent before.
+ * A network behind emulated links. Each direction has the link of the sending process. A thread of this network moves
+ * frames in flight when owners do not poll. It also delivers the data that connections had sent before they were
+ * closed.
  */
 public final class LinkNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(LinkNetwork.class);
-    /** How long a connection that was closed may go on, besides the link's delay. */
+    /** Time for a closed connection to deliver its data, in addition to the link's delay. */
     private static final Duration LINGER = Duration.ofSeconds(10);
     private static final long PAUSE_NANOS = 20_000;
-    /** Who has just offered a frame looks itself. */
+    /** Sleep without frames in flight. An owner that has just offered a frame polls for it. */
     private static final long IDLE_NANOS = 200_000;
 
     private final Network network;
@@ -47,16 +48,16 @@ public final class LinkNetwork implements Network {
     private final int host;
     private final Map<LinkSchedule, SharedLine> lines;
     private final AtomicBoolean warned = new AtomicBoolean();
-    /** Those that are open, and those that were closed, with when; guarded by this. */
+    /** Open senders. Closed senders with the time of their closing are in the next field. Both are guarded by this. */
     private final Set<LinkSender> open = new HashSet<>();
     private final Map<LinkSender, Long> closing = new HashMap<>();
     private boolean moves;
 
     /**
-     * A network behind links.
+     * Wraps a network.
      *
-     * @param host       what this process's is called
-     * @param ownersLook whether all of them do, for as long as something is on the way: there is no thread then
+     * @param host       name of this process's host
+     * @param ownersLook whether all owners poll as long as frames are in flight; then this network has no thread
      */
     LinkNetwork(Network network, LinkTable links, String host, LongSupplier clock, boolean ownersLook) {
         this.network = network;
@@ -67,10 +68,11 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * A network with faults, behind the links that are set.
+     * Returns a network with faults, behind the configured links.
      *
-     * @return the network itself if there are none
-     * @throws org.millrace.config.ConfigurationException if the link cannot be read; the message says what is allowed
+     * @return the network itself without faults and links
+     * @throws org.millrace.config.ConfigurationException if the link cannot be read; the message lists the allowed
+     *                                                    forms
      */
     public static Network of(Configuration configuration, Network network, List<Fault> faults) {
         Optional<LinkTable> links = LinkTable.of(configuration);
@@ -80,10 +82,10 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * Refuses what cannot be read.
+     * Refuses a link setting that cannot be read.
      *
-     * @param hosts what all hosts are called; empty if nobody knows
-     * @throws org.millrace.config.ConfigurationException if the link is not usable; the message says what is allowed
+     * @param hosts names of all hosts; empty if unknown
+     * @throws org.millrace.config.ConfigurationException if the link is not usable; the message lists the allowed forms
      */
     public static void require(Configuration configuration, Collection<String> hosts) {
         LinkTable.of(configuration).filter(_ -> !hosts.isEmpty()).ifPresent(links -> links.require(hosts));
@@ -99,7 +101,7 @@ public final class LinkNetwork implements Network {
         return new NamedListener(network.listen(), host);
     }
 
-    /** {@return the line to where a listener is; null if there is no link} */
+    /** {@return the line to a listener's host; null without a link} */
     private @Nullable SharedLine line(byte[] address) {
         int there = address.length == Listener.ADDRESS_BYTES ? ByteBuffer.wrap(address).getInt(Listener.HOST_OFFSET)
                 : LinkTable.UNKNOWN;
@@ -128,7 +130,7 @@ public final class LinkNetwork implements Network {
         return made;
     }
 
-    /** Nobody uses this sender any more: what is on the way arrives first, and then the connection ends. */
+    /** Closes a sender that has no user. Its frames in flight arrive first, and then the connection ends. */
     void close(LinkSender sender) {
         synchronized (this) {
             if (!open.remove(sender)) {
@@ -147,7 +149,7 @@ public final class LinkNetwork implements Network {
         return open.remove(sender);
     }
 
-    /** Moves what is on the way, until there is no connection, though no owner looks. */
+    /** Moves frames in flight without the owners' polls, until no connection is left. */
     private void move() {
         long longest = links.all()
                 .stream()
@@ -229,7 +231,7 @@ public final class LinkNetwork implements Network {
         network.close();
     }
 
-    /** A listener whose address tells its host. */
+    /** A listener with the number of its host in its address. */
     private record NamedListener(Listener listener, int host) implements Listener {
 
         @Override
@@ -264,22 +266,22 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * The outgoing line of a process, which its connections share: each takes it for the time that its bytes need, in
-     * the order in which they ask. Safe from any thread.
+     * The outgoing line of a process, shared by its connections. Each connection occupies it for the time that its
+     * bytes need, in the order of the requests. Safe from any thread.
      */
     static final class SharedLine {
 
-        /** Ticks a nanosecond: a frame of 64 bytes takes 512 at 1 Tbit/s. */
+        /** Ticks per nanosecond. A frame of 64 bytes takes 512 ticks at 1 Tbit/s. */
         static final int TICKS = 1000;
         private static final double TICKS_PER_SECOND = 1e9 * TICKS;
 
         private final LinkSchedule schedule;
         private final LongSupplier clock;
         private final long opened;
-        /** From when the line is free, in ticks since it was opened. */
+        /** Time when the line becomes free, in ticks since it was opened. */
         private final AtomicLong free = new AtomicLong();
 
-        /** @param clock nanoseconds, from any beginning */
+        /** @param clock nanoseconds since any fixed time */
         SharedLine(LinkSchedule schedule, LongSupplier clock) {
             this.schedule = schedule;
             this.clock = clock;
@@ -299,21 +301,21 @@ public final class LinkNetwork implements Network {
             return schedule.at(now / TICKS);
         }
 
-        /** {@return from when on the line has been up} */
+        /** {@return time since which the line has been up, in ticks since it was opened} */
         long upSince(long now) {
             return schedule.upSince(now / TICKS) * TICKS;
         }
 
-        /** {@return from when the line is free} */
+        /** {@return time when the line becomes free, in ticks since it was opened} */
         long free() {
             return free.get();
         }
 
         /**
-         * Takes the line.
+         * Occupies the line.
          *
-         * @param earliest when the bytes were there
-         * @return when the last of the bytes has left
+         * @param earliest time when the bytes became available
+         * @return time when the last byte has left
          */
         long take(long earliest, long bytes, LinkShape shape) {
             long needed = ticks(bytes, shape.bitsPerSecond());
@@ -326,7 +328,7 @@ public final class LinkNetwork implements Network {
             }
         }
 
-        /** {@return how long bytes take at a rate; none if it is 0, which is no limit} */
+        /** {@return duration of a transfer in ticks; 0 if the rate is 0, which means unlimited} */
         static long ticks(long bytes, double bitsPerSecond) {
             return bitsPerSecond == 0 ? 0 : Math.round(bytes * Byte.SIZE * TICKS_PER_SECOND / bitsPerSecond);
         }

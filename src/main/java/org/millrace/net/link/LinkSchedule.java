@@ -10,9 +10,8 @@ import java.util.List;
 import org.millrace.config.ValueTypes;
 
 /**
- * A link of {@code MILLRACE_LINK}: one for good, or those of a file, one after another. A line of the file is a time
- * since the network was opened, and what the link is like from then on; empty lines and what is behind {@code #} do not
- * count:
+ * A link of {@code MILLRACE_LINK}: a constant one, or the links of a file, one after another. A line of the file has a
+ * time since the network was opened and the link from then on. Empty lines and text behind {@code #} are ignored:
  *
  * <pre>
  * 0s   rate=10Gbit,delay=5ms
@@ -29,7 +28,7 @@ final class LinkSchedule {
     private final String text;
     private final long[] from;
     private final LinkShape[] shapes;
-    /** From when on the link of each line has not been down. */
+    /** Time since which the link of each line has been up, in nanoseconds after the network was opened. */
     private final long[] up;
 
     private LinkSchedule(String text, List<Duration> from, List<LinkShape> shapes) {
@@ -43,9 +42,9 @@ final class LinkSchedule {
     }
 
     /**
-     * Reads a link, or {@code @} and the path of a file of them.
+     * Reads a link, or {@code @} and the path of a file with links.
      *
-     * @throws IllegalArgumentException if it cannot be read; the message says what is allowed
+     * @throws IllegalArgumentException if it cannot be read; the message lists the allowed forms
      */
     static LinkSchedule parse(String text) {
         if (!text.startsWith(FILE)) {
@@ -84,12 +83,15 @@ final class LinkSchedule {
         }
     }
 
-    /** What the link is like so many nanoseconds after the network was opened. */
+    /** Returns the link at a time, in nanoseconds after the network was opened. */
     LinkShape at(long nanos) {
         return shapes[line(nanos)];
     }
 
-    /** From when on it has been up without a break, in nanoseconds after the network was opened. */
+    /**
+     * Returns the time since which the link has been up without interruption. Times are in nanoseconds after the
+     * network was opened.
+     */
     long upSince(long nanos) {
         return up[line(nanos)];
     }
@@ -102,7 +104,7 @@ final class LinkSchedule {
         return last;
     }
 
-    /** The most bytes that are on the way at a time. */
+    /** Returns the maximum number of bytes in flight at a time. */
     long bytesOnTheWay() {
         long most = 0;
         for (LinkShape shape : shapes) {
@@ -116,7 +118,7 @@ final class LinkSchedule {
         return most;
     }
 
-    /** {@return the longest that a frame is on the way} */
+    /** {@return maximum time of a frame in flight} */
     Duration longestDelay() {
         Duration longest = Duration.ZERO;
         for (LinkShape shape : shapes) {
@@ -126,7 +128,7 @@ final class LinkSchedule {
         return longest;
     }
 
-    /** {@return as it was set} */
+    /** {@return the text of the setting} */
     @Override
     public String toString() {
         return text;

@@ -17,27 +17,27 @@ import org.millrace.net.connection.InFlight;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * A sender whose frames take their time. A frame is copied, and complete for its owner, as soon as there is room for
- * it, as with TCP: first it waits for the line, which takes its bytes piece by piece, then it is on the way, and then
- * it is offered to the network behind.
+ * A sender that delays its frames. A frame is copied, and complete for its owner, as soon as the sender has room for
+ * it, as with TCP. The frame first waits for the line, which takes its bytes piece by piece. Then it is in flight, and
+ * then it is offered to the wrapped network.
  */
 final class LinkSender extends FrameEnd.Carried implements FrameSender {
 
-    /** What waits for the line at the most: the kernel's own limit for what a socket holds (tcp_wmem). */
+    /** Maximum number of bytes that wait for the line: the kernel's own limit for a socket's send buffer (tcp_wmem). */
     private static final long MOST_WAITING = 4L << 20;
-    /** However quick and far the link is. */
+    /** Maximum number of bytes in flight, for any rate and delay of the link. */
     private static final long MOST_ON_THE_WAY = 256L << 20;
-    /** Payloads that the network behind still sends from where they lie here. */
+    /** Maximum number of bytes that the wrapped network still sends from this sender's memory. */
     private static final long MOST_IN_THE_NETWORK = 4L << 20;
-    /** By which part the next payload may be longer than all before it. */
+    /** The next payload may be longer than all before it by one part in this many. */
     private static final long SLACK = 8;
     private static final int MOST_FRAMES = 1024;
-    /** A header's on a wire, about. */
+    /** Approximate size of a header on a network, in bytes. */
     private static final int HEADER_BYTES = 64;
     private static final long PIECE_BYTES = 16 << 10;
     /**
-     * The line is taken so long before it is free that it does not stand idle while threads look elsewhere; half as
-     * long by one connection, so that others have their turn.
+     * Time before the line is free at which it is taken, so that it is not idle while threads do other work. A single
+     * connection takes it half as early, so that others have their turn.
      */
     private static final long AHEAD = Duration.ofMillis(1).toNanos() * LinkNetwork.SharedLine.TICKS;
     private static final int WORDS = FrameHeader.WORDS + 1;
@@ -48,12 +48,15 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     private final LinkNetwork owner;
     private final SplittableRandom random = new SplittableRandom(1);
 
-    /** Frames that are here; a position counts bytes from the beginning, and lies in the memory modulo its length. */
+    /**
+     * Frames in this sender. A position counts bytes from the beginning; its place in the memory is the position modulo
+     * the memory's length.
+     */
     private final InFlight frames = new InFlight(MOST_FRAMES);
     private final long[] words = new long[frames.slots() * WORDS];
     private final long[] positions = new long[frames.slots()];
     private final long[] ends = new long[frames.slots()];
-    /** When a frame came; and when it arrives, once it has left. */
+    /** Time when a frame was offered; once it has left, the time of its arrival. */
     private final long[] times = new long[frames.slots()];
     private final FrameHeader header = new FrameHeader();
 
@@ -146,7 +149,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
         }
     }
 
-    /** A payload lies in one piece: where it would begin. */
+    /** Returns the position of the next payload, which lies in one piece. */
     private long place(long bytes) {
         long toTheEnd = memory.byteSize() - end % memory.byteSize();
         return bytes > toTheEnd ? end + toTheEnd : end;
@@ -197,7 +200,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
         while (frames.done() < wire.framesCompleted()) {
             frames.finishOldest();
         }
-        // a thread that slept now would come late
+        // a thread that sleeps now would be late
         boolean soon = left < frames.begun() ? !line.shape(now).down()
                 : passedOn < left && times[frames.slot(passedOn)] - now < AHEAD;
         return moved > 0 || soon ? 1 : 0;
@@ -213,7 +216,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
                 : wire.offer(header, region, positions[slot] % memory.byteSize());
     }
 
-    /** What has a place on the line leaves: all pieces of a frame, before it is on the way. */
+    /** Moves the pieces that have a place on the line. All pieces of a frame leave before it is in flight. */
     private void leave(long now) {
         LinkShape shape = line.shape(now);
         while (left < frames.begun() && !shape.down() && line.free() < now + AHEAD && ownFree < now + AHEAD / 2) {
@@ -242,8 +245,8 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     }
 
     /**
-     * Those that were copied: their payloads may be overwritten. The last one counts as soon as there is room for
-     * another: whoever has nothing in flight can offer.
+     * Returns the number of copied frames. Their payloads may be overwritten. The last one counts only when the sender
+     * has room for another frame: an owner without frames in flight can always offer.
      */
     @Override
     public synchronized long framesCompleted() {
@@ -251,9 +254,9 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     }
 
     /**
-     * Moves what is on the way, for an owner that may not look any more.
+     * Moves frames in flight for an owner that may have stopped polling.
      *
-     * @return whether something is on the way yet, and can arrive
+     * @return whether frames are still in flight and can arrive
      */
     synchronized boolean drain() {
         if (frames.isEmpty() || lost != null) {
@@ -263,7 +266,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
             progress();
             return !frames.isEmpty();
         } catch (ConnectionException end) {
-            return false; // its owner learns it from its next call
+            return false; // its owner learns of the failure from its next call
         } catch (RuntimeException unexpected) {
             lost = new ConnectionException(this + ": " + unexpected, unexpected);
             return false;
@@ -276,7 +279,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
         owner.close(this);
     }
 
-    /** Ends the connection behind. */
+    /** Ends the wrapped connection. */
     synchronized void closeWire() {
         wire.close();
         release();

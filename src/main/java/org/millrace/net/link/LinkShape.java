@@ -10,17 +10,17 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.config.ValueTypes;
 
 /**
- * What a link is like for a while.
+ * Properties of a link for a period of time.
  *
- * @param bitsPerSecond of all connections of a process together, in one direction; 0: without a limit
- * @param delay         from one end to the other
- * @param jitter        by how much the delay of a frame is shorter or longer, at most; the order is kept
- * @param loss          which part of TCP's segments is lost, from 0 to 1
- * @param down          nothing leaves
+ * @param bitsPerSecond rate of all connections of a process together, in one direction; 0 for no limit
+ * @param delay         time from one end to the other
+ * @param jitter        maximum difference of a frame's delay from {@code delay}; frames stay in order
+ * @param loss          fraction of TCP's segments that is lost, from 0 to 1
+ * @param down          whether the link transmits nothing
  */
 public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, double loss, boolean down) {
 
-    /** A link that is not felt. */
+    /** A link without limits. */
     public static final LinkShape NONE = new LinkShape(0, Duration.ZERO, Duration.ZERO, 0, false);
 
     private static final LinkShape DOWN = new LinkShape(0, Duration.ZERO, Duration.ZERO, 0, true);
@@ -33,17 +33,20 @@ public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, dou
     private static final String FORMS = "rate=N[K|M|G]bit,delay=TIME,jitter=TIME,loss=N%, each if wanted, or down;"
             + " a time has its unit (100us, 5ms, 1s)";
 
-    /** Bytes of payload in a segment of TCP: 1500 less the headers of IP and TCP and their time stamps. */
+    /** Payload bytes in a TCP segment: 1500 less the headers of IP and TCP and their time stamps. */
     private static final int SEGMENT_BYTES = 1448;
-    /** CUBIC's average window in segments is this times (round trip in seconds / loss)^(3/4): RFC 9438, equation 6. */
+    /** CUBIC's average window in segments is this times (round trip in seconds / loss)^(3/4). RFC 9438, equation 6. */
     private static final double CUBIC = 1.054;
-    /** Reno's is this / loss^(1/2), RFC 3649, section 2; CUBIC uses the larger of both, RFC 9438, section 4.3. */
+    /**
+     * Reno's average window is this / loss^(1/2), RFC 3649, section 2. CUBIC uses the larger of both, RFC 9438, section
+     * 4.3.
+     */
     private static final double RENO = 1.22;
 
     /**
      * Reads a link.
      *
-     * @throws IllegalArgumentException if the text is anything else; the message lists the allowed forms
+     * @throws IllegalArgumentException if the text has another form; the message lists the allowed forms
      */
     public static LinkShape parse(String text) {
         if (text.strip().equals("down")) {
@@ -124,7 +127,7 @@ public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, dou
         return new IllegalArgumentException("link '" + text.strip() + "': " + what + ". Allowed: " + FORMS, cause);
     }
 
-    /** {@return bits per second that one TCP connection keeps at this loss and round trip; 0: without a limit} */
+    /** {@return bits per second that one TCP connection reaches at this loss and round trip; 0 for no limit} */
     public double bitsPerConnection() {
         if (loss == 0) {
             return 0;

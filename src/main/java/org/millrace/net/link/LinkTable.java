@@ -16,25 +16,25 @@ import org.millrace.config.Settings;
 import org.millrace.file.ProcessIdentity;
 
 /**
- * The links that {@code MILLRACE_LINK} asks for. Which one a connection has follows from the hosts at its ends: that of
- * the first pair that fits, or else the one without a pair. A host is told to others by a number that follows from its
- * name, as an address has no room for names.
+ * The links of {@code MILLRACE_LINK}. The hosts at the ends of a connection determine its link: the first matching
+ * pair's, or else the link without a pair. Peers receive a host as a number computed from its name, because an address
+ * has no room for names.
  */
 final class LinkTable {
 
-    /** The number of a host whose processes do not tell it. */
+    /** Number of a host if its processes do not send one. */
     static final int UNKNOWN = 0;
 
     private static final String NO_PAIR = "";
     private static final String ANY = "*";
 
-    /** By pair, in the order in which they were given. */
+    /** Links by pair, in the order of the setting. */
     private final Map<String, LinkSchedule> links = new LinkedHashMap<>();
 
     /**
-     * Reads links with a semicolon between two, each with a pair of hosts and a colon before it, or without.
+     * Reads links, separated by semicolons. Each may begin with a pair of hosts and a colon.
      *
-     * @throws IllegalArgumentException if they cannot be read; the message says what is allowed
+     * @throws IllegalArgumentException if they cannot be read; the message lists the allowed forms
      */
     LinkTable(String text) {
         for (String part : text.split(";", -1)) {
@@ -54,9 +54,9 @@ final class LinkTable {
     }
 
     /**
-     * The links that are set; empty if none is.
+     * Returns the configured links; empty without the setting.
      *
-     * @throws ConfigurationException if they cannot be read; the message says what is allowed
+     * @throws ConfigurationException if they cannot be read; the message lists the allowed forms
      */
     static Optional<LinkTable> of(Configuration configuration) {
         try {
@@ -66,12 +66,12 @@ final class LinkTable {
         }
     }
 
-    /** What the host of this process is called. */
+    /** Returns the name of this process's host. */
     static String host(Configuration configuration) {
         return configuration.get(Settings.HOST_ID).orElse(ProcessIdentity.HOST);
     }
 
-    /** A host's number, never {@link #UNKNOWN}. */
+    /** Returns a host's number, never {@link #UNKNOWN}. */
     static int number(String host) {
         CRC32 sum = new CRC32();
         sum.update(host.getBytes(StandardCharsets.UTF_8));
@@ -86,7 +86,7 @@ final class LinkTable {
         return links.keySet().stream().anyMatch(pair -> !pair.equals(NO_PAIR));
     }
 
-    /** The link between two hosts, by their numbers, in either direction; null if there is none. */
+    /** Returns the link between two hosts, by their numbers, in either direction; null without a link. */
     @Nullable
     LinkSchedule between(int one, int other) {
         return links.entrySet()
@@ -102,7 +102,7 @@ final class LinkTable {
         return name.equals(ANY) || number(name) == host;
     }
 
-    /** Names may have hyphens of their own: a pair is divided at each. */
+    /** Names may contain hyphens, so a pair is divided at each hyphen. */
     private static boolean fits(String pair, BiPredicate<String, String> hosts) {
         for (int at = pair.indexOf('-'); at >= 0; at = pair.indexOf('-', at + 1)) {
             if (hosts.test(pair.substring(0, at), pair.substring(at + 1))) {
@@ -113,9 +113,9 @@ final class LinkTable {
     }
 
     /**
-     * Refuses pairs of hosts that there are not.
+     * Refuses pairs of unknown hosts.
      *
-     * @throws ConfigurationException if there is one; the message says what hosts there are
+     * @throws ConfigurationException if a pair names an unknown host; the message lists the known hosts
      */
     void require(Collection<String> hosts) {
         Set<Integer> numbers = hosts.stream().map(LinkTable::number).collect(Collectors.toSet());

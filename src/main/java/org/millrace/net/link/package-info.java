@@ -1,7 +1,7 @@
 /**
- * Networks as one would have them: a rate, a delay and its jitter, losses, and times without a network are put before
- * any network, so that programs on one host run as on hosts that are far apart; and faults, where a setting says, for
- * tests of what is above it, in our builds and in a user's cluster. It uses the contracts alone.
+ * Emulated links and planted faults in front of any network. A link has a rate, a delay with jitter, losses, and times
+ * without a network, so that programs on one host run as on distant hosts. Faults, planted by a setting, test the
+ * layers above in our builds and in a user's cluster. The package uses the contracts only.
  */
 @NullMarked
 package org.millrace.net.link;
