@@ -50,11 +50,11 @@ final class Words {
      * @throws IllegalStateException     if the segment's arena is closed
      * @throws IndexOutOfBoundsException if the part does not lie completely in the segment
      */
-    static long readable(String what, MemorySegment segment, long offset, long bytes) {
+    static long readable(String name, MemorySegment segment, long offset, long bytes) {
         if (!segment.scope().isAlive()) {
-            throw new IllegalStateException("the arena of " + what + " is closed: " + segment);
+            throw new IllegalStateException("the arena of " + name + " is closed: " + segment);
         }
-        return address(what, segment) + Objects.checkFromIndexSize(offset, bytes, segment.byteSize());
+        return address(name, segment) + Objects.checkFromIndexSize(offset, bytes, segment.byteSize());
     }
 
     /**
@@ -63,11 +63,11 @@ final class Words {
      *
      * @throws UnsupportedOperationException if the segment is read-only
      */
-    static long writable(String what, MemorySegment segment, long offset, long bytes) {
+    static long writable(String name, MemorySegment segment, long offset, long bytes) {
         if (segment.isReadOnly()) {
-            throw new UnsupportedOperationException(what + " are to be written, and " + segment + " is read-only");
+            throw new UnsupportedOperationException(name + " are to be written, and " + segment + " is read-only");
         }
-        return readable(what, segment, offset, bytes);
+        return readable(name, segment, offset, bytes);
     }
 
     /**

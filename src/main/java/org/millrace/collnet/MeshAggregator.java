@@ -82,7 +82,7 @@ final class MeshAggregator implements Agent {
         arrivedCount = new long[ranks];
         leaving = new boolean[ranks];
         departed = new PeerClosedException[ranks];
-        long place = MeshNetwork.LONGEST_PIECE + ranks * MeshRequest.roundUp(1);
+        long place = MeshNetwork.MAX_PIECE_BYTES + ranks * MeshRequest.roundUp(1);
         scratch = frames.register(arena.allocate(PIECES * place, MeshRequest.roundUp(1)));
         for (int i = 0; i < PIECES; i++) {
             pieces[i] = new MeshPiece(rank, ranks, scratch, i * place, place);
@@ -125,8 +125,8 @@ final class MeshAggregator implements Agent {
     /** Begins this aggregator's pieces of the available requests. */
     private int begin() {
         int work = 0;
-        long asked = network.asked();
-        while (nextRequest < asked && begun - done < PIECES) {
+        long requested = network.requested();
+        while (nextRequest < requested && begun - done < PIECES) {
             MeshRequest request = network.request(nextRequest);
             long all = request.pieces();
             // Each request begins with another aggregator, so that short requests are processed in parallel.
@@ -182,24 +182,25 @@ final class MeshAggregator implements Agent {
     }
 
     /** Assigns a place to a frame. Returns false if no place is free yet. */
-    private boolean accept(int peer, FrameReceiver receiver, FrameHeader said) {
-        long number = MeshFrame.sequence(said);
-        int kind = MeshFrame.kind(said);
+    private boolean accept(int peer, FrameReceiver receiver, FrameHeader received) {
+        long number = MeshFrame.sequence(received);
+        int kind = MeshFrame.kind(received);
         MeshPiece piece = place(Math.max(0, number));
         boolean known = number >= done && number < done + PIECES;
-        if (number < done || kind != MeshFrame.CONTRIBUTION && kind != MeshFrame.RESULT || known
-                && (piece.accepted[kind][peer] || !piece.begun && (kind == MeshFrame.RESULT || !piece.holds(said)))) {
-            throw new ConnectionException(
-                    "collective network, rank " + rank + ", " + receiver + ": unexpected frame: piece " + number
-                            + " and not " + done + " or later, kind " + kind + ", " + said.payloadBytes() + " bytes");
+        if (number < done || kind != MeshFrame.CONTRIBUTION && kind != MeshFrame.RESULT
+                || known && (piece.accepted[kind][peer]
+                        || !piece.begun && (kind == MeshFrame.RESULT || !piece.holds(received)))) {
+            throw new ConnectionException("collective network, rank " + rank + ", " + receiver
+                    + ": unexpected frame: piece " + number + " and not " + done + " or later, kind " + kind + ", "
+                    + received.payloadBytes() + " bytes");
         }
         if (!known) {
             return false;
         }
         if (piece.begun) {
-            piece.check(peer, said);
+            piece.check(peer, received);
         } else {
-            piece.keep(peer, said);
+            piece.keep(peer, received);
         }
         piece.accepted[kind][peer] = true;
         accepted[peer][(int) (acceptedCount[peer]++ % ACCEPTED)] =
@@ -207,7 +208,7 @@ final class MeshAggregator implements Agent {
         if (kind == MeshFrame.RESULT || !piece.goesToScratch()) {
             receiver.accept(piece.request.receive, piece.resultOffset(peer));
         } else {
-            receiver.accept(scratch, piece.scratchPlace(said));
+            receiver.accept(scratch, piece.scratchPlace(received));
         }
         return true;
     }

@@ -35,7 +35,7 @@ public final class MeshNetwork implements CollectiveNetwork {
     /**
      * Maximum number of bytes that a thread processes at once. Three such pieces fit into a core's second-level cache.
      */
-    static final long LONGEST_PIECE = 256 << 10;
+    static final long MAX_PIECE_BYTES = 256 << 10;
 
     private final int rank;
     private final int ranks;
@@ -49,8 +49,8 @@ public final class MeshNetwork implements CollectiveNetwork {
      * Number of requests that were made, and number of requests with a reported end. The release of the first comes
      * after the writes of a request's fields. It pairs with the aggregators' acquire before their reads of the fields.
      */
-    private final AtomicLong asked = new AtomicLong();
-    private final AtomicLong told = new AtomicLong();
+    private final AtomicLong requested = new AtomicLong();
+    private final AtomicLong reported = new AtomicLong();
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
     private boolean closed;
 
@@ -143,7 +143,7 @@ public final class MeshNetwork implements CollectiveNetwork {
     /** Returns the next request, with this memory; null if none is free now. */
     private @Nullable MeshRequest next(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset) {
         failIfLost();
-        MeshRequest request = requests[(int) (asked.getPlain() % REQUESTS)];
+        MeshRequest request = requests[(int) (requested.getPlain() % REQUESTS)];
         if (request.inUse) {
             return null;
         }
@@ -163,30 +163,30 @@ public final class MeshNetwork implements CollectiveNetwork {
         request.bytesPerRank = bytesPerRank;
         request.windowOffset = windowOffset;
         request.windowBytes = windowBytes;
-        request.cut(ranks, aggregators.size(), LONGEST_PIECE);
+        request.cut(ranks, aggregators.size(), MAX_PIECE_BYTES);
         request.inUse = true;
-        int number = (int) (asked.getPlain() % REQUESTS);
-        asked.setRelease(asked.getPlain() + 1);
+        int number = (int) (requested.getPlain() % REQUESTS);
+        requested.setRelease(requested.getPlain() + 1);
         runners.forEach(AgentRunner::wake);
         return number;
     }
 
     @Override
     public long test(int request) {
-        MeshRequest asked = requests[Objects.checkIndex(request, REQUESTS)];
-        if (!asked.inUse) {
+        MeshRequest tested = requests[Objects.checkIndex(request, REQUESTS)];
+        if (!tested.inUse) {
             throw new IllegalArgumentException("request " + request + " is not under way");
         }
         if (runners.isEmpty()) {
             aggregators.forEach(this::pass);
         }
-        if (!asked.isDone()) {
+        if (!tested.isDone()) {
             failIfLost();
             return PENDING;
         }
-        asked.inUse = false;
-        told.setRelease(told.getPlain() + 1);
-        return asked.windowBytes;
+        tested.inUse = false;
+        reported.setRelease(reported.getPlain() + 1);
+        return tested.windowBytes;
     }
 
     private void pass(MeshAggregator aggregator) {
@@ -211,7 +211,7 @@ public final class MeshNetwork implements CollectiveNetwork {
 
     /** {@return whether the end of some requests was not reported yet} Callable from any thread. */
     public boolean isBusy() {
-        return told.getAcquire() != asked.getAcquire();
+        return reported.getAcquire() != requested.getAcquire();
     }
 
     /** Records a failure. Only the first failure is reported. */
@@ -219,8 +219,8 @@ public final class MeshNetwork implements CollectiveNetwork {
         failure.compareAndSet(null, why);
     }
 
-    long asked() {
-        return asked.getAcquire();
+    long requested() {
+        return requested.getAcquire();
     }
 
     MeshRequest request(long number) {

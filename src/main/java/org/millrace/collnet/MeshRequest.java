@@ -31,7 +31,7 @@ final class MeshRequest {
 
     private static final int ALIGNMENT = 64;
     /** Minimum size of a piece, because a shorter piece does not justify another thread. */
-    private static final long SHORTEST_PIECE = 32 << 10;
+    private static final long MIN_PIECE_BYTES = 32 << 10;
 
     /** Number of aggregators that have not processed the request yet. */
     private final AtomicInteger remaining = new AtomicInteger();
@@ -55,12 +55,12 @@ final class MeshRequest {
     long pieceBytes;
 
     /** Cuts the window into pieces, in the same way on every rank. */
-    void cut(int ranks, int aggregators, long longestPiece) {
+    void cut(int ranks, int aggregators, long maxPieceBytes) {
         long longest = function == Function.REDUCE_SCATTER
-                ? Math.max(ALIGNMENT, longestPiece / Math.max(1, ranks - 1) / ALIGNMENT * ALIGNMENT)
-                : longestPiece;
+                ? Math.max(ALIGNMENT, maxPieceBytes / Math.max(1, ranks - 1) / ALIGNMENT * ALIGNMENT)
+                : maxPieceBytes;
         long even = roundUp((windowBytes + aggregators - 1) / aggregators);
-        pieceBytes = Math.min(longest, Math.max(even, SHORTEST_PIECE));
+        pieceBytes = Math.min(longest, Math.max(even, MIN_PIECE_BYTES));
         remaining.setPlain(aggregators); // published by the release of the number of requests
     }
 

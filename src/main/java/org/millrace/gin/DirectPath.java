@@ -15,13 +15,13 @@ final class DirectPath extends Path {
 
     private final OutboundFrames frames;
     private final int peer;
-    private final long mostBytes;
+    private final long maxBytes;
 
     DirectPath(LocalRank rank, int peer, OutboundFrames frames) {
         super(rank);
         this.frames = frames;
         this.peer = peer;
-        this.mostBytes = CHUNKS * rank.options().chunkBytes();
+        this.maxBytes = CHUNKS * rank.options().chunkBytes();
     }
 
     /** Returns whether this rank's device accesses a window at the peer. */
@@ -37,7 +37,7 @@ final class DirectPath extends Path {
             return false;
         }
         OutboundFrame frame = frames.next();
-        long bytes = drain.next(mostBytes);
+        long bytes = drain.next(maxBytes);
         if (!(descriptor.has(GinOp.GET) ? get(drain, frame, bytes) : put(drain, frame, bytes))) {
             return false;
         }

@@ -12,7 +12,7 @@ import org.millrace.net.FrameReceiver;
 final class FrameDispatcher {
 
     /** Mask of context numbers where they only distinguish sequences. */
-    private static final int MOST_CONTEXTS = (1 << 16) - 1;
+    private static final int CONTEXT_MASK = (1 << 16) - 1;
 
     private final LocalRank rank;
     private final long chunkBytes;
@@ -22,7 +22,7 @@ final class FrameDispatcher {
     private final GetAnswers answers;
     private final InboundFrames frames;
     private StagingRing.@Nullable Reader ring;
-    private boolean greeted;
+    private boolean helloReceived;
     /** Number of the last frame that writes to a window. A later get must read the bytes that this frame wrote. */
     private long written;
     /** Time since which the oldest frame waits for its window or context, in nanoseconds; 0 if it does not wait. */
@@ -75,8 +75,8 @@ final class FrameDispatcher {
     /** Assigns a place to a frame. Returns false if the frame must wait. */
     private boolean admit(FrameHeader header) {
         InboundFrame frame = frames.next();
-        if (!greeted) {
-            greet(header);
+        if (!helloReceived) {
+            handleHello(header);
         } else {
             requireStaging(header);
             boolean ready = switch (GinHeader.kind(header)) {
@@ -127,7 +127,7 @@ final class FrameDispatcher {
         return true;
     }
 
-    private void greet(FrameHeader header) {
+    private void handleHello(FrameHeader header) {
         if (GinHeader.kind(header) != GinHeader.HELLO || header.payloadBytes() != 0
                 || header.word(1) != GinHeader.PROTOCOL) {
             throw refused(header, "a rank of this version says hello first; all ranks must run the same version");
@@ -140,7 +140,7 @@ final class FrameDispatcher {
             throw refused(header, "its chunks have " + header.word(4) + " bytes and ours " + chunkBytes
                     + ": give all ranks the same");
         }
-        greeted = true;
+        helloReceived = true;
     }
 
     private boolean put(FrameHeader header, InboundFrame frame) {
@@ -161,7 +161,7 @@ final class FrameDispatcher {
             Window window = window(header, bytes);
             if (window != null) {
                 frame.transfer.sequence(
-                        PathOrder.sequence((int) GinHeader.context(header) & MOST_CONTEXTS, peer, rank.ranks()),
+                        PathOrder.sequence((int) GinHeader.context(header) & CONTEXT_MASK, peer, rank.ranks()),
                         window.isOrdered(bytes));
             }
             if (window == null || !place(header, frame, window, GinHeader.offset(header), bytes)) {
@@ -196,7 +196,7 @@ final class FrameDispatcher {
             throw refused(header, "it asks for " + bytes + " bytes");
         }
         if (answers.isFull()) {
-            throw refused(header, GetPath.MOST + " gets are not answered yet, and no rank asks for more at once");
+            throw refused(header, GetPath.MAX_GETS + " gets are not answered yet, and no rank asks for more at once");
         }
         Window window = window(header, bytes);
         if (window == null || frames.settled() < written) {

@@ -5,14 +5,14 @@ import org.millrace.gin.OutboundFrames.OutboundFrame;
 /** The gets of one peer that were not completely answered yet, oldest first. */
 final class GetAnswers {
 
-    private final Window[] windows = new Window[GetPath.MOST];
-    private final long[] offsets = new long[GetPath.MOST];
-    private final long[] missing = new long[GetPath.MOST];
+    private final Window[] windows = new Window[GetPath.MAX_GETS];
+    private final long[] offsets = new long[GetPath.MAX_GETS];
+    private final long[] missing = new long[GetPath.MAX_GETS];
     private long asked;
     private long answered;
 
     boolean isFull() {
-        return asked - answered == GetPath.MOST;
+        return asked - answered == GetPath.MAX_GETS;
     }
 
     boolean isEmpty() {
@@ -20,7 +20,7 @@ final class GetAnswers {
     }
 
     void add(Window window, long offset, long bytes) {
-        int slot = (int) asked++ & GetPath.MOST - 1;
+        int slot = (int) asked++ & GetPath.MAX_GETS - 1;
         window.hold();
         windows[slot] = window;
         offsets[slot] = offset;
@@ -38,7 +38,7 @@ final class GetAnswers {
     }
 
     private boolean begin(OutboundFrame frame, FramePath path) {
-        int slot = (int) answered & GetPath.MOST - 1;
+        int slot = (int) answered & GetPath.MAX_GETS - 1;
         long bytes = Math.min(missing[slot], path.chunkBytes);
         GinHeader.set(frame.header, GinHeader.GET_DATA, 0, 0, 0, answered);
         if (!path.begin(frame, windows[slot], offsets[slot], bytes)) {
@@ -56,7 +56,7 @@ final class GetAnswers {
     /** Drops all gets, because the requesting peer has closed. */
     void abandon() {
         while (!isEmpty()) {
-            windows[(int) answered++ & GetPath.MOST - 1].letGo();
+            windows[(int) answered++ & GetPath.MAX_GETS - 1].letGo();
         }
     }
 }

@@ -11,7 +11,7 @@ import org.millrace.gin.OutboundFrames.OutboundFrame;
 final class GetPath extends Path {
 
     /** Maximum number of gets that a peer receives before it has answered, and therefore must be able to remember. */
-    static final int MOST = 256;
+    static final int MAX_GETS = 256;
 
     /** A get in flight. */
     static final class Get {
@@ -29,25 +29,25 @@ final class GetPath extends Path {
     }
 
     private final OutboundFrames frames;
-    private final Get[] ring = new Get[MOST];
+    private final Get[] ring = new Get[MAX_GETS];
     private long asked;
     private long answered;
 
     GetPath(LocalRank rank, OutboundFrames frames) {
         super(rank);
         this.frames = frames;
-        for (int i = 0; i < MOST; i++) {
+        for (int i = 0; i < MAX_GETS; i++) {
             ring[i] = new Get();
         }
     }
 
     @Override
     boolean movePart(QueueDrain drain) {
-        if (asked - answered == MOST || frames.isFull()) {
+        if (asked - answered == MAX_GETS || frames.isFull()) {
             return false;
         }
         GinDescriptor descriptor = drain.current();
-        Get get = ring[(int) asked & MOST - 1];
+        Get get = ring[(int) asked & MAX_GETS - 1];
         get.target = target(drain, descriptor);
         get.offset = descriptor.targetOffset;
         get.missing = descriptor.size;
@@ -69,7 +69,7 @@ final class GetPath extends Path {
     /** Returns the get that is answered next, or null. */
     @Nullable
     Get oldest() {
-        return isEmpty() ? null : ring[(int) answered & MOST - 1];
+        return isEmpty() ? null : ring[(int) answered & MAX_GETS - 1];
     }
 
     long oldestNumber() {
@@ -78,7 +78,7 @@ final class GetPath extends Path {
 
     /** Records that the last bytes of the oldest get have a place. The get is complete when these bytes are written. */
     void oldestAnswered(InboundFrame frame) {
-        Get get = ring[(int) answered++ & MOST - 1];
+        Get get = ring[(int) answered++ & MAX_GETS - 1];
         frame.completes(get.queue, get.index);
         get.target.letGo();
     }

@@ -87,8 +87,8 @@ public final class GinCommunicator {
      * Sets an action that the agent's thread executes periodically. The action must not block. Must be called before an
      * agent serves this communicator.
      */
-    public void upkeep(Runnable what) {
-        upkeep = what;
+    public void upkeep(Runnable action) {
+        upkeep = action;
     }
 
     public int rank() {
@@ -188,7 +188,7 @@ public final class GinCommunicator {
         changeAtAgent(() -> {
             rank.contexts().share(memory);
             for (GinPeer peer : peers) {
-                peer.tellSettled();
+                peer.publishSettled();
             }
         }, "does not take memory for signals");
     }

@@ -101,7 +101,7 @@ final class GinContexts {
     }
 
     /** Publishes to a peer the number of its frames that were carried out here. Agent's thread only. */
-    public void tellSettled(int peer, long frames) {
+    public void publishSettled(int peer, long frames) {
         for (SignalMemory memory : shared) {
             memory.settled(peer, frames);
         }

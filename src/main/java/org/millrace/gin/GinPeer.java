@@ -38,7 +38,7 @@ abstract class GinPeer {
     abstract @Nullable Path choose(GinDescriptor descriptor, PathOrder order);
 
     /** Publishes to the peer the number of its frames that were carried out, if it sends frames. */
-    public abstract void tellSettled();
+    public abstract void publishSettled();
 
     /** Returns whether nothing is in flight. */
     public abstract boolean isDrained();
@@ -137,7 +137,7 @@ abstract class GinPeer {
         }
 
         @Override
-        public void tellSettled() {
+        public void publishSettled() {
             // a rank sends no frames to itself
         }
 

@@ -24,7 +24,7 @@ final class PeerConnection extends GinPeer {
     private final GetAnswers answers = new GetAnswers();
     private final FrameDispatcher inbound;
     /** Number of the peer's carried-out frames that was last published to it. */
-    private long toldSettled;
+    private long publishedSettled;
     private boolean sendingOver;
     private boolean receivingOver;
 
@@ -57,8 +57,8 @@ final class PeerConnection extends GinPeer {
     public int progress(boolean quiet) {
         try {
             int work = send(quiet) + receive();
-            if (inbound.settled() != toldSettled) {
-                tellSettled();
+            if (inbound.settled() != publishedSettled) {
+                publishSettled();
             }
             return work;
         } catch (ConnectionException lost) {
@@ -68,9 +68,9 @@ final class PeerConnection extends GinPeer {
     }
 
     @Override
-    public void tellSettled() {
-        toldSettled = inbound.settled();
-        rank.contexts().tellSettled(peer, toldSettled);
+    public void publishSettled() {
+        publishedSettled = inbound.settled();
+        rank.contexts().publishSettled(peer, publishedSettled);
     }
 
     private int send(boolean quiet) {

@@ -25,11 +25,11 @@ final class QueueDrain {
     /**
      * Moves the available descriptors.
      *
-     * @param most maximum number of parts before the other queues have their turn
+     * @param maxParts maximum number of parts before the other queues have their turn
      */
-    int drain(int most) {
+    int drain(int maxParts) {
         int work = 0;
-        while (work < most && queue.hasCurrent()) {
+        while (work < maxParts && queue.hasCurrent()) {
             Path chosen = path;
             if (chosen == null) {
                 chosen = begin();
@@ -85,10 +85,10 @@ final class QueueDrain {
     /**
      * Returns the number of bytes of the next part.
      *
-     * @param most maximum number of bytes of a part
+     * @param maxBytes maximum number of bytes of a part
      */
-    long next(long most) {
-        return Math.min(queue.current().size - moved, most);
+    long next(long maxBytes) {
+        return Math.min(queue.current().size - moved, maxBytes);
     }
 
     /** Records that bytes of the current descriptor were passed on. Returns whether they were the last. */

@@ -29,8 +29,8 @@ final class QueueWatch {
      * small for each of many queues. Copies of different queues may be begun at once, and copies of one queue often may
      * not.
      */
-    private static final int MOST_AT_ONCE = 256;
-    private static final int LEAST_AT_ONCE = 4;
+    private static final int MAX_PARTS = 256;
+    private static final int MIN_PARTS = 4;
 
     private final QueueDrain[] drains;
     /** Address of the first word of the next descriptor, by queue; 0 if a descriptor is in progress. */
@@ -66,7 +66,7 @@ final class QueueWatch {
         int idle = drains.length - busy;
         int looks = busy + (quiet ? idle : (idle + IDLE_CYCLE - 1) / IDLE_CYCLE);
         int rotated = busy;
-        int most = Math.max(LEAST_AT_ONCE, MOST_AT_ONCE / Math.max(busy, 1));
+        int parts = Math.max(MIN_PARTS, MAX_PARTS / Math.max(busy, 1));
         int work = 0;
         for (int i = 0; i < looks; i++) {
             int at = i < rotated ? rotate(i, rotated) : nextIdle();
@@ -74,7 +74,7 @@ final class QueueWatch {
                 continue;
             }
             // called from here, because compilers inline only to a limited depth, and inlining matters in this call
-            work += drains[at].drain(most);
+            work += drains[at].drain(parts);
             next[at] = drains[at].nextAddress();
             used[at] = pass;
             if (at >= busy) {

@@ -29,7 +29,7 @@ public final class StagingBuffers {
 
     /** Maximum number of adds in flight. One of the buffers is reserved for adds. */
     public static final int MOST_TO_ADD = 16;
-    private static final int ONLY_TO_ADD = 1;
+    private static final int RESERVED_FOR_ADDS = 1;
     /** One of this many buffers is reserved for outbound frames, and another one for inbound frames. */
     private static final int SHARE = 4;
 
@@ -42,7 +42,7 @@ public final class StagingBuffers {
     private final byte[] use;
     /** Number of taken buffers by use, and maximum number by use. */
     private final int[] taken = new int[LEAST];
-    private final int[] most = new int[LEAST];
+    private final int[] limit = new int[LEAST];
     private final Copies copies;
     private final int[] abandoned;
     private int abandonedCount;
@@ -64,11 +64,11 @@ public final class StagingBuffers {
         this.copies = copies;
         abandoned = new int[buffers];
         use = new byte[buffers];
-        int forBoth = buffers - ONLY_TO_ADD;
+        int forBoth = buffers - RESERVED_FOR_ADDS;
         int reserved = Math.max(1, forBoth / SHARE);
-        most[TO_SEND] = forBoth - reserved;
-        most[TO_RECEIVE] = forBoth - reserved;
-        most[TO_ADD] = Math.clamp(buffers / SHARE, 1, MOST_TO_ADD);
+        limit[TO_SEND] = forBoth - reserved;
+        limit[TO_RECEIVE] = forBoth - reserved;
+        limit[TO_ADD] = Math.clamp(buffers / SHARE, 1, MOST_TO_ADD);
     }
 
     /** Returns a buffer for outbound bytes, or -1 if none is available for them now. */
@@ -86,15 +86,15 @@ public final class StagingBuffers {
         return take(TO_ADD);
     }
 
-    private int take(int forWhat) {
+    private int take(int purpose) {
         // the buffer that no other use may take is free for adds
-        int others = forWhat == TO_ADD ? 0 : Math.max(0, ONLY_TO_ADD - taken[TO_ADD]);
-        if (taken[forWhat] == most[forWhat] || freeCount == others) {
-            return takeBack() ? take(forWhat) : -1;
+        int others = purpose == TO_ADD ? 0 : Math.max(0, RESERVED_FOR_ADDS - taken[TO_ADD]);
+        if (taken[purpose] == limit[purpose] || freeCount == others) {
+            return takeBack() ? take(purpose) : -1;
         }
-        taken[forWhat]++;
+        taken[purpose]++;
         int buffer = free[--freeCount];
-        use[buffer] = (byte) forWhat;
+        use[buffer] = (byte) purpose;
         return buffer;
     }
 

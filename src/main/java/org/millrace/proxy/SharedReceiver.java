@@ -51,12 +51,12 @@ public final class SharedReceiver extends SharedEnd {
             if (header == null) {
                 return null;
             }
-            int whose = StepHeader.member(header);
-            if (whose < 0 || whose >= members) {
-                throw new ConnectionException(receiver + ": a frame for member " + whose + ", where " + members
+            int owner = StepHeader.member(header);
+            if (owner < 0 || owner >= members) {
+                throw new ConnectionException(receiver + ": a frame for member " + owner + ", where " + members
                         + " connections share one of the network's");
             }
-            return whose == member ? header : null;
+            return owner == member ? header : null;
         }
 
         @Override

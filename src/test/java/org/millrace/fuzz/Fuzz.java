@@ -29,9 +29,9 @@ public final class Fuzz {
             65536, Integer.MAX_VALUE, Integer.MIN_VALUE, 1L << 30, (1L << 30) + 1, 1L << 31, 1L << 32, (1L << 32) - 1,
             Long.MAX_VALUE, Long.MIN_VALUE, Long.MAX_VALUE - 63, -64, -4096};
     /** Maximum number of allocated bytes for an input, regardless of the lengths in it. */
-    private static final long MOST_ALLOCATED = 16 << 20;
+    private static final long MAX_ALLOCATED_BYTES = 16 << 20;
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-    private static final int MOST_MUTATIONS = 4;
+    private static final int MAX_MUTATIONS = 4;
     private static final int LONGEST = 1 << 16;
 
     private Fuzz() {}
@@ -52,7 +52,7 @@ public final class Fuzz {
             try {
                 takes.take(input);
                 long allocated = THREADS.getCurrentThreadAllocatedBytes() - before;
-                assertTrue(allocated < MOST_ALLOCATED, () -> allocated + " bytes were allocated for it");
+                assertTrue(allocated < MAX_ALLOCATED_BYTES, () -> allocated + " bytes were allocated for it");
             } catch (Throwable e) {
                 throw new AssertionError(surface + ", input " + number + " of seed " + first
                         + " (-Dmillrace.fuzz.inputs=1 -Dmillrace.fuzz.seed=" + (first + number) + "): "
@@ -68,7 +68,7 @@ public final class Fuzz {
 
     static byte[] mutated(List<byte[]> recorded, Random random) {
         byte[] input = pick(recorded, random).clone();
-        for (int left = 1 + random.nextInt(MOST_MUTATIONS); left > 0; left--) {
+        for (int left = 1 + random.nextInt(MAX_MUTATIONS); left > 0; left--) {
             input = mutate(input, recorded, random);
         }
         return input;

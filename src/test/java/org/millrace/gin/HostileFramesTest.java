@@ -252,11 +252,11 @@ class HostileFramesTest {
     }
 
     /** Returns the failure of rank 0 after a frame. Asserts that the memory is unchanged if there is a failure. */
-    private static Throwable failureOf(boolean greet, Consumer<FrameHeader> fill) {
-        return failureOf(greet, true, fill);
+    private static Throwable failureOf(boolean helloFirst, Consumer<FrameHeader> fill) {
+        return failureOf(helloFirst, true, fill);
     }
 
-    private static Throwable failureOf(boolean greet, boolean ring, Consumer<FrameHeader> fill) {
+    private static Throwable failureOf(boolean helloFirst, boolean ring, Consumer<FrameHeader> fill) {
         try (Arena arena = Arena.ofConfined()) {
             MemoryFrames back = new MemoryFrames(null);
             MemoryFrames forth = new MemoryFrames(null);
@@ -276,7 +276,7 @@ class HostileFramesTest {
             agent.add(communicator);
             FrameSender peer = back.sender();
             FrameHeader header = new FrameHeader();
-            if (greet) {
+            if (helloFirst) {
                 GinHeader.hello(header, 1, 2, CHUNK);
                 peer.offer(header, null, 0);
             }

@@ -33,7 +33,7 @@ class StagingAfterFailureTest {
     private static final int SOURCE = 64;
     private static final int TARGET = SOURCE + OPERATIONS * CHUNK;
     private static final int WINDOW = TARGET + OPERATIONS * CHUNK;
-    private static final int MOST_PASSES = 100 * OPERATIONS;
+    private static final int MAX_PASSES = 100 * OPERATIONS;
 
     private final Arena arena = Arena.ofConfined();
     private final StagedDevice[] devices = new StagedDevice[2];
@@ -188,13 +188,13 @@ class StagingAfterFailureTest {
                 next.put(1, 0, i);
             }
             next.add(0, 1);
-            next.run(MOST_PASSES);
+            next.run(MAX_PASSES);
             pair.throwIfFailed(); // with the buffer that was taken while its copy was held
             assertEquals(copiesLast, devices[0].finishHeld() + devices[1].finishHeld() > 0,
                     "copies that were held to the end");
             int pass = 0;
             while (!(pair.communicators[0].isDrained() && pair.communicators[1].isDrained())) {
-                assertTrue(pass++ < MOST_PASSES, "it stands still");
+                assertTrue(pass++ < MAX_PASSES, "it stands still");
                 pair.work();
                 pair.throwIfFailed();
             }

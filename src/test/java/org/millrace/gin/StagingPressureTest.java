@@ -29,7 +29,7 @@ class StagingPressureTest {
     private static final int TARGET = SOURCE + OPERATIONS * CHUNK;
     private static final int WINDOW = TARGET + OPERATIONS * CHUNK;
     /** Maximum number of passes of each agent; an operation needs a few. */
-    private static final int MOST_PASSES = 100 * OPERATIONS;
+    private static final int MAX_PASSES = 100 * OPERATIONS;
 
     private final MemorySegment[] memory = new MemorySegment[2];
     private final StagedDevice[] staged = new StagedDevice[2];
@@ -120,7 +120,7 @@ class StagingPressureTest {
     private void run(GinPair pair) {
         int pass = 0;
         while (!(pair.communicators[0].isDrained() && pair.communicators[1].isDrained())) {
-            assertTrue(pass++ < MOST_PASSES, () -> "it stands still: rank 0 has completed " + completed(0)
+            assertTrue(pass++ < MAX_PASSES, () -> "it stands still: rank 0 has completed " + completed(0)
                     + " operations, rank 1 " + completed(1));
             pair.work();
             pair.throwIfFailed();
