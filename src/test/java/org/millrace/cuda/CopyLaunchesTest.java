@@ -106,7 +106,7 @@ class CopyLaunchesTest {
     @Test
     void aRefusedLaunchMayBeRequestedAgainAFewTimes() {
         streams.refusing.set(0, COUNT);
-        for (int i = 1; i < CopyLaunches.MOST_REFUSALS; i++) {
+        for (int i = 1; i < CopyLaunches.MAX_REFUSALS; i++) {
             assertFalse(launches.attempt());
             assertEquals(CopyMailbox.GONE, mailbox.stateAcquire());
             askAgain();
