@@ -8,7 +8,10 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
-/** One side of frames that go there and back. */
+/**
+ * One side of frames that go there and back. A receiver acknowledges frames in progress() alone, so a side calls it
+ * until the other side has every acknowledgement.
+ */
 public final class FrameLoop implements Loop {
 
     private static final long PATIENCE = 2_000_000_000L;
@@ -17,18 +20,26 @@ public final class FrameLoop implements Loop {
     private final FrameReceiver receiver;
     private final MemoryRegion region;
     private final FrameHeader header = new FrameHeader();
-    private final boolean first;
+    /** The side that sends first; null if this is that side. */
+    private final FrameLoop first;
+    /** Number of round trips that this side was asked for so far. */
+    private long asked;
+    /** Number of round trips whose acknowledgements the side that sends second has; a field of the first side. */
+    private volatile long acknowledged;
 
     /**
-     * A side.
+     * Creates the side that sends first.
      *
      * @param network  for the payload's memory
      * @param sender   to the other side
      * @param receiver from it
      * @param bytes    of a payload
-     * @param first    whether this side sends first
      */
-    public FrameLoop(Network network, FrameSender sender, FrameReceiver receiver, int bytes, boolean first) {
+    public FrameLoop(Network network, FrameSender sender, FrameReceiver receiver, int bytes) {
+        this(network, sender, receiver, bytes, null);
+    }
+
+    private FrameLoop(Network network, FrameSender sender, FrameReceiver receiver, int bytes, FrameLoop first) {
         this.sender = sender;
         this.receiver = receiver;
         this.first = first;
@@ -36,11 +47,36 @@ public final class FrameLoop implements Loop {
         header.payloadBytes(bytes);
     }
 
+    /**
+     * Returns the side that sends second. It runs at the same time as this side and equally often.
+     *
+     * @param network  for the payload's memory
+     * @param sender   to this side
+     * @param receiver from it
+     * @return the other side
+     */
+    public FrameLoop second(Network network, FrameSender sender, FrameReceiver receiver) {
+        return new FrameLoop(network, sender, receiver, (int) header.payloadBytes(), this);
+    }
+
     @Override
     public long run(long count) {
         for (long i = 0; i < count; i++) {
-            boolean done = first ? send() && receive() : receive() && send();
+            boolean done = first == null ? send() && receive() : receive() && send();
             if (!done) {
+                return LOST;
+            }
+        }
+        asked += count;
+        if (first != null) {
+            first.acknowledged = asked;
+            return count;
+        }
+        for (long i = 0; acknowledged - asked < 0; i++) {
+            if (receiver.progress() == 0) {
+                Thread.onSpinWait();
+            }
+            if (i == PATIENCE) {
                 return LOST;
             }
         }
@@ -53,7 +89,7 @@ public final class FrameLoop implements Loop {
             sender.progress();
         }
         for (long i = 0; sender.framesCompleted() - completed < 0; i++) {
-            if (sender.progress() == 0) {
+            if (sender.progress() + receiver.progress() == 0) {
                 Thread.onSpinWait();
             }
             if (i == PATIENCE) {

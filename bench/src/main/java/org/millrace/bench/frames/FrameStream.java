@@ -9,13 +9,20 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
-/** Frames one way, as many of them under way as the network takes: the side that sends and the side that receives. */
+/**
+ * Frames one way over a connection, as many in flight as the network takes. An instance has one sending side and one
+ * receiving side, which run at the same time and equally often.
+ */
 public final class FrameStream {
 
-    /** Calls between two of which nothing moves, after which the other side is believed dead. */
+    /** Number of consecutive calls without progress after which a side regards the other as lost. */
     private static final int PATIENCE = 2_000_000_000;
 
-    private FrameStream() {}
+    /** Number of the connection's frames that the receiver had acknowledged when the sending side last returned. */
+    private volatile long acknowledged;
+
+    /** Creates a stream. */
+    public FrameStream() {}
 
     /**
      * Memory for a side's payload, which is that of all its frames.
@@ -28,7 +35,7 @@ public final class FrameStream {
     }
 
     /**
-     * The side that sends: a frame is offered as soon as the network takes it.
+     * Returns the sending side. It offers a frame as soon as the network takes it.
      *
      * @param network for the payload's memory
      * @param sender  to the other side
@@ -36,25 +43,36 @@ public final class FrameStream {
      * @param bytes   of it
      * @return the loop; it ends when the last payload may be overwritten
      */
-    public static Loop sending(Network network, FrameSender sender, MemorySegment payload, int bytes) {
+    public Loop sending(Network network, FrameSender sender, MemorySegment payload, int bytes) {
         FrameHeader header = new FrameHeader();
         header.payloadBytes(bytes);
         return new Sending(sender, network.register(payload), header);
     }
 
     /**
-     * The side that receives.
+     * Returns the receiving side.
      *
      * @param network  for the payload's memory
      * @param receiver from the other side
      * @param payload  where each frame's payload goes
-     * @return the loop; it ends when the last payload is there
+     * @return the loop; it ends when the sending side has received the last acknowledgement
      */
-    public static Loop receiving(Network network, FrameReceiver receiver, MemorySegment payload) {
+    public Loop receiving(Network network, FrameReceiver receiver, MemorySegment payload) {
         return new Receiving(receiver, network.register(payload));
     }
 
-    private record Sending(FrameSender sender, MemoryRegion region, FrameHeader header) implements Loop {
+    private final class Sending implements Loop {
+
+        private final FrameSender sender;
+        private final MemoryRegion region;
+        private final FrameHeader header;
+
+        Sending(FrameSender sender, MemoryRegion region, FrameHeader header) {
+            this.sender = sender;
+            this.region = region;
+            this.header = header;
+        }
+
         @Override
         public long run(long count) {
             long end = sender.framesCompleted() + count;
@@ -70,17 +88,28 @@ public final class FrameStream {
                     Thread.onSpinWait();
                 }
             }
+            acknowledged = end;
             return count;
         }
     }
 
-    private record Receiving(FrameReceiver receiver, MemoryRegion region) implements Loop {
+    private final class Receiving implements Loop {
+
+        private final FrameReceiver receiver;
+        private final MemoryRegion region;
+
+        Receiving(FrameReceiver receiver, MemoryRegion region) {
+            this.receiver = receiver;
+            this.region = region;
+        }
+
         @Override
         public long run(long count) {
             long end = receiver.framesCompleted() + count;
             int patience = PATIENCE;
-            while (receiver.framesCompleted() - end < 0) {
-                if (receiver.poll() != null) {
+            // progress() acknowledges frames, so it is called until the sender has every acknowledgement.
+            while (receiver.framesCompleted() - end < 0 || acknowledged - end < 0) {
+                if (receiver.framesCompleted() - end < 0 && receiver.poll() != null) {
                     receiver.accept(region, 0);
                 } else if (receiver.progress() > 0) {
                     patience = PATIENCE;

@@ -65,17 +65,17 @@ public final class FrameSuite implements Suite {
             FramesInC c = new FramesInC(bench.c(), variant.equals(SOCKET));
             boolean full = bench.effort().full();
             for (int bytes : full ? ALL_SIZES : SIZES) {
-                Loop java = partner.with(new FrameLoop(network, there.sender(), back.receiver(), bytes, true),
-                        new FrameLoop(network, back.sender(), there.receiver(), bytes, false));
+                FrameLoop first = new FrameLoop(network, there.sender(), back.receiver(), bytes);
+                Loop java = partner.with(first, first.second(network, back.sender(), there.receiver()));
                 Loop inC = partner.with(c.loop("ping", FrameStream.payload(bytes), bytes),
                         c.loop("echo", FrameStream.payload(bytes), bytes));
                 bench.measure(
                         Pair.bare("roundtrip." + bytes, "Round trip", title(bytes), java, inC).withBytes(2L * bytes));
             }
             for (int bytes : full ? ALL_SIZES : STREAM_SIZES) {
-                Loop java =
-                        partner.with(FrameStream.sending(network, there.sender(), FrameStream.payload(bytes), bytes),
-                                FrameStream.receiving(network, there.receiver(), FrameStream.payload(bytes)));
+                FrameStream stream = new FrameStream();
+                Loop java = partner.with(stream.sending(network, there.sender(), FrameStream.payload(bytes), bytes),
+                        stream.receiving(network, there.receiver(), FrameStream.payload(bytes)));
                 Loop inC = partner.with(c.loop("post", FrameStream.payload(bytes), bytes),
                         c.loop("take", FrameStream.payload(bytes), bytes));
                 bench.measure(Pair.bare("stream." + bytes, "Stream", title(bytes), java, inC).withBytes(bytes));

@@ -17,6 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.bench.comparator.CLibrary;
 import org.millrace.bench.comparator.CompiledLibrary;
+import org.millrace.bench.frames.FrameLoop;
 import org.millrace.bench.frames.FramePipe;
 import org.millrace.bench.frames.FrameStream;
 import org.millrace.bench.measure.Loop;
@@ -72,9 +73,34 @@ class FrameStreamTest {
             for (int bytes : SIZES) {
                 MemorySegment from = noise(bytes);
                 MemorySegment to = FrameStream.payload(bytes);
-                stream(partner.with(FrameStream.sending(network, pipe.sender(), from, bytes),
-                        FrameStream.receiving(network, pipe.receiver(), to)), from, to, bytes);
+                FrameStream stream = new FrameStream();
+                stream(partner.with(stream.sending(network, pipe.sender(), from, bytes),
+                        stream.receiving(network, pipe.receiver(), to)), from, to, bytes);
                 assertEquals(pipe.sender().framesCompleted(), pipe.receiver().framesCompleted());
+            }
+        }
+    }
+
+    @Test
+    void roundTripsOverTcp() {
+        try (Network network = new SocketNetwork(SocketOptions.defaults())) {
+            roundTrips(network);
+        }
+    }
+
+    @Test
+    void roundTripsOverSharedMemory() {
+        try (Network network = new ShmNetwork(ShmOptions.defaults())) {
+            roundTrips(network);
+        }
+    }
+
+    private void roundTrips(Network network) {
+        try (FramePipe there = FramePipe.open(network); FramePipe back = FramePipe.open(network)) {
+            for (int bytes : SIZES) {
+                FrameLoop first = new FrameLoop(network, there.sender(), back.receiver(), bytes);
+                Loop loop = partner.with(first, first.second(network, back.sender(), there.receiver()));
+                assertEquals(COUNT, loop.run(COUNT), bytes + " bytes");
             }
         }
     }
