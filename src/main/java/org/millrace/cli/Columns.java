@@ -1,5 +1,6 @@
 package org.millrace.cli;
 
+import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -28,6 +29,11 @@ final class Columns {
             throw new IllegalArgumentException(cells.length + " cells for " + names.length + " columns");
         }
         rows.add(cells);
+    }
+
+    /** Prints all columns. */
+    void print(PrintWriter out) {
+        lines(Integer.MAX_VALUE).forEach(out::println);
     }
 
     /** Its lines, the names first. */

@@ -14,8 +14,6 @@ import picocli.CommandLine.Option;
 @Command(name = "ps", description = {"List this user's processes that have Millrace's connections."})
 final class PsCommand extends InspectCommand {
 
-    private static final int WIDE = 1000;
-
     @Option(
             names = {"-a", "--all"},
             description = "Also those that ended with something open, or by a failure, as long as their traces are there.")
@@ -34,7 +32,7 @@ final class PsCommand extends InspectCommand {
         } else if (read.isEmpty()) {
             out.println(processes.nothing());
         } else {
-            table(found, links).lines(WIDE).forEach(out::println);
+            table(found, links).print(out);
             if (found.size() < read.size()) {
                 out.println("... and " + (read.size() - found.size()) + " that ended (--all)");
             }

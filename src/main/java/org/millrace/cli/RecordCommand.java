@@ -33,8 +33,6 @@ import picocli.CommandLine.Spec;
         subcommands = {RecordCommand.Show.class, RecordCommand.Stat.class, RecordCommand.Export.class})
 final class RecordCommand implements Runnable {
 
-    private static final int WIDE = 1000;
-
     @Spec
     private CommandSpec spec;
 
@@ -75,10 +73,7 @@ final class RecordCommand implements Runnable {
 
         @Override
         void print(RecordedRun run, PrintWriter out) {
-            long begin = run.calls().isEmpty() ? 0 : run.calls().getFirst().enqueued();
-            if (!run.steps().isEmpty()) {
-                begin = Math.min(begin == 0 ? Long.MAX_VALUE : begin, run.steps().getFirst().taken());
-            }
+            long begin = run.begin();
             if (steps) {
                 for (Step each : run.steps()) {
                     out.printf(Locale.ROOT, "%13.3f us %9d B %s%n", (each.taken() - begin) / 1e3, each.size(),
@@ -90,7 +85,7 @@ final class RecordCommand implements Runnable {
                     out.printf(Locale.ROOT, "%13.3f us rank %d: %s of %d B%s%s%n", (each.enqueued() - begin) / 1e3,
                             each.group().rank(), each.kind(), each.bytes(),
                             each.peer() < 0 ? "" : ", peer " + each.peer(),
-                            each.nanos() < 0 ? "" : ", " + micros(each.nanos()) + " us");
+                            each.nanos() < 0 ? "" : ", " + Units.micros(each.nanos()) + " us");
                 }
             }
             if (!steps && !operations) {
@@ -110,13 +105,13 @@ final class RecordCommand implements Runnable {
                                     .count()),
                             Integer.toString(own.size()), each.link().orElse(""));
                 }
-                table.lines(WIDE).forEach(out::println);
+                table.print(out);
             }
             tellWhatIsMissing(run, out);
         }
     }
 
-    private static void tellWhatIsMissing(RecordedRun run, PrintWriter out) {
+    static void tellWhatIsMissing(RecordedRun run, PrintWriter out) {
         if (run.truncated()) {
             out.println("The oldest records were overwritten: MILLRACE_RECORD_BYTES has room for no more.");
         }
@@ -124,10 +119,6 @@ final class RecordCommand implements Runnable {
             out.println(Units.count(run.lost(), "record is", "records are")
                     + " missing: the file system was slower than what was to be recorded.");
         }
-    }
-
-    private static String micros(double nanos) {
-        return String.format(Locale.ROOT, "%.1f", nanos / 1e3);
     }
 
     @Command(name = "stat", description = "Show how long operations took, and what steps waited for.")
@@ -138,9 +129,10 @@ final class RecordCommand implements Runnable {
             Columns operations = new Columns("<OPERATION", "BYTES", "TIMES", "MIN US", "MEDIAN", "P90", "MAX");
             run.times()
                     .forEach((kind, times) -> operations.add(kind.name(), Long.toString(kind.bytes()),
-                            Integer.toString(times.length), micros(times[0]), micros(RecordedRun.median(times)),
-                            micros(times[times.length * 9 / 10]), micros(times[times.length - 1])));
-            operations.lines(WIDE).forEach(out::println);
+                            Integer.toString(times.length), Units.micros(times[0]),
+                            Units.micros(RecordedRun.median(times)), Units.micros(times[times.length * 9 / 10]),
+                            Units.micros(times[times.length - 1])));
+            operations.print(out);
             out.println();
             Columns connections = new Columns("<CONNECTION", "STEPS", "BYTES", "KERNEL WAIT US: MEDIAN", "SUM",
                     "WIRE WAIT US: MEDIAN", "SUM");
@@ -152,11 +144,11 @@ final class RecordCommand implements Runnable {
                 long[] kernel = steps.stream().mapToLong(Step::kernelWait).sorted().toArray();
                 long[] wire = steps.stream().mapToLong(Step::wireWait).sorted().toArray();
                 connections.add(name, Integer.toString(steps.size()),
-                        Units.bytes(steps.stream().mapToLong(Step::size).sum()), micros(RecordedRun.median(kernel)),
-                        micros(Arrays.stream(kernel).sum()), micros(RecordedRun.median(wire)),
-                        micros(Arrays.stream(wire).sum()));
+                        Units.bytes(steps.stream().mapToLong(Step::size).sum()),
+                        Units.micros(RecordedRun.median(kernel)), Units.micros(Arrays.stream(kernel).sum()),
+                        Units.micros(RecordedRun.median(wire)), Units.micros(Arrays.stream(wire).sum()));
             });
-            connections.lines(WIDE).forEach(out::println);
+            connections.print(out);
             tellWhatIsMissing(run, out);
         }
     }

@@ -26,8 +26,7 @@ final class RecordingExport {
     public RecordingExport(RecordedRun run, PrintWriter out) {
         this.run = run;
         this.out = out;
-        begin = Math.min(run.steps().isEmpty() ? Long.MAX_VALUE : run.steps().getFirst().taken(),
-                run.calls().isEmpty() ? Long.MAX_VALUE : run.calls().getFirst().enqueued());
+        begin = run.begin();
     }
 
     /** Writes every step and every operation as a line of values with commas between. */

@@ -44,7 +44,6 @@ import picocli.CommandLine.Parameters;
         sortOptions = false)
 final class ReplayCommand extends Subcommand {
 
-    private static final int WIDE = 1000;
     /** Of its data and steps the recorded run alone is of interest. */
     private static final long REPLAY_BYTES = 1L << 30;
 
@@ -213,16 +212,14 @@ final class ReplayCommand extends Subcommand {
                             : String.format(Locale.ROOT, "%.2f",
                                     (double) RecordedRun.median(is) / RecordedRun.median(was)));
         });
-        table.lines(WIDE).forEach(out::println);
+        table.print(out);
         out.printf(Locale.ROOT, "all: %s recorded, %s replayed, of %d ranks%n", millis(span(plan, 0)),
                 millis(span(replay, plan.warmUp().size())), plan.size());
         if (plan.others() > 0) {
             out.println("Of " + Units.count(plan.others(), "other communicator", "other communicators")
                     + " nothing was done: --communicator chooses.");
         }
-        if (run.truncated()) {
-            out.println("The oldest operations had been overwritten: MILLRACE_RECORD_BYTES had room for no more.");
-        }
+        RecordCommand.tellWhatIsMissing(run, out);
         out.flush();
     }
 
@@ -247,7 +244,7 @@ final class ReplayCommand extends Subcommand {
     }
 
     private static String median(long[] times) {
-        return times.length == 0 ? "" : String.format(Locale.ROOT, "%.1f", RecordedRun.median(times) / 1e3);
+        return times.length == 0 ? "" : Units.micros(RecordedRun.median(times));
     }
 
     private static String sum(long[] times) {

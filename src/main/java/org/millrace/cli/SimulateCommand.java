@@ -26,7 +26,6 @@ import picocli.CommandLine.Parameters;
         sortOptions = false)
 final class SimulateCommand extends Subcommand {
 
-    private static final int WIDE = 1000;
     private static final int MOST_RANKS = 1_000_000;
     private static final String[] PARTS = {"latency", "bandwidth", "proxy", "kernel", "stragglers"};
     private static final String[] COLORS = {"#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756"};
@@ -84,9 +83,11 @@ final class SimulateCommand extends Subcommand {
             List<Forecast.Row> rows = forecast.rows(count);
             for (Forecast.Row row : rows) {
                 table.add(row.kind().name(), Long.toString(row.kind().bytes()), Integer.toString(count),
-                        row.algorithm(), Long.toString(row.calls()), row.recorded() == 0 ? "" : micros(row.recorded()),
-                        micros(row.time() + row.stragglers()), micros(row.latency()), micros(row.bandwidth()),
-                        micros(row.proxy()), micros(row.kernel()), micros(row.stragglers()));
+                        row.algorithm(), Long.toString(row.calls()),
+                        row.recorded() == 0 ? "" : Units.micros(row.recorded()),
+                        Units.micros(row.time() + row.stragglers()), Units.micros(row.latency()),
+                        Units.micros(row.bandwidth()), Units.micros(row.proxy()), Units.micros(row.kernel()),
+                        Units.micros(row.stragglers()));
             }
             all.addAll(rows);
             totals.add(String.format(Locale.ROOT,
@@ -96,17 +97,13 @@ final class SimulateCommand extends Subcommand {
         }
         PrintWriter out = spec.commandLine().getOut();
         out.println(forecast.basis());
-        table.lines(WIDE).forEach(out::println);
+        table.print(out);
         totals.forEach(out::println);
         out.flush();
         if (html != null) {
             Json.save("--html", html, page(all, forecast.basis()));
         }
         return ExitCode.OK;
-    }
-
-    private static String micros(double nanos) {
-        return String.format(Locale.ROOT, "%.1f", nanos / 1e3);
     }
 
     /** Bars, each as long as its part of the longest operation of its kind and size. */
@@ -143,12 +140,12 @@ final class SimulateCommand extends Subcommand {
                     .append(" ranks<td>")
                     .append(row.algorithm())
                     .append("<td>")
-                    .append(micros(row.time() + row.stragglers()))
+                    .append(Units.micros(row.time() + row.stragglers()))
                     .append(" us<td>");
             for (int part = 0; part < parts.length; part++) {
                 page.append(
                         String.format(Locale.ROOT, "<i title=\"%s %s us\" style=\"width:%.1fpx;background:%s\"></i>",
-                                PARTS[part], micros(parts[part]), 600 * parts[part] / longest, COLORS[part]));
+                                PARTS[part], Units.micros(parts[part]), 600 * parts[part] / longest, COLORS[part]));
             }
             page.append("</tr>\n");
         }

@@ -49,6 +49,11 @@ final class Units {
                 : String.format(Locale.ROOT, "%dh%02d", whole / 3600, whole % 3600 / 60);
     }
 
+    /** Returns nanoseconds as microseconds with one decimal. */
+    static String micros(double nanos) {
+        return String.format(Locale.ROOT, "%.1f", nanos / 1e3);
+    }
+
     /** A part of the whole; empty if there is no whole. */
     static String percent(double part, double whole) {
         return whole <= 0 ? "" : String.format(Locale.ROOT, "%.0f", 100 * part / whole);

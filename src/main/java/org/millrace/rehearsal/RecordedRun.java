@@ -136,6 +136,14 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
         }
     }
 
+    /**
+     * {@return the earliest time in the recording: of a step or an operation; as large as possible if it has neither}
+     */
+    public long begin() {
+        return Math.min(steps.isEmpty() ? Long.MAX_VALUE : steps.getFirst().taken(),
+                calls.isEmpty() ? Long.MAX_VALUE : calls.getFirst().enqueued());
+    }
+
     /** {@return the operations of each rank of a communicator, in their order; by hash and rank} */
     public Map<Long, Map<Integer, List<Call>>> byRank() {
         Map<Long, Map<Integer, List<Call>>> all = new TreeMap<>();
