@@ -8,28 +8,17 @@
  * communicator that NCCL has accepted as one. */
 #define _GNU_SOURCE
 #include "async_error.h"
+#include "imports.h"
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <inttypes.h>
 #include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-#if defined(__aarch64__)
-#define JUMP_SLOT R_AARCH64_JUMP_SLOT
-#define GLOB_DAT R_AARCH64_GLOB_DAT
-#define ABSOLUTE R_AARCH64_ABS64
-#else
-#define JUMP_SLOT R_X86_64_JUMP_SLOT
-#define GLOB_DAT R_X86_64_GLOB_DAT
-#define ABSOLUTE R_X86_64_64
-#endif
 
 #define COMMUNICATORS 4096
 /* NCCL's structure has one MiB, and its hash lies behind its first page. */
@@ -224,41 +213,7 @@ struct look {
   size_t size;
 };
 
-/* What is to be known of one object. */
-struct object {
-  uintptr_t base, begin, end, relro_begin, relro_end;
-  const ElfW(Sym) *symbols;
-  const char *strings;
-};
-
-/* ld.so has made a page that it protects read-only when it was done with the object; before it may still write
- * there. */
-static int is_read_only(uintptr_t address) {
-  FILE *maps = fopen("/proc/self/maps", "re");
-  char line[512], mode[5] = "";
-  int found = 0;
-  while (maps && !found && fgets(line, sizeof line, maps)) {
-    uintptr_t begin, end;
-    found = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end, mode) == 3 && begin <= address &&
-            address < end;
-  }
-  if (maps)
-    fclose(maps);
-  return found && mode[1] != 'w';
-}
-
-static void store(const struct object *object, uintptr_t *slot, uintptr_t value) {
-  uintptr_t address = (uintptr_t)slot, size = (uintptr_t)sysconf(_SC_PAGESIZE);
-  void *page = (void *)(address & ~(size - 1));
-  if (address < object->relro_begin || address >= object->relro_end) {
-    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
-  } else if (is_read_only(address) && mprotect(page, size, PROT_READ | PROT_WRITE) == 0) {
-    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
-    mprotect(page, size, PROT_READ);
-  }
-}
-
-static int is_import_of(const struct object *object, size_t symbol, const char *name) {
+static int is_import_of(const struct millraceObject *object, size_t symbol, const char *name) {
   const ElfW(Sym) *import = &object->symbols[symbol];
   const char *called = object->strings + import->st_name;
   return import->st_shndx == SHN_UNDEF && import->st_name &&
@@ -266,11 +221,11 @@ static int is_import_of(const struct object *object, size_t symbol, const char *
 }
 
 /* One entry of an import table; returns whether a call through it is answered here, or would be. */
-static int lead(struct look *look, const struct object *object, uintptr_t *slot, int function) {
+static int lead(struct look *look, const struct millraceObject *object, uintptr_t *slot, int function) {
   uintptr_t now = __atomic_load_n(slot, __ATOMIC_RELAXED);
   uintptr_t own = (uintptr_t)functions[function].own, instead = (uintptr_t)functions[function].instead;
   /* An import that is resolved when it is first called leads back into the object until then. */
-  int unresolved = now >= object->begin && now < object->end && !look->ambiguous;
+  int unresolved = millraceObjectHas(object, (void *)now) && !look->ambiguous;
   if (now == instead)
     return 1;
   if (now != own && !unresolved) {
@@ -278,25 +233,18 @@ static int lead(struct look *look, const struct object *object, uintptr_t *slot,
     return 0;
   }
   if (look->answer)
-    store(object, slot, instead);
+    millraceStoreImport(object, slot, instead);
   return 1;
 }
 
-static int lead_all(struct look *look, const struct object *object, const ElfW(Rela) *relocations, size_t bytes,
+static int lead_all(struct look *look, const struct millraceObject *object, const ElfW(Rela) *relocations, size_t bytes,
                     size_t symbol, int function) {
   int led = 0;
   for (size_t i = 0; relocations && i < bytes / sizeof *relocations; i++) {
-    unsigned type = ELF64_R_TYPE(relocations[i].r_info);
-    if (ELF64_R_SYM(relocations[i].r_info) == symbol &&
-        (type == JUMP_SLOT || type == GLOB_DAT || (type == ABSOLUTE && relocations[i].r_addend == 0)))
-      led += lead(look, object, (uintptr_t *)(object->base + relocations[i].r_offset), function);
+    uintptr_t *slot = ELF64_R_SYM(relocations[i].r_info) == symbol ? millraceImport(object, &relocations[i]) : NULL;
+    led += slot ? lead(look, object, slot, function) : 0;
   }
   return led;
-}
-
-/* ld.so has made addresses of most entries, and the kernel's own object it has left alone. */
-static const void *address_of(const struct object *object, const ElfW(Dyn) *entry) {
-  return (const void *)(entry->d_un.d_ptr < object->base ? object->base + entry->d_un.d_ptr : entry->d_un.d_ptr);
 }
 
 /* How many symbols an object's relocations refer to: its imports are among them. */
@@ -317,42 +265,17 @@ static const char *name_of(const char *path) {
 /* dl_iterate_phdr holds the loader's lock meanwhile: the object stays. */
 static int visit(struct dl_phdr_info *info, size_t size, void *argument) {
   struct look *look = argument;
-  struct object object = {.base = info->dlpi_addr, .begin = UINTPTR_MAX};
-  const ElfW(Dyn) *dynamic = NULL;
-  const ElfW(Rela) *relocations[2] = {NULL, NULL};
-  size_t bytes[2] = {0, 0}, page = (size_t)sysconf(_SC_PAGESIZE);
+  struct millraceObject object;
   int led = 0;
   (void)size;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-    uintptr_t begin = object.base + part->p_vaddr, end = begin + part->p_memsz;
-    if (part->p_type == PT_DYNAMIC) {
-      dynamic = (const ElfW(Dyn) *)begin;
-    } else if (part->p_type == PT_GNU_RELRO) {
-      object.relro_begin = begin & ~(page - 1); /* as ld.so rounds it */
-      object.relro_end = end & ~(page - 1);
-    } else if (part->p_type == PT_LOAD) {
-      object.begin = begin < object.begin ? begin : object.begin;
-      object.end = end > object.end ? end : object.end;
-    }
-  }
-  if (!dynamic || (object.begin <= (uintptr_t)nccl && (uintptr_t)nccl < object.end))
+  if (!millraceReadObject(info, &object) || millraceObjectHas(&object, nccl))
     return 0;
-  for (; dynamic->d_tag != DT_NULL; dynamic++)
-    switch (dynamic->d_tag) {
-    case DT_SYMTAB: object.symbols = address_of(&object, dynamic); break;
-    case DT_STRTAB: object.strings = address_of(&object, dynamic); break;
-    case DT_JMPREL: relocations[0] = address_of(&object, dynamic); break;
-    case DT_PLTRELSZ: bytes[0] = dynamic->d_un.d_val; break;
-    case DT_RELA: relocations[1] = address_of(&object, dynamic); break;
-    case DT_RELASZ: bytes[1] = dynamic->d_un.d_val; break;
-    }
-  size_t symbols = symbols_of(relocations, bytes);
-  for (size_t symbol = 1; object.symbols && object.strings && symbol < symbols; symbol++)
+  size_t symbols = symbols_of(object.relocations, object.bytes);
+  for (size_t symbol = 1; symbol < symbols; symbol++)
     for (int function = 0; function < FUNCTIONS; function++)
       if (functions[function].own && is_import_of(&object, symbol, functions[function].name))
         for (int i = 0; i < 2; i++) {
-          int some = lead_all(look, &object, relocations[i], bytes[i], symbol, function);
+          int some = lead_all(look, &object, object.relocations[i], object.bytes[i], symbol, function);
           led += function == ASYNC_ERROR ? some : 0;
         }
   if (led) {

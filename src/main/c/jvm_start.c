@@ -190,6 +190,7 @@ static void start_vm(ncclDebugLogger_t logFunction) {
   }
   millraceTellOptions(logFunction);
   millraceKeepDescriptors(1);
+  millraceShareFaults((void *)create);
   JavaVMInitArgs arguments = {JNI_VERSION_21, options.count, options.options, JNI_FALSE};
   JavaVM *vm;
   JNIEnv *env;

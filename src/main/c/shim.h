@@ -48,8 +48,14 @@ void millraceDeleteLeftoversAtExit(void);
 void millraceBlockSignals(sigset_t *before);
 void millraceRestoreSignals(const sigset_t *before);
 
-/* The JVM handles SIGSEGV from now on: a program that replaces its handler is warned at the next call that may start threads. */
+/* A JVM is about to be started, whose library has this code. The program's later handlers of faults come behind the JVM's. */
+void millraceShareFaults(const void *code);
+
+/* The JVM handles faults from now on. */
 void millraceKnowHandler(void);
+
+/* Looks for a program's handler that replaced the JVM's, of so many faults, the commonest first. Warns of it once. */
+void millraceCheckFaults(int count);
 
 /* The arguments of a call, each as a word. */
 #define MILLRACE_1(a) (int64_t)(intptr_t)(a)

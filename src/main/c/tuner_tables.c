@@ -18,6 +18,7 @@ static ncclResult_t getCollInfo(void *ctx, ncclFunc_t collType, size_t nBytes, i
                                 int *nChannels) {
   if (!ctx)
     return ncclSuccess;
+  millraceCheckFaults(1); /* of SIGSEGV, a system call: each operation comes here */
   MILLRACE_FORWARD(tunerGetCollInfo, ctx, (int)collType, nBytes, numPipeOps, collCostTable, numAlgo,
                    numProto, regBuff, nChannels);
 }
