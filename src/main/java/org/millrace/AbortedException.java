@@ -3,18 +3,18 @@ package org.millrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A program aborted the communicator, or closed it before what it had begun was complete, or without an operation that
- * others had begun. {@link #peer()} is the rank that did so; empty if it was this one.
+ * A program aborted the communicator, or closed it too early: before its own operations were complete, or before an
+ * operation that other ranks had begun. {@link #peer()} is that rank; empty if it is this rank.
  */
 public final class AbortedException extends CommunicatorException {
 
     private static final long serialVersionUID = 1L;
 
     /**
-     * A program's own abort.
+     * Creates the exception for a program's own abort.
      *
      * @param rank   the rank that aborts
-     * @param reason what made it give up; null if it did not say
+     * @param reason reason of the abort; null if the program gave none
      */
     public AbortedException(int rank, @Nullable Throwable reason) {
         this("rank " + rank + " aborted the communicator" + (reason == null ? "" : ": " + reason), rank, NOBODY, null,
@@ -22,13 +22,13 @@ public final class AbortedException extends CommunicatorException {
     }
 
     /**
-     * A failure.
+     * Creates an exception.
      *
-     * @param message   what failed, where, and what to do
-     * @param rank      the rank that throws it
-     * @param peer      the other rank that has a part in it; {@link #NOBODY} if none is known
-     * @param operation what was being done; null if it was no operation
-     * @param cause     why; null if there is nothing more to know
+     * @param message   the failure, its place and a remedy
+     * @param rank      the rank that throws this
+     * @param peer      the other rank involved; {@link #NOBODY} if unknown
+     * @param operation the operation in progress; null without an operation
+     * @param cause     the cause, or null
      */
     public AbortedException(String message, int rank, int peer, @Nullable String operation, @Nullable Throwable cause) {
         super(message, rank, peer, operation, cause);

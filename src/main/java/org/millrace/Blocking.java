@@ -8,17 +8,17 @@ import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
-/** How {@link BlockingOperations} are made of operations on a stream. */
+/** Builds {@link BlockingOperations} from operations on a stream. */
 final class Blocking {
 
-    /** What is left to do behind the operations that this thread waits for; null where it waits for none. */
+    /** Work to do after the operations that this thread waits for; null if it waits for none. */
     private static final ThreadLocal<@Nullable List<Runnable>> BEHIND = new ThreadLocal<>();
 
     private Blocking() {}
 
     /**
-     * Enqueues, waits, and does what is left. Ranks that gave up an operation would be out of step: then the
-     * communicator is aborted.
+     * Enqueues operations, waits for them, and runs the remaining work. If the wait fails, the communicator is aborted,
+     * because ranks that give up an operation lose their common order.
      */
     static void run(BlockingOperations caller, Consumer<DeviceStream> operations) {
         Communicator communicator = (Communicator) caller;
@@ -44,13 +44,16 @@ final class Blocking {
         }
     }
 
-    /** Has what is left to do behind an operation done by this thread, if it waits for that: it costs no other. */
+    /**
+     * Defers work to this thread if it waits for the operation; this saves another thread. Returns whether it was
+     * deferred.
+     */
     static boolean leave(Runnable rest) {
         List<Runnable> behind = BEHIND.get();
         return behind != null && behind.add(rest);
     }
 
-    /** What goes to each rank, and what comes from each: null for nothing. */
+    /** Exchanges operands with each rank; null sends or receives nothing. */
     static void exchange(Communicator communicator, IntFunction<@Nullable Operand> send,
             IntFunction<@Nullable Operand> receive) {
         int ranks = communicator.size();
@@ -70,7 +73,7 @@ final class Blocking {
         }));
     }
 
-    /** The part of each rank. */
+    /** Returns the part of each rank. */
     static IntFunction<@Nullable Operand> parts(Operand all, long... counts) {
         if (Arrays.stream(counts).anyMatch(count -> count < 0) || Arrays.stream(counts).sum() > all.count()) {
             throw new IllegalArgumentException("parts of " + Arrays.toString(counts) + " elements are more than " + all
@@ -85,7 +88,7 @@ final class Blocking {
         };
     }
 
-    /** How many bytes another rank says there are. */
+    /** Checks the number of bytes that another rank announced. */
     static int length(int told) {
         if (told < 0) {
             throw new MillraceException("an object of " + told + " bytes: the ranks do not use the same operation");
@@ -120,7 +123,7 @@ final class Blocking {
         return bytes;
     }
 
-    /** @param root the rank that gets them; -1 for all */
+    /** @param root the rank that receives them; -1 for all */
     static <T> List<T> gather(Communicator communicator, T object, int root, Serializer<T> serializer) {
         byte[] mine = serializer.serialize(object);
         long[] lengths = new long[communicator.size()];

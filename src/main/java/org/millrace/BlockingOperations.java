@@ -7,8 +7,8 @@ import java.util.function.BinaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operations of a {@link Communicator} that return when they are complete, and so need no stream: those of
- * {@link TypedOperations}, and what MPI has beyond NCCL, made of these.
+ * Operations of a {@link Communicator} that return when they are complete, and therefore need no stream. They are the
+ * operations of {@link TypedOperations}, and those of MPI that NCCL lacks, composed of the former.
  *
  * {@snippet :
  * communicator.allReduce(Operand.of(gradients), ReduceOp.SUM);
@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  * }
  *
  * <p>
- * Operands are made of arrays, ranges of arrays, buffers and memory by {@link Operand}, which lists them all. What
- * fails is thrown, of the kind that {@link CommunicatorException} lists. What goes on beside what, and what depends on
- * each other in a group, needs a stream: the same operations with one, which return a stage.
+ * {@link Operand} creates operands from arrays, ranges of arrays, buffers and memory. A failure is thrown as one of the
+ * exceptions that {@link CommunicatorException} lists. Operations that overlap, or that depend on each other in a
+ * group, need a stream: use the same operations with a stream, which return a stage.
  */
 sealed interface BlockingOperations permits Communicator {
 
@@ -33,7 +33,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Reduces all ranks' elements, as many of each.
+     * Reduces all ranks' elements.
      *
      * @see TypedOperations#allReduce(Operand, Operand, ReduceOp, DeviceStream)
      */
@@ -42,7 +42,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Gives every rank all ranks' elements, ordered by rank.
+     * Gathers all ranks' elements on every rank, ordered by rank.
      *
      * @see TypedOperations#allGather(Operand, Operand, DeviceStream)
      */
@@ -51,7 +51,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Reduces all ranks' elements, and leaves each rank its part.
+     * Reduces all ranks' elements, and stores on each rank its part of the result.
      *
      * @see TypedOperations#reduceScatter(Operand, Operand, ReduceOp, DeviceStream)
      */
@@ -60,7 +60,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Gives every rank the root's elements.
+     * Sends the root's elements to every rank.
      *
      * @see TypedOperations#broadcast(Operand, int, DeviceStream)
      */
@@ -78,7 +78,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Gives the root all ranks' elements, ordered by rank; {@code receive} may be null elsewhere.
+     * Gathers all ranks' elements on the root, ordered by rank; {@code receive} may be null elsewhere.
      *
      * @see TypedOperations#gather(Operand, Operand, int, DeviceStream)
      */
@@ -87,7 +87,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Gives every rank its part of the root's elements; {@code send} may be null elsewhere.
+     * Sends every rank its part of the root's elements; {@code send} may be null elsewhere.
      *
      * @see TypedOperations#scatter(Operand, Operand, int, DeviceStream)
      */
@@ -105,7 +105,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Sends elements to one rank; returns when it has received them.
+     * Sends elements to one rank. Returns when that rank has received them.
      *
      * @see TypedOperations#send(Operand, int, DeviceStream)
      */
@@ -122,7 +122,7 @@ sealed interface BlockingOperations permits Communicator {
         Blocking.run(this, stream -> ((Communicator) this).receive(values, peer, stream));
     }
 
-    /** Sends elements to one rank and receives elements from one, the same or another, at the same time. */
+    /** Sends elements to one rank and receives elements from the same or another rank, at the same time. */
     default void sendReceive(Operand send, int to, Operand receive, int from) {
         Blocking.run(this, stream -> ((Communicator) this).group(() -> {
             ((Communicator) this).send(send, to, stream);
@@ -130,14 +130,14 @@ sealed interface BlockingOperations permits Communicator {
         }));
     }
 
-    /** {@return one number of every rank, reduced} */
+    /** {@return the reduction of one number from each rank} */
     default double allReduce(double value, ReduceOp op) {
         double[] values = {value};
         allReduce(Operand.of(values), op);
         return values[0];
     }
 
-    /** {@return one number of every rank, reduced} */
+    /** {@return the reduction of one number from each rank} */
     default long allReduce(long value, ReduceOp op) {
         long[] values = {value};
         allReduce(Operand.of(values), op);
@@ -145,55 +145,62 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Reduces all ranks' elements in place, and says whose they are.
+     * Reduces all ranks' elements in place, and returns the rank that had each result.
      *
-     * @param values this rank's elements, in memory of the host, and then the result
+     * @param values this rank's elements, in host memory; then the result
      * @param op     {@link ReduceOp#MIN} or {@link ReduceOp#MAX}
-     * @return for each element the first rank that had it; -1 if no rank had just that, as of a NaN
+     * @return for each element the first rank with the resulting value; -1 if no rank had exactly that value, as for a
+     *         NaN
      */
     default int[] allReduceWithRank(Operand values, ReduceOp op) {
         return Blocking.withRank((Communicator) this, values, op);
     }
 
     /**
-     * Reduces all ranks' elements in place by a function of the program's own, on the host: an all-to-all and an
-     * all-gather.
+     * Reduces all ranks' elements in place by a function of the program, on the host. It consists of an all-to-all and
+     * an all-gather.
      *
-     * @param values   this rank's elements, as many on all ranks, in memory of the host; and then the result
+     * @param values   this rank's elements, equally many on all ranks, in host memory; then the result
      * @param function the same on all ranks
-     * @throws IllegalArgumentException if the function does not take the elements, or they lie on a GPU
+     * @throws IllegalArgumentException if the function does not accept the element type, or the elements lie on a GPU
      */
     default void allReduce(Operand values, ReduceFunction function) {
         new HostReduction((Communicator) this, values, function).allReduce();
     }
 
-    /** Leaves each rank its own elements combined with those of all ranks before it: two all-to-alls. */
+    /**
+     * Combines each rank's elements with those before it, in rank order, inclusively. It consists of two all-to-alls.
+     */
     default void scan(Operand values, ReduceFunction function) {
         new HostReduction((Communicator) this, values, function).scan(true);
     }
 
-    /** Leaves each rank the combined elements of all ranks before it, and rank 0 its own: two all-to-alls. */
+    /**
+     * Stores on each rank the combined elements of all ranks before it. Rank 0 keeps its own elements. It consists of
+     * two all-to-alls.
+     */
     default void exscan(Operand values, ReduceFunction function) {
         new HostReduction((Communicator) this, values, function).scan(false);
     }
 
-    /** Returns when all ranks have called it: an all-reduce of one byte. */
+    /** Returns when all ranks have called it. It is an all-reduce of one byte. */
     default void barrier() {
         allReduce(Operand.of(new byte[1]), ReduceOp.MAX);
     }
 
     /**
-     * Gives every rank all ranks' elements, of each as many as it has. Sends and receives between all ranks.
+     * Gathers all ranks' elements on every rank; each rank may have a different number. It consists of sends and
+     * receives between all ranks.
      *
      * @param send    this rank's elements
-     * @param receive room for all, ordered by rank
-     * @param counts  how many each rank has, the same on all ranks
+     * @param receive room for all elements, ordered by rank
+     * @param counts  number of elements of each rank, the same on all ranks
      */
     default void allGatherv(Operand send, Operand receive, long... counts) {
         Blocking.exchange((Communicator) this, _ -> send, Blocking.parts(receive, counts));
     }
 
-    /** As {@link #allGatherv}, for the root alone; {@code receive} may be null elsewhere. */
+    /** Like {@link #allGatherv}, for the root only; {@code receive} may be null elsewhere. */
     default void gatherv(Operand send, @Nullable Operand receive, int root, long... counts) {
         boolean isRoot = ((Communicator) this).rank() == root;
         Blocking.exchange((Communicator) this, peer -> peer == root ? send : null,
@@ -201,12 +208,12 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Gives every rank its part of the root's elements.
+     * Sends every rank its part of the root's elements.
      *
      * @param send    at the root all parts, ordered by rank; may be null elsewhere
      * @param receive room for this rank's part
      * @param root    the rank that sends
-     * @param counts  how many elements each rank gets
+     * @param counts  number of elements for each rank
      */
     default void scatterv(@Nullable Operand send, Operand receive, int root, long... counts) {
         boolean isRoot = ((Communicator) this).rank() == root;
@@ -215,12 +222,12 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Exchanges parts between all ranks, of any sizes.
+     * Exchanges parts of any sizes between all ranks.
      *
      * @param send          a part for each rank, ordered by rank
-     * @param sendCounts    how many elements each rank gets of this one
-     * @param receive       room for a part of each rank, ordered by rank
-     * @param receiveCounts how many elements each rank sends to this one
+     * @param sendCounts    number of elements that this rank sends to each rank
+     * @param receive       room for a part from each rank, ordered by rank
+     * @param receiveCounts number of elements that each rank sends to this rank
      */
     default void allToAllv(Operand send, long[] sendCounts, Operand receive, long[] receiveCounts) {
         Blocking.exchange((Communicator) this, Blocking.parts(send, sendCounts),
@@ -228,10 +235,10 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * {@return the root's object} Two broadcasts: how many bytes, and the bytes.
+     * {@return the root's object} It consists of two broadcasts: the number of bytes, and the bytes.
      *
-     * @param object     of the root; not looked at elsewhere
-     * @param root       the rank whose object it is
+     * @param object     the root's object; ignored elsewhere
+     * @param root       the rank that owns the object
      * @param serializer the same on all ranks
      */
     default <T> T broadcast(@Nullable T object, int root, Serializer<T> serializer) {
@@ -245,13 +252,16 @@ sealed interface BlockingOperations permits Communicator {
         return serializer.deserialize(bytes);
     }
 
-    /** {@return every rank's object, by rank} An all-gather of how many bytes, and {@link #allGatherv} of the bytes. */
+    /**
+     * {@return every rank's object, by rank} It consists of an all-gather of the byte counts, and {@link #allGatherv}
+     * of the bytes.
+     */
     default <T> List<T> allGather(T object, Serializer<T> serializer) {
         return Blocking.gather((Communicator) this, object, -1, serializer);
     }
 
     /**
-     * {@return at the root every rank's object, by rank; elsewhere an empty list} As
+     * {@return at the root every rank's object, by rank; elsewhere an empty list} Like
      * {@link #allGather(Object, Serializer)}.
      */
     default <T> List<T> gather(T object, int root, Serializer<T> serializer) {
@@ -259,17 +269,18 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * {@return this rank's of the root's objects} A scatter of how many bytes, and {@link #scatterv} of the bytes.
+     * {@return this rank's part of the root's objects} It consists of a scatter of the byte counts, and
+     * {@link #scatterv} of the bytes.
      *
      * @param objects    at the root one for each rank; may be null elsewhere
-     * @param root       the rank that has them
+     * @param root       the rank that owns the objects
      * @param serializer the same on all ranks
      */
     default <T> T scatter(@Nullable List<T> objects, int root, Serializer<T> serializer) {
         return Blocking.scatter((Communicator) this, objects, root, serializer);
     }
 
-    /** Sends an object: how many bytes, and the bytes. */
+    /** Sends an object: first the number of its bytes, then the bytes. */
     default <T> void send(T object, int peer, Serializer<T> serializer) {
         byte[] bytes = serializer.serialize(object);
         send(Operand.of(new int[] {bytes.length}), peer);
@@ -286,7 +297,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * {@return all ranks' objects, combined in the order of the ranks, on every rank} By
+     * {@return all ranks' objects, combined in rank order, on every rank} It uses
      * {@link #allGather(Object, Serializer)}.
      */
     default <T> T allReduce(T object, BinaryOperator<T> function, Serializer<T> serializer) {
@@ -294,12 +305,12 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Waits until all ranks have called it, and names each rank that has not. The ranks meet by messages, whatever
-     * their streams hold. Slower than {@link #barrier()}.
+     * Waits until all ranks have called it, and names each rank that has not. The ranks communicate by messages,
+     * whatever their streams hold. This is slower than {@link #barrier()}.
      *
      * @param deadline time to wait for the other ranks
-     * @throws DeadlineException if a rank did not come in time; the message names all missing ranks. All ranks are
-     *                           told, and the communicator has failed
+     * @throws DeadlineException if a rank did not call in time; the message names all missing ranks. All ranks are
+     *                           notified, and the communicator has failed
      * @throws MillraceException if the communicator has failed or is closed, or its device cannot name missing ranks
      */
     default void barrier(Duration deadline) {

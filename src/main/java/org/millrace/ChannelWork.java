@@ -1,12 +1,12 @@
 package org.millrace;
 
 /**
- * When a channel's part of a kernel ran, as the device noted it.
+ * Times of a channel's part of a kernel, as recorded by the device.
  *
  * @param channel   number of the channel
- * @param number    of the work on this channel, from 1 on
- * @param started   when it began, as {@link System#nanoTime} tells time
- * @param completed when it was complete; -1 while it is not
+ * @param number    number of the work on this channel, from 1
+ * @param started   start time, on the clock of {@link System#nanoTime}
+ * @param completed completion time on the same clock; -1 before completion
  */
 public record ChannelWork(int channel, long number, long started, long completed) {
 }

@@ -11,39 +11,42 @@ import org.jspecify.annotations.Nullable;
  * One rank's end of a group of ranks that run collective operations together.
  *
  * <p>
- * Operations of arrays, buffers and memory, which {@link Operand} makes operands of: {@link BlockingOperations} return
- * when they are complete, {@link TypedOperations} are enqueued to a {@link DeviceStream} and return a stage, and those
- * by {@link MemorySegment}, below, only enqueue, and allocate nothing. All ranks call the same ones in the same order.
- * The first error poisons the communicator: every later call reports it again, with the rank, the peer and what was
- * last seen of the connection. When an operation is said to have failed, no thread of this process touches its operands
- * any more. Peers that read them in place may, and a card that stores by itself, until {@link #close} or
- * {@link #abort()} has returned, or {@link Registration#close}.
+ * Operations exist in three forms. {@link BlockingOperations} return when they are complete. {@link TypedOperations}
+ * are enqueued to a {@link DeviceStream} and return a stage. Both take operands of arrays, buffers and memory, created
+ * by {@link Operand}. The operations by {@link MemorySegment} below only enqueue, and allocate nothing. All ranks call
+ * the same operations in the same order.
  *
  * <p>
- * A communicator may be used by one thread at a time; {@link #abort()} and {@link #close()} are safe from any thread,
- * at any moment, more than once.
+ * The first error makes the communicator unusable: every later call reports it again, with the rank, the peer and the
+ * last known state of the connection. When an operation is reported as failed, no thread of this process accesses its
+ * operands. A peer that reads operands in place, and a card that stores directly, may still access them. That access
+ * ends when {@link #close}, {@link #abort()} or {@link Registration#close} returns.
+ *
+ * <p>
+ * One thread at a time may use a communicator. {@link #abort()} and {@link #close()} are safe from any thread, at any
+ * time, and repeatedly.
  */
 public non-sealed interface Communicator extends BlockingOperations, TypedOperations, AutoCloseable {
 
-    /** {@return this end's number: 0 to {@code size() - 1}} */
+    /** {@return this rank's number: 0 to {@code size() - 1}} */
     int rank();
 
     /** {@return the number of ranks: 1 or more} */
     int size();
 
-    /** {@return the device that this rank's operations run on} */
+    /** {@return the device of this rank's operations} */
     Device device();
 
     /**
-     * Reduces {@code count} elements of every rank and leaves the result with every rank.
+     * Reduces {@code count} elements of every rank and stores the result on every rank.
      *
      * @param send    {@code count} elements of this rank; not changed unless it is {@code receive}
      * @param receive {@code count} elements for the result; the same segment as {@code send} for an operation in place.
-     *                Overlapping otherwise is an error.
+     *                Other overlaps are errors.
      * @param count   number of elements, not bytes; zero is allowed
-     * @param type    what the elements are; memory is aligned to its size
-     * @param op      how they are combined
-     * @param stream  where the operation is enqueued
+     * @param type    element type; memory is aligned to its size
+     * @param op      the reduction
+     * @param stream  stream of the operation
      * @throws IllegalArgumentException if a segment is closed, too small, misaligned or overlaps the other in part
      * @throws MillraceException        if the communicator has failed or is closed
      */
@@ -51,40 +54,40 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
             DeviceStream stream);
 
     /**
-     * {@return what this communicator can do: {@link Operation#ALL_REDUCE} at least; the methods of other operations
-     * throw a {@link MillraceException}}
+     * {@return the supported operations: {@link Operation#ALL_REDUCE} at least; the methods of other operations throw a
+     * {@link MillraceException}}
      */
     default Set<Operation> operations() {
         return EnumSet.of(Operation.ALL_REDUCE);
     }
 
     /**
-     * Gives every rank all ranks' elements.
+     * Gathers all ranks' elements on every rank.
      *
      * @param send    {@code count} elements of this rank; for an operation in place, {@code receive}'s part number
      *                {@code rank()}
      * @param receive {@code size() * count} elements, ordered by rank
      * @param count   number of elements of each rank; zero is allowed
-     * @param type    what the elements are
-     * @param stream  where the operation is enqueued
-     * @throws IllegalArgumentException as by {@link #allReduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @param type    element type
+     * @param stream  stream of the operation
+     * @throws IllegalArgumentException see {@link #allReduce}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         throw lacks(Operation.ALL_GATHER);
     }
 
     /**
-     * Reduces all ranks' elements and leaves each rank its share of the result.
+     * Reduces all ranks' elements and stores on each rank its part of the result.
      *
      * @param send    {@code size() * count} elements; not changed unless {@code receive} lies in it
      * @param receive {@code count} elements; for an operation in place, {@code send}'s part number {@code rank()}
-     * @param count   number of elements that each rank gets; zero is allowed
-     * @param type    what the elements are
-     * @param op      how they are combined
-     * @param stream  where the operation is enqueued
-     * @throws IllegalArgumentException as by {@link #allReduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @param count   number of elements for each rank; zero is allowed
+     * @param type    element type
+     * @param op      the reduction
+     * @param stream  stream of the operation
+     * @throws IllegalArgumentException see {@link #allReduce}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             DeviceStream stream) {
@@ -92,16 +95,16 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Gives every rank one rank's elements.
+     * Sends one rank's elements to every rank.
      *
-     * @param send    {@code count} elements at the root; not looked at elsewhere, and may be null there
+     * @param send    {@code count} elements at the root; ignored elsewhere, where it may be null
      * @param receive {@code count} elements; the same segment as {@code send} for an operation in place
      * @param count   number of elements; zero is allowed
-     * @param type    what the elements are
-     * @param root    the rank whose elements they are
-     * @param stream  where the operation is enqueued
-     * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @param type    element type
+     * @param root    the rank that owns the elements
+     * @param stream  stream of the operation
+     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             DeviceStream stream) {
@@ -109,18 +112,18 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Reduces all ranks' elements and leaves the result with one of them.
+     * Reduces all ranks' elements and stores the result on one rank.
      *
      * @param send    {@code count} elements of this rank
      * @param receive {@code count} elements at the root, the same segment as {@code send} for an operation in place;
-     *                not looked at elsewhere, and may be null there
+     *                ignored elsewhere, where it may be null
      * @param count   number of elements; zero is allowed
-     * @param type    what the elements are
-     * @param op      how they are combined
-     * @param root    the rank that gets the result
-     * @param stream  where the operation is enqueued
-     * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @param type    element type
+     * @param op      the reduction
+     * @param root    the rank of the result
+     * @param stream  stream of the operation
+     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
             int root, DeviceStream stream) {
@@ -130,31 +133,31 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     /**
      * Exchanges elements between all ranks: part {@code j} of rank {@code i} becomes part {@code i} of rank {@code j}.
      *
-     * @param send    {@code size() * count} elements, ordered by the rank that gets them
-     * @param receive {@code size() * count} elements, ordered by the rank they come from; apart from {@code send}
+     * @param send    {@code size() * count} elements, ordered by receiving rank
+     * @param receive {@code size() * count} elements, ordered by sending rank; must not overlap {@code send}
      * @param count   number of elements from each rank to each; zero is allowed
-     * @param type    what the elements are
-     * @param stream  where the operation is enqueued
-     * @throws IllegalArgumentException as by {@link #allReduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @param type    element type
+     * @param stream  stream of the operation
+     * @throws IllegalArgumentException see {@link #allReduce}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         throw lacks(Operation.ALL_TO_ALL);
     }
 
     /**
-     * Gives one rank all ranks' elements.
+     * Gathers all ranks' elements on one rank.
      *
      * @param send    {@code count} elements of this rank; for an operation in place, the root's are {@code receive}'s
      *                part number {@code root}
-     * @param receive {@code size() * count} elements at the root, ordered by rank; not looked at elsewhere, and may be
-     *                null there
+     * @param receive {@code size() * count} elements at the root, ordered by rank; ignored elsewhere, where it may be
+     *                null
      * @param count   number of elements of each rank; zero is allowed
-     * @param type    what the elements are
-     * @param root    the rank that gets them
-     * @param stream  where the operation is enqueued
-     * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @param type    element type
+     * @param root    the rank that receives them
+     * @param stream  stream of the operation
+     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
             DeviceStream stream) {
@@ -162,18 +165,18 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Gives every rank its part of one rank's elements.
+     * Sends every rank its part of one rank's elements.
      *
-     * @param send    {@code size() * count} elements at the root, ordered by rank; not looked at elsewhere, and may be
-     *                null there
+     * @param send    {@code size() * count} elements at the root, ordered by rank; ignored elsewhere, where it may be
+     *                null
      * @param receive {@code count} elements of this rank; for an operation in place, the root's are {@code send}'s part
      *                number {@code root}
      * @param count   number of elements of each rank; zero is allowed
-     * @param type    what the elements are
-     * @param root    the rank whose elements they are
-     * @param stream  where the operation is enqueued
-     * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @param type    element type
+     * @param root    the rank that owns the elements
+     * @param stream  stream of the operation
+     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             DeviceStream stream) {
@@ -181,42 +184,42 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Sends elements to one rank, which {@linkplain #receive receives} as many. What depends on each other, such as two
-     * ranks that exchange elements, belongs into one {@link #group}.
+     * Sends elements to one rank, which {@linkplain #receive receives} the same number. Operations that depend on each
+     * other belong into one {@link #group}, for instance an exchange between two ranks.
      *
      * @param buffer {@code count} elements
      * @param count  number of elements; zero is allowed
-     * @param type   what the elements are
+     * @param type   element type
      * @param peer   the rank that receives them
-     * @param stream where the operation is enqueued
-     * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @param stream stream of the operation
+     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void send(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         throw lacks(Operation.SEND_RECEIVE);
     }
 
     /**
-     * Receives elements from one rank, which {@linkplain #send sends} as many.
+     * Receives elements from one rank, which {@linkplain #send sends} the same number.
      *
      * @param buffer room for {@code count} elements
      * @param count  number of elements; zero is allowed
-     * @param type   what the elements are
+     * @param type   element type
      * @param peer   the rank that sends them
-     * @param stream where the operation is enqueued
-     * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @param stream stream of the operation
+     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void receive(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         throw lacks(Operation.SEND_RECEIVE);
     }
 
     /**
-     * Enqueues several operations as one: sends and receives among them go on at the same time. Operations of other
-     * communicators among them belong to it too, as they do in a {@link Millrace#group}.
+     * Enqueues several operations as one: its sends and receives run at the same time. Operations of other
+     * communicators in the group belong to it, too, as in a {@link Millrace#group}.
      *
-     * @param operations enqueues them, on the calling thread. If it throws, what it had enqueued is issued all the
-     *                   same.
+     * @param operations enqueues them, on the calling thread. If it throws, the operations enqueued before are still
+     *                   issued.
      * @throws MillraceException if the communicator has failed or is closed, or its device has no groups
      */
     default void group(Runnable operations) {
@@ -224,12 +227,12 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Lets operations use memory in place. Those whose operands lie in it, and whose device and way to the peer can,
-     * then send from there and receive there, without a copy through slots; all others run as ever. It is this rank's
-     * own matter: the others may register other memory, or none.
+     * Lets operations use memory in place. An operation whose operands lie in the memory sends and receives there,
+     * without a copy through slots, if its device and its path to the peer support that. All other operations run as
+     * before. Only this rank is affected: other ranks may register other memory, or none.
      *
      * @param memory native memory that every thread may use; it outlives the registration
-     * @return to be closed before the memory is freed
+     * @return the registration; closed before the memory is freed
      * @throws IllegalArgumentException if the memory is on the heap, read-only, or confined to a thread
      * @throws MillraceException        if the communicator has failed or is closed, or its device registers no memory
      */
@@ -238,14 +241,13 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Prepares operations that will be launched more than once; nothing runs yet. All ranks do so with the same
-     * operations.
+     * Prepares operations for repeated launches; nothing runs yet. All ranks do so with the same operations.
      *
-     * @param stream     for which {@link Plan#launch} names another; on a launch further streams that operations name
-     *                   wait for the plan, and it for what they hold
+     * @param stream     stream that {@link Plan#launch} replaces. At a launch, the other streams of the operations wait
+     *                   for the plan, and the plan waits for their earlier work
      * @param operations calls this communicator's operations, on the calling thread, as in a {@link #group}. If it
-     *                   throws, there is no plan.
-     * @return the plan; its operands must stay until the last launch is complete
+     *                   throws, no plan is created.
+     * @return the plan; its operands must exist until the last launch is complete
      * @throws IllegalStateException if called in a group
      * @throws MillraceException     if the communicator has failed or is closed, or its device has no plans
      */
@@ -254,15 +256,15 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Makes new communicators of this one's ranks, which goes on to be usable. All ranks call it; it returns when the
-     * new group has come together. The new communicator has this one's device, and its streams can be used with both;
-     * either may be closed first. {@link #abort()} of this one gives up the operations of the new one too.
+     * Creates new communicators from this one's ranks. This communicator stays usable. All ranks call it; it returns
+     * when the new group is complete. The new communicator has this one's device, and its streams work with both.
+     * Either may be closed first. {@link #abort()} of this communicator also aborts the operations of the new one.
      *
-     * @param color ranks that give the same one come together; less than 0 for a rank that wants no new communicator
-     * @param key   the new ranks are in the order of the keys, and of the ranks here where keys are the same
+     * @param color ranks with the same color form a group; less than 0 for a rank without a new communicator
+     * @param key   the new ranks are ordered by key, and by rank where keys are equal
      * @return this rank's end of its new communicator; empty if {@code color} is less than 0
      * @throws MillraceException if the communicator has failed or is closed, if its device cannot be split, or if the
-     *                           new group did not come together
+     *                           new group was not completed
      */
     default Optional<Communicator> split(int color, int key) {
         throw new MillraceException(device().name() + " cannot be split");
@@ -275,51 +277,49 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * {@return how the last operation that was issued travels; empty if there was no operation yet, if nothing had to
-     * travel, or if the device does not tell, as libnccl does not}
+     * {@return the route of the last operation issued; empty without an operation, if no data had to move, or if the
+     * device does not report it, as libnccl does not}
      */
     default Optional<Route> route() {
         return Optional.empty();
     }
 
     /**
-     * {@return what the channels have worked on last: for each channel the last works that it has begun, oldest first,
-     * as far as the device remembers them; empty if the device does not tell, as libnccl does not. From any thread,
-     * also while operations run or hang}
+     * {@return the last works that each channel has begun, oldest first, as far as the device remembers them; empty if
+     * the device does not report it, as libnccl does not} Callable from any thread, also while operations run or hang.
      */
     default List<ChannelWork> recentWork() {
         return List.of();
     }
 
     /**
-     * Looks for what has gone wrong meanwhile, and frees what completed operations no longer need
-     * ({@code ncclCommGetAsyncError}). Never waits; from any thread. A program that launches nothing for long calls it
-     * now and then.
+     * Checks for an asynchronous error, and frees resources of completed operations ({@code ncclCommGetAsyncError}).
+     * Never waits; callable from any thread. A program that launches nothing for a long time calls it occasionally.
      *
-     * @return what the next operation would throw; empty if all is well
+     * @return the exception that the next operation would throw; empty without an error
      */
     default Optional<MillraceException> asyncError() {
         return Optional.empty();
     }
 
-    /** As {@link #abort(Throwable)}, for no reason that the other ranks could be told. */
+    /** Like {@link #abort(Throwable)}, without a reason for the other ranks. */
     default void abort() {
         abort(null);
     }
 
     /**
-     * Gives up every operation, tells the other ranks why, and leaves the communicator unusable. Returns when no thread
-     * touches an operand any more. On the other ranks every operation that is not complete, and every later call, fails
-     * with an {@link AbortedException} that names this rank, and the reason's class and message. {@link Millrace#run}
-     * does so with what a program throws.
+     * Gives up every operation, sends the reason to the other ranks, and leaves the communicator unusable. Returns when
+     * no thread accesses an operand. On the other ranks every incomplete operation and every later call fails with an
+     * {@link AbortedException}. It names this rank, and the reason's class and message. {@link Millrace#run} aborts
+     * with the exception that a program throws.
      *
-     * @param reason what made the program give up; null if there is nothing to tell
+     * @param reason reason of the abort; null for none
      */
     void abort(@Nullable Throwable reason);
 
     /**
-     * Waits for the operations in flight and for the other ranks to close theirs, and leaves the group. A rank that is
-     * in an operation which this one has not launched, or launches one afterwards, fails at once with an
+     * Waits for the operations in flight and for the other ranks to close, and leaves the group. Another rank may be in
+     * an operation that this rank has not launched, or launch one afterwards. Such a rank fails at once with an
      * {@link AbortedException} that names this rank.
      */
     @Override

@@ -5,12 +5,12 @@ import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a group of ranks did together has failed, and who has a part in it. Its subclasses say what kind of failure that
- * is; one that is of none of these kinds is a failure of this rank's, or of another one's that told of it.
+ * A common operation of a group of ranks failed. The exception names the ranks involved. Its subclasses tell the kinds
+ * of failures apart. An exception of this class itself is a failure of this rank, or of another rank that reported it.
  */
 public class CommunicatorException extends MillraceException {
 
-    /** In place of a rank: there is none, or it is not known. */
+    /** Rank number that stands for no rank or an unknown rank. */
     public static final int NOBODY = -1;
 
     private static final long serialVersionUID = 1L;
@@ -20,13 +20,13 @@ public class CommunicatorException extends MillraceException {
     private final @Nullable String operation;
 
     /**
-     * A failure.
+     * Creates an exception.
      *
-     * @param message   what failed, where, and what to do
-     * @param rank      the rank that throws it
-     * @param peer      the other rank that has a part in it; {@link #NOBODY} if none is known
-     * @param operation what was being done, for people; null if it was no operation
-     * @param cause     why; null if there is nothing more to know
+     * @param message   the failure, its place and a remedy
+     * @param rank      the rank that throws this
+     * @param peer      the other rank involved; {@link #NOBODY} if unknown
+     * @param operation the operation in progress, for messages; null without an operation
+     * @param cause     the cause, or null
      */
     public CommunicatorException(String message, int rank, int peer, @Nullable String operation,
             @Nullable Throwable cause) {
@@ -36,19 +36,19 @@ public class CommunicatorException extends MillraceException {
         this.operation = operation;
     }
 
-    /** {@return the rank that throws it, as its communicator counts; {@link #NOBODY} if it is not known} */
+    /** {@return the rank that throws this, in its communicator's numbering; {@link #NOBODY} if unknown} */
     public final int rank() {
         return rank;
     }
 
-    /** {@return the other rank that has a part in it; empty if none is known} */
+    /** {@return the other rank involved; empty if unknown} */
     public final OptionalInt peer() {
         return peer < 0 ? OptionalInt.empty() : OptionalInt.of(peer);
     }
 
     /**
-     * {@return what was being done, for people, as in {@code "operation 7: all_reduce of 1000 float, sum"}; empty if it
-     * was no operation, or is not known}
+     * {@return the operation in progress, for messages, as in {@code "operation 7: all_reduce of 1000 float, sum"};
+     * empty without an operation, or if unknown}
      */
     public final Optional<String> operation() {
         return Optional.ofNullable(operation);
@@ -60,28 +60,28 @@ public class CommunicatorException extends MillraceException {
     }
 
     /**
-     * The same failure as that of an operation.
+     * Returns the same failure as that of an operation.
      *
-     * @param text what it says now
+     * @param text the new message
      * @param what the operation, unless one is known already
-     * @return to be thrown
+     * @return an exception to throw
      */
     public final CommunicatorException during(String text, String what) {
         return copy(text, operation == null ? what : operation);
     }
 
     /**
-     * Another one of the same kind, with this one's {@link #origin} as its cause.
+     * Returns another exception of the same kind, with this one's {@link #origin} as its cause.
      *
-     * @param text what it says
+     * @param text the new message
      * @param what its operation
-     * @return to be thrown
+     * @return an exception to throw
      */
     protected CommunicatorException copy(String text, @Nullable String what) {
         return new CommunicatorException(text, rank, peer, what, origin());
     }
 
-    /** {@return {@link #peer()} as a number, {@link #NOBODY} if none is known} */
+    /** {@return {@link #peer()} as a number, {@link #NOBODY} if unknown} */
     protected final int peerOrNobody() {
         return peer;
     }

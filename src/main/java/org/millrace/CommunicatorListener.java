@@ -1,9 +1,9 @@
 package org.millrace;
 
 /**
- * Hears what a program should know even while it calls nothing: {@link JoinBuilder#onStall},
- * {@link JoinBuilder#onLoss}. What is not overridden goes to standard error. Each call comes once for what it tells of,
- * from a thread of its own, so that it may take its time, and abort the communicator.
+ * Receives stalls and losses, also while the program makes no calls: {@link JoinBuilder#onStall},
+ * {@link JoinBuilder#onLoss}. A method that is not overridden prints to standard error. Each event causes one call, on
+ * its own thread. A call may therefore take time, and may abort the communicator.
  */
 public interface CommunicatorListener {
 
@@ -11,18 +11,18 @@ public interface CommunicatorListener {
     CommunicatorListener STANDARD_ERROR = new CommunicatorListener() {};
 
     /**
-     * An operation stands still, as a rank has not come to it. It goes on when that rank comes.
+     * An operation stalls because a rank has not joined it. It continues when that rank joins.
      *
-     * @param what the operation, who is missing, for how long, and how long it is waited for
+     * @param what the operation, the missing rank, the time so far and the deadline
      */
     default void stalled(String what) {
         System.err.println("millrace: " + what);
     }
 
     /**
-     * A rank is lost, and the communicator has failed: operations under way, and later calls, throw this too.
+     * A rank is lost, and the communicator has failed. Operations in progress and later calls throw the same exception.
      *
-     * @param loss which rank, and how it is known
+     * @param loss the lost rank, and how the loss was detected
      */
     default void lost(PeerLostException loss) {
         String rank = "rank " + loss.rank();

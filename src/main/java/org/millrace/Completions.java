@@ -13,8 +13,8 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes stages of what can only be asked whether it is done, on one thread, which is there while something is waited
- * for: for those who implement {@link DeviceStream}, not for programs.
+ * Creates stages for conditions that can only be polled. One thread polls, and exists only while conditions are
+ * pending. For implementers of {@link DeviceStream}, not for programs.
  */
 public final class Completions implements Runnable {
 
@@ -45,7 +45,7 @@ public final class Completions implements Runnable {
 
     private record Awaited(BooleanSupplier done, CompletableFuture<Void> stage) {
 
-        /** Completes the stage if it can be; the waiting thread goes on elsewhere. */
+        /** Completes the stage if possible. The polling thread continues with other stages. */
         boolean isOver() {
             try {
                 if (!done.getAsBoolean()) {
@@ -73,10 +73,9 @@ public final class Completions implements Runnable {
     }
 
     /**
-     * {@return a stage that is complete when something is done}
+     * {@return a stage that completes when a condition becomes true}
      *
-     * @param done asked again and again, each time from the one thread; what it throws completes the stage
-     *             exceptionally
+     * @param done polled repeatedly by one thread; an exception from it completes the stage exceptionally
      */
     public static CompletionStage<Void> of(BooleanSupplier done) {
         Awaited each = new Awaited(done, newStage());
@@ -91,7 +90,7 @@ public final class Completions implements Runnable {
         }
     }
 
-    /** The thread that finds nothing left ends, before somebody can add anything. */
+    /** Ends the thread if no condition is pending, before another thread can add one. */
     private synchronized boolean ends() {
         if (awaited.isEmpty()) {
             thread = null;
@@ -99,7 +98,7 @@ public final class Completions implements Runnable {
         return thread == null;
     }
 
-    /** Asks until nothing is left that is waited for. */
+    /** Polls until no condition is pending. */
     @Override
     public void run() {
         long park = FIRST_PARK_NANOS;

@@ -3,21 +3,21 @@ package org.millrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Something was not done in time: a rank did not come, an operation made no progress, or what was waited for is not
- * complete. Which limit it was is in the message, with the name of its setting.
+ * A deadline passed: a rank did not join, an operation made no progress, or a wait did not end. The message names the
+ * deadline's setting.
  */
 public final class DeadlineException extends CommunicatorException {
 
     private static final long serialVersionUID = 1L;
 
     /**
-     * A failure.
+     * Creates an exception.
      *
-     * @param message   what failed, where, and what to do
-     * @param rank      the rank that throws it
-     * @param peer      the other rank that has a part in it; {@link #NOBODY} if none is known
-     * @param operation what was being done; null if it was no operation
-     * @param cause     why; null if there is nothing more to know
+     * @param message   the failure, its place and a remedy
+     * @param rank      the rank that throws this
+     * @param peer      the other rank involved; {@link #NOBODY} if unknown
+     * @param operation the operation in progress; null without an operation
+     * @param cause     the cause, or null
      */
     public DeadlineException(String message, int rank, int peer, @Nullable String operation,
             @Nullable Throwable cause) {

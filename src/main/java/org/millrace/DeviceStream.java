@@ -4,13 +4,13 @@ import java.time.Duration;
 import java.util.concurrent.CompletionStage;
 
 /**
- * A queue of operations on a {@link Device} that run one after another, in the order in which they were enqueued.
- * Operations of different streams may overlap.
+ * A queue of operations on a {@link Device}, which run one after another, in the order of their enqueueing. Operations
+ * of different streams may overlap.
  */
 public interface DeviceStream extends AutoCloseable {
 
     /**
-     * Whether everything enqueued so far has completed.
+     * Checks whether all enqueued operations are complete.
      *
      * @return true if the stream is idle
      * @throws MillraceException if an operation of this stream failed
@@ -18,49 +18,48 @@ public interface DeviceStream extends AutoCloseable {
     boolean query();
 
     /**
-     * Waits until everything enqueued so far has completed.
+     * Waits until all enqueued operations are complete.
      *
-     * @param deadline how long to wait at the most
+     * @param deadline maximum time to wait
      * @throws MillraceException if an operation of this stream failed, or if the deadline passed first
      */
     void synchronize(Duration deadline);
 
     /**
-     * Puts an event's mark behind what the stream holds now, instead of where it was before.
+     * Records an event behind the stream's current work. This replaces the event's earlier mark.
      *
-     * @param event of the same device
-     * @throws IllegalArgumentException if the event is of another kind of device
+     * @param event event of the same device
+     * @throws IllegalArgumentException if the event belongs to another kind of device
      */
     void record(Event event);
 
     /**
-     * Lets what is enqueued from now on wait until an event is reached: the mark that was recorded last at the time of
-     * this call. An event that was never recorded is not waited for. If an operation before the mark fails, so does
-     * this stream.
+     * Makes all later operations wait for an event: for the mark recorded last at the time of this call. An event that
+     * was never recorded causes no wait. If an operation before the mark fails, so does this stream.
      *
      * @param event recorded on this or another stream
-     * @throws IllegalArgumentException if the event is of another kind of device
+     * @throws IllegalArgumentException if the event belongs to another kind of device
      */
     void waitFor(Event event);
 
     /**
-     * Calls a function when all before it is complete; what is enqueued after it waits until it returns. The functions
-     * of a stream are called in order. If it throws, that is logged, and the stream goes on. It is not called if an
-     * operation before it failed.
+     * Calls a function when all earlier work is complete. Later operations wait until it returns. The functions of a
+     * stream are called in order. An exception is logged, and the stream continues. The function is not called if an
+     * earlier operation failed.
      *
      * @param function must not wait for the device, nor use the GPU
      */
     void call(Runnable function);
 
     /**
-     * Begins to record what this stream is given from now on, in place of running it ({@code cudaStreamBeginCapture}):
-     * operations of communicators, copies, functions, events. A stream that waits for an event of a captured one is
-     * captured from then on, and has to be waited for again, by an event behind what it was given, before the end.
-     * Meanwhile nothing can be asked of these streams or waited for, and they cannot wait for what was recorded before:
-     * that is an error, and makes the capture invalid.
+     * Begins to record later work instead of running it ({@code cudaStreamBeginCapture}): operations of communicators,
+     * copies, functions, events. A stream that waits for an event of a captured stream is captured from then on. Before
+     * the end, a captured stream must wait for an event behind that stream's work. During the capture these streams
+     * cannot be queried or waited for, and they cannot wait for earlier events. Such a call is an error, and makes the
+     * capture invalid.
      *
      * @throws IllegalStateException         if the stream is captured already
-     * @throws UnsupportedOperationException on GPUs, where {@link Communicator#plan} does that
+     * @throws UnsupportedOperationException on GPUs, where {@link Communicator#plan} is available instead
      */
     default void beginCapture() {
         throw new UnsupportedOperationException(
@@ -68,28 +67,28 @@ public interface DeviceStream extends AutoCloseable {
     }
 
     /**
-     * Ends the capture that began on this stream. The plan launches all of it again, on any stream of the device: what
-     * the others were given runs beside, as their events say. A plan runs once at a time.
+     * Ends the capture that began on this stream. The plan launches the recorded work again, on any stream of the
+     * device. Work of the other streams runs concurrently, as its events allow. A plan runs once at a time.
      *
      * @return the plan
      * @throws IllegalStateException if no capture began on this stream
-     * @throws MillraceException     if the capture is invalid, or a stream of it was not waited for again; it is over
-     *                               all the same
+     * @throws MillraceException     if the capture is invalid, or if no wait followed the work of one of its streams;
+     *                               the capture has ended in either case
      */
     default Plan endCapture() {
         throw new IllegalStateException(this + " is not captured");
     }
 
-    /** {@return whether what this stream is given is recorded, and does not run} */
+    /** {@return whether this stream records its work instead of running it} */
     default boolean isCapturing() {
         return false;
     }
 
     /**
-     * What was enqueued so far, as a stage: complete when all of it is, exceptionally if an operation of it failed, or
-     * one before it. What depends on the stage runs on other threads than the device's. Enqueue operations, then ask:
-     * {@code communicator.allReduce(...); stream.completion().thenRun(...)}. What a group that is still open holds is
-     * not enqueued yet; an operation by {@link Operand}s returns the stage of its own.
+     * Returns a stage for the enqueued work. It completes when all of that work is complete, and exceptionally if an
+     * operation or an earlier one failed. Dependent functions run on other threads than the device's. Enqueue
+     * operations first, then call this: {@code communicator.allReduce(...); stream.completion().thenRun(...)}. The
+     * operations of an open group are not enqueued yet. An operation by {@link Operand}s returns its own stage.
      *
      * @return the stage; it has no value
      */
@@ -98,8 +97,8 @@ public interface DeviceStream extends AutoCloseable {
     }
 
     /**
-     * Waits for what was enqueued and gives the stream back. Reports no failure of an operation: {@link #synchronize}
-     * does. Closing twice is allowed.
+     * Waits for the enqueued work and releases the stream. Failures of operations are reported by {@link #synchronize},
+     * not here. Closing twice is allowed.
      */
     @Override
     void close();

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
 /**
- * A tensor of another library, which hands it over as DLPack's struct ({@code dlpack.h} 1.0 and 0.8): its elements are
- * an {@link Operand} where they lie.
+ * A tensor of another library, passed as DLPack's struct ({@code dlpack.h} 1.0 and 0.8). Its elements become an
+ * {@link Operand} in place.
  *
  * <pre>
  * DLTensor                     DLManagedTensor            DLManagedTensorVersioned
@@ -45,11 +45,11 @@ public final class DlpackTensor implements AutoCloseable {
     private static final long READ_ONLY = 1;
     private static final int MAJOR = 1;
     private static final int MOST_DIMENSIONS = 64;
-    /** {@code kDLCPU}: memory of the host that no other device knows. */
+    /** {@code kDLCPU}: host memory that no other device can access. */
     private static final int CPU = 1;
-    /** {@code kDLCUDAHost}, {@code kDLROCMHost}, {@code kDLCUDAManaged}: others that the host can reach. */
+    /** {@code kDLCUDAHost}, {@code kDLROCMHost}, {@code kDLCUDAManaged}: other memory that the host can access. */
     private static final Set<Integer> REACHED_BY_HOST = Set.of(CPU, 3, 11, 13);
-    /** Of {@code DLDataTypeCode}: signed, unsigned, IEEE and brain floating-point numbers, and those of 8 bits. */
+    /** Values of {@code DLDataTypeCode}: signed, unsigned, IEEE, bfloat16 and 8-bit floating-point numbers. */
     private static final int INT = 0;
     private static final int UINT = 1;
     private static final int FLOAT = 2;
@@ -71,18 +71,18 @@ public final class DlpackTensor implements AutoCloseable {
     }
 
     /**
-     * {@return a tensor that stays the other library's: closing it does nothing}
+     * {@return a tensor that the other library still owns: closing it does nothing}
      *
-     * @param address of its {@code DLTensor}, or of a {@code DLManagedTensor}, which begins with one
+     * @param address address of its {@code DLTensor}, or of a {@code DLManagedTensor}, which begins with one
      */
     public static DlpackTensor borrow(long address) {
         return new DlpackTensor(struct(address, TENSOR_BYTES), null, 0, false);
     }
 
     /**
-     * {@return a tensor that is handed over: closing it calls its deleter}
+     * {@return a tensor whose ownership passes to this object: closing it calls its deleter}
      *
-     * @param address of its {@code DLManagedTensor}, as in a capsule that is called {@code dltensor}
+     * @param address address of its {@code DLManagedTensor}, as in a capsule named {@code dltensor}
      */
     public static DlpackTensor adopt(long address) {
         MemorySegment managed = struct(address, MANAGED_BYTES);
@@ -90,10 +90,10 @@ public final class DlpackTensor implements AutoCloseable {
     }
 
     /**
-     * {@return a tensor that is handed over: closing it calls its deleter}
+     * {@return a tensor whose ownership passes to this object: closing it calls its deleter}
      *
-     * @param address of its {@code DLManagedTensorVersioned}, as in a capsule that is called {@code dltensor_versioned}
-     * @throws IllegalArgumentException if its major version is not 1: nothing but its deleter may be used then
+     * @param address address of its {@code DLManagedTensorVersioned}, as in a capsule named {@code dltensor_versioned}
+     * @throws IllegalArgumentException if its major version is not 1; only its deleter may be used then
      */
     public static DlpackTensor adoptVersioned(long address) {
         MemorySegment managed = struct(address, VERSIONED_TENSOR + TENSOR_BYTES);
@@ -108,7 +108,7 @@ public final class DlpackTensor implements AutoCloseable {
                 (managed.get(ValueLayout.JAVA_LONG, VERSIONED_FLAGS) & READ_ONLY) != 0);
     }
 
-    @SuppressWarnings("restricted") // the caller answers for the address
+    @SuppressWarnings("restricted") // the caller is responsible for the address
     private static MemorySegment struct(long address, long bytes) {
         if (address == 0) {
             throw new IllegalArgumentException("the address of a DLPack tensor is 0");
@@ -117,12 +117,12 @@ public final class DlpackTensor implements AutoCloseable {
     }
 
     /**
-     * Its elements, as an operand that lies where they lie.
+     * Returns the elements as an operand in place.
      *
-     * @param device that operations are to run on
-     * @return the operand, to be used until this is closed
-     * @throws IllegalArgumentException if NCCL has no such type, if the elements do not lie one behind the other, or if
-     *                                  the device does not reach them
+     * @param device device of the operations
+     * @return the operand, usable until this is closed
+     * @throws IllegalArgumentException if NCCL has no such type, if the elements are not contiguous, or if the device
+     *                                  cannot access them
      * @throws IllegalStateException    if this is closed
      */
     public Operand operand(Device device) {
@@ -169,7 +169,7 @@ public final class DlpackTensor implements AutoCloseable {
         return type;
     }
 
-    /** The number of elements, if they lie one behind the other. */
+    /** Returns the number of elements; throws if they are not contiguous. */
     private long count() {
         int dimensions = tensor.get(ValueLayout.JAVA_INT, DIMENSIONS);
         if (dimensions < 0 || dimensions > MOST_DIMENSIONS) {
@@ -200,10 +200,7 @@ public final class DlpackTensor implements AutoCloseable {
                         .toArray(ValueLayout.JAVA_LONG);
     }
 
-    /**
-     * Gives a tensor that was handed over back to its library. Operations on it must be complete. Closing twice is
-     * allowed.
-     */
+    /** Returns an adopted tensor to its library. Operations on it must be complete. Closing twice is allowed. */
     @Override
     public void close() {
         if (!closed.compareAndSet(false, true) || owned == null || deleter == 0) {

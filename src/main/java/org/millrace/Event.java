@@ -3,37 +3,37 @@ package org.millrace;
 import java.time.Duration;
 
 /**
- * A mark in a {@link DeviceStream}: it is reached when all that the stream held before it is complete. Made by
- * {@link Device#newEvent()}, put into a stream by {@link DeviceStream#record}; recording it again moves it, and what
- * already waits for the mark before goes on waiting for that one.
+ * A mark in a {@link DeviceStream}, reached when all earlier work of the stream is complete. {@link Device#newEvent()}
+ * creates it, and {@link DeviceStream#record} puts it into a stream. Recording it again moves it; waits for the earlier
+ * mark continue to wait for that mark.
  */
 public interface Event extends AutoCloseable {
 
     /**
-     * Whether the mark that was recorded last is reached.
+     * Checks whether the mark recorded last is reached.
      *
      * @return true also if it was never recorded
-     * @throws MillraceException if an operation before it failed
+     * @throws MillraceException if an earlier operation failed
      */
     boolean query();
 
     /**
-     * Waits until the mark that was recorded last is reached.
+     * Waits until the mark recorded last is reached.
      *
-     * @param deadline how long at the most
-     * @throws MillraceException if an operation before it failed, or if the deadline passed first
+     * @param deadline maximum time to wait
+     * @throws MillraceException if an earlier operation failed, or if the deadline passed first
      */
     void synchronize(Duration deadline);
 
     /**
-     * {@return how much later this mark was reached than another that is reached, too}
+     * {@return time from another reached mark to this reached mark}
      *
-     * @param earlier the first of them, of a device of the same kind
+     * @param earlier the earlier event, of a device of the same kind
      * @throws MillraceException if one of them is not recorded or not reached
      */
     Duration elapsedSince(Event earlier);
 
-    /** Gives it back; streams that wait for it still do. Closing twice is allowed. */
+    /** Releases the event. Streams that wait for it continue to wait. Closing twice is allowed. */
     @Override
     void close();
 }

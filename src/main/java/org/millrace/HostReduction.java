@@ -4,15 +4,15 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Reductions by a {@link ReduceFunction}: each rank gets its part of all ranks' elements by an all-to-all, and combines
- * them in the order of the ranks. The results go to all by an all-gather, or, of a scan, back by another all-to-all.
+ * Reductions by a {@link ReduceFunction}. An all-to-all gives each rank its part of all ranks' elements, and the rank
+ * combines them in rank order. An all-gather distributes the results; for a scan, another all-to-all returns them.
  */
 final class HostReduction {
 
     private final Communicator communicator;
     private final Operand values;
     private final ReduceFunction function;
-    /** Elements in a part; the last parts may be filled up with what nobody reads. */
+    /** Number of elements in a part; the last parts may have unused elements at their end. */
     private final long part;
 
     HostReduction(Communicator communicator, Operand values, ReduceFunction function) {
@@ -30,7 +30,7 @@ final class HostReduction {
         part = Math.ceilDiv(values.count(), communicator.size());
     }
 
-    /** How many elements of this rank's part there are. */
+    /** Returns the number of used elements in this rank's part. */
     private long ours() {
         return Math.clamp(values.count() - communicator.rank() * part, 0, part);
     }
@@ -57,7 +57,7 @@ final class HostReduction {
         }
     }
 
-    /** @param inclusive whether a rank's own elements are a part of its result; else rank 0 keeps what it has */
+    /** @param inclusive whether a rank's own elements are part of its result; otherwise rank 0 keeps its elements */
     void scan(boolean inclusive) {
         try (Arena arena = Arena.ofShared()) {
             MemorySegment all = allocate(arena, communicator.size());
@@ -74,7 +74,7 @@ final class HostReduction {
         }
     }
 
-    /** This rank's part of each rank's elements, each combined with those of the ranks before. */
+    /** Returns this rank's part of each rank's elements, combined with the parts of all earlier ranks. */
     private MemorySegment exchanged(Arena arena, MemorySegment all) {
         values.write(all);
         MemorySegment mine = allocate(arena, communicator.size());

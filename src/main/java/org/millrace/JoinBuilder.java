@@ -14,9 +14,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a rank joins its group, said step by step: {@link Millrace#builder()}. What is not said comes from the launcher's
- * variables (rank, size and where the ranks meet), and from system properties and the environment (settings). Values
- * are checked when the rank joins, all of them at once.
+ * Configures how a rank joins its group: {@link Millrace#builder()}. Rank, size and rendezvous default to the
+ * launcher's variables; settings default to system properties and the environment. All values are checked when the rank
+ * joins.
  *
  * {@snippet :
  * Communicator communicator = Millrace.builder()
@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * }
  *
  * <p>
- * To be used by one thread. It can join more than once.
+ * Used by one thread. It can join more than once.
  */
 public final class JoinBuilder {
 
@@ -43,9 +43,9 @@ public final class JoinBuilder {
     JoinBuilder() {}
 
     /**
-     * Says where the ranks meet.
+     * Sets the meeting place of the ranks.
      *
-     * @param where the same for all: {@code file:PATH} or {@code tcp:HOST:PORT}
+     * @param where the same for all ranks: {@code file:PATH} or {@code tcp:HOST:PORT}
      * @return this
      */
     public JoinBuilder rendezvous(String where) {
@@ -54,7 +54,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says which rank this is.
+     * Sets this rank's number.
      *
      * @param number 0 to {@code size - 1}
      * @return this
@@ -65,7 +65,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says how many ranks there are.
+     * Sets the number of ranks.
      *
      * @param ranks 1 or more
      * @return this
@@ -76,9 +76,9 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says where operations run: {@code MILLRACE_DEVICE}.
+     * Sets the device of the operations: {@code MILLRACE_DEVICE}.
      *
-     * @param name {@code "host"}, {@code "cuda"}, {@code "auto"}, or another provider's
+     * @param name {@code "host"}, {@code "cuda"}, {@code "auto"}, or another provider's device
      * @return this
      */
     public JoinBuilder device(String name) {
@@ -86,7 +86,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says what carries the data: {@code MILLRACE_NET}.
+     * Sets the network: {@code MILLRACE_NET}.
      *
      * @param name {@code "auto"}, {@code "shm"}, {@code "socket"}, {@code "ucx"}, or {@code "plugin:PATH"}
      * @return this
@@ -96,9 +96,9 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says which network interfaces are used: {@code NCCL_SOCKET_IFNAME}.
+     * Sets the network interfaces: {@code NCCL_SOCKET_IFNAME}.
      *
-     * @param prefixes of their names; several are rails
+     * @param prefixes prefixes of their names; several interfaces are rails
      * @return this
      */
     public JoinBuilder socketInterfaces(String... prefixes) {
@@ -106,7 +106,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says what ranks prove to each other that they belong together with: {@code MILLRACE_SECRET}.
+     * Sets the secret that admits ranks to the group: {@code MILLRACE_SECRET}.
      *
      * @param text the same for all ranks
      * @return this
@@ -116,7 +116,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says whether all that goes over TCP is encrypted: {@code MILLRACE_TLS}.
+     * Sets whether all TCP data is encrypted: {@code MILLRACE_TLS}.
      *
      * @param encrypted the same for all ranks
      * @return this
@@ -126,7 +126,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says how many polling threads this rank may use: {@code MILLRACE_THREADS}.
+     * Sets the maximum number of polling threads of this rank: {@code MILLRACE_THREADS}.
      *
      * @param most 1 or more
      * @return this
@@ -136,7 +136,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says how many channels there are: {@code NCCL_MIN_NCHANNELS} and {@code NCCL_MAX_NCHANNELS}.
+     * Sets the number of channels: {@code NCCL_MIN_NCHANNELS} and {@code NCCL_MAX_NCHANNELS}.
      *
      * @param least 1 or more
      * @param most  {@code least} or more
@@ -147,9 +147,9 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says how large each connection's buffer is: {@code NCCL_BUFFSIZE}.
+     * Sets the size of each connection's buffer: {@code NCCL_BUFFSIZE}.
      *
-     * @param bytes of its 8 slots together; the same for all ranks
+     * @param bytes size of its 8 slots together; the same for all ranks
      * @return this
      */
     public JoinBuilder bufferSize(long bytes) {
@@ -157,7 +157,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says which algorithms collectives may run: {@code NCCL_ALGO}.
+     * Sets the allowed algorithms of collectives: {@code NCCL_ALGO}.
      *
      * @param names such as {@code "ring"} and {@code "tree"}; the same for all ranks
      * @return this
@@ -167,7 +167,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says which protocols their data may travel in: {@code NCCL_PROTO}.
+     * Sets the allowed protocols of collectives: {@code NCCL_PROTO}.
      *
      * @param names {@code "LL"}, {@code "LL128"}, {@code "Simple"}; the same for all ranks
      * @return this
@@ -177,7 +177,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says how long a rank waits for the others to come: {@code MILLRACE_CONNECT_DEADLINE}.
+     * Sets the time to wait for the other ranks to join: {@code MILLRACE_CONNECT_DEADLINE}.
      *
      * @param deadline 1 ms to 24 h
      * @return this
@@ -187,7 +187,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says for how long an operation may stand still that all ranks have come to: {@code MILLRACE_STALL_DEADLINE}.
+     * Sets the time without progress of an operation that all ranks have joined: {@code MILLRACE_STALL_DEADLINE}.
      *
      * @param deadline 1 ms to 24 h
      * @return this
@@ -197,7 +197,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says how late a rank may come to an operation: {@code MILLRACE_LATE_DEADLINE}.
+     * Sets the time that a rank may be late for an operation: {@code MILLRACE_LATE_DEADLINE}.
      *
      * @param deadline 1 ms to 24 h
      * @return this
@@ -207,7 +207,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says how long {@link Communicator#close()} waits: {@code MILLRACE_CLOSE_DEADLINE}.
+     * Sets the time that {@link Communicator#close()} waits: {@code MILLRACE_CLOSE_DEADLINE}.
      *
      * @param deadline 1 ms to 24 h
      * @return this
@@ -217,11 +217,11 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says who hears that an operation stands still, as a rank has not come to it; else it is printed to standard
-     * error. On GPUs: that a call of NCCL does not return, as a rank does not make it.
+     * Sets the listener for stalls: an operation that waits because a rank has not joined it. The default prints them
+     * to standard error. On GPUs a stall is a call of NCCL that does not return because a rank does not make it.
      *
-     * @param listener given what stands still, who is missing and for how long; called once for each such operation, on
-     *                 a thread of its own
+     * @param listener receives the stalled operation, the missing rank and the time; called once for each such
+     *                 operation, on its own thread
      * @return this
      */
     public JoinBuilder onStall(Consumer<String> listener) {
@@ -230,9 +230,10 @@ public final class JoinBuilder {
     }
 
     /**
-     * Says who hears that a rank is lost, even while the program calls nothing; else it is printed to standard error.
+     * Sets the listener for lost ranks, called also while the program makes no calls. The default prints them to
+     * standard error.
      *
-     * @param listener given what later calls throw; called once, on a thread of its own
+     * @param listener receives the exception that later calls throw; called once, on its own thread
      * @return this
      */
     public JoinBuilder onLoss(Consumer<PeerLostException> listener) {
@@ -260,8 +261,8 @@ public final class JoinBuilder {
     /**
      * Sets any setting, as in {@link Millrace#join(String, int, int, Map)}.
      *
-     * @param name  that of its environment variable
-     * @param value as it would stand there
+     * @param name  name of its environment variable
+     * @param value value as in the environment
      * @return this
      */
     public JoinBuilder set(String name, String value) {
@@ -274,18 +275,17 @@ public final class JoinBuilder {
         return set(name, Objects.requireNonNull(value, () -> name + " is null").toNanos() / 1000 + "us");
     }
 
-    /** {@return what was set so far, by the names of environment variables} */
+    /** {@return the values set so far, by names of environment variables} */
     public Map<String, String> settings() {
         return Map.copyOf(settings);
     }
 
     /**
-     * Joins. Blocks until all ranks have come.
+     * Joins. Blocks until all ranks have joined.
      *
      * @return this rank's end
-     * @throws IllegalArgumentException if rank, size and rendezvous were neither all said, nor all left to the
-     *                                  launcher's variables, or if a setting is not usable
-     * @throws MillraceException        if no provider is usable, or if the group did not come together
+     * @throws IllegalArgumentException if rank, size and rendezvous are set only in part, or if a setting is not usable
+     * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
     public Communicator join() {
         if (rendezvous == null && rank == null && size == null) {
@@ -301,18 +301,18 @@ public final class JoinBuilder {
     }
 
     /**
-     * Joins, runs what this rank does, and closes the communicator. If that throws, the communicator is
-     * {@linkplain Communicator#abort(Throwable) aborted} with what was thrown: the other ranks fail within a second,
-     * and say what it was.
+     * Joins, runs the rank's program, and closes the communicator. If the program throws, the communicator is
+     * {@linkplain Communicator#abort(Throwable) aborted} with that exception: the other ranks fail within a second and
+     * name it.
      *
-     * @param <X>     the checked exceptions that the program throws
-     * @param program what this rank does
-     * @throws X                        what the program throws
-     * @throws IllegalArgumentException as by {@link #join}
-     * @throws MillraceException        as by {@link #join} and {@link Communicator#close}
+     * @param <X>     type of the program's checked exceptions
+     * @param program the rank's program
+     * @throws X                        the program's exception
+     * @throws IllegalArgumentException see {@link #join}
+     * @throws MillraceException        see {@link #join} and {@link Communicator#close}
      */
     public <X extends Exception> void run(RankProgram<X> program) throws X {
-        Objects.requireNonNull(program, "the program is null"); // before others are kept waiting
+        Objects.requireNonNull(program, "the program is null"); // before other ranks wait
         try (Communicator communicator = join()) {
             try {
                 program.run(communicator);
@@ -328,16 +328,17 @@ public final class JoinBuilder {
     }
 
     /**
-     * Runs all ranks of a group as threads of this JVM, and returns when all have ended: for tests of programs. Where
-     * the ranks meet is a file of its own; what was set counts for all of them. A rank that throws is an exception in
-     * one rank, one that returns early leaves, and one that waits is late, as they would be in a process of their own.
+     * Runs all ranks of a group as threads of this JVM, for tests of programs. Returns when all have ended. The ranks
+     * meet at a file of their own; settings apply to all of them. A rank that throws, returns early or waits acts as in
+     * a separate process: it fails, leaves or is late.
      *
-     * @param <X>     the checked exceptions that the program throws
-     * @param ranks   how many
-     * @param program what each rank does
-     * @throws X what a rank threw of its own; what the others threw, most often because of it, is suppressed in it
+     * @param <X>     type of the program's checked exceptions
+     * @param ranks   number of ranks
+     * @param program the program of each rank
+     * @throws X the first exception that a rank itself caused; exceptions of other ranks, usually its consequences, are
+     *           suppressed in it
      */
-    @SuppressWarnings("unchecked") // a program throws nothing else
+    @SuppressWarnings("unchecked") // a program throws only this type
     public <X extends Exception> void runLocally(int ranks, RankProgram<X> program) throws X {
         Path directory = LocalRanks.meetingPlace();
         List<Throwable> thrown = LocalRanks.call(ranks, number -> {
@@ -367,7 +368,7 @@ public final class JoinBuilder {
     /** Ranks as threads of this JVM. */
     static final class LocalRanks {
 
-        /** What one rank does. */
+        /** Program of one rank. */
         interface Body {
             void run(int rank) throws Throwable;
         }
@@ -391,7 +392,10 @@ public final class JoinBuilder {
             }
         }
 
-        /** Returns what was thrown, the first first. If this thread is interrupted, so are the ranks. */
+        /**
+         * Returns the exceptions that were thrown, in their order. An interrupt of this thread also interrupts the
+         * ranks.
+         */
         static List<Throwable> call(int ranks, Body body) {
             List<Throwable> thrown = Collections.synchronizedList(new ArrayList<>());
             List<Thread> threads = new ArrayList<>();

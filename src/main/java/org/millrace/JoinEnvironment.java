@@ -9,16 +9,16 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which rank this process is and where the ranks meet, as the launcher that started it says in the environment:
- * torchrun, {@code mpirun} of Open MPI, MPICH and MVAPICH, and Slurm's {@code srun}.
+ * Rank, size and rendezvous of this process, from the environment of its launcher: torchrun, {@code mpirun} of Open
+ * MPI, MPICH and MVAPICH, and Slurm's {@code srun}.
  */
 record JoinEnvironment(String rendezvous, int rank, int size) {
 
-    /** Names of one launcher; the number of ranks on this host tells whether all are here. */
+    /** Variable names of one launcher. The number of ranks on this host shows whether all ranks are here. */
     private record Launcher(String name, String rank, String size, String onHost) {
     }
 
-    /** Asked in this order: who starts ranks by hand in a job of Slurm's means what he says. */
+    /** Launchers in the order of their check: variables set by hand within a Slurm job take precedence. */
     private static final List<Launcher> LAUNCHERS =
             List.of(new Launcher("torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
                     new Launcher("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
@@ -26,17 +26,17 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
                     new Launcher("MVAPICH", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE"),
                     new Launcher("MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"),
                     new Launcher("Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_ON_NODE"));
-    /** What tells one job of a launcher from another on the same host. */
+    /** Variables that distinguish jobs of a launcher on the same host. */
     private static final List<String> JOBS = List.of("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID");
     private static final Pattern FIRST_HOST = Pattern.compile("([^\\[,]+)(?:\\[(\\d+)[^\\]]*\\]([^,]*))?.*");
     private static final int FIRST_PORT = 20_000;
     private static final int PORTS = 10_000;
 
     /**
-     * Reads it.
+     * Reads the environment.
      *
-     * @param variables gives a variable's value; null if it is not set
-     * @throws IllegalArgumentException if something is missing; the message says what
+     * @param variables returns a variable's value; null if it is not set
+     * @throws IllegalArgumentException if something is missing; the message names it
      */
     static JoinEnvironment of(Function<String, @Nullable String> variables) {
         List<String> looked = new ArrayList<>();
@@ -59,7 +59,7 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
         String address = text(variables, "MASTER_ADDR");
         String port = text(variables, "MASTER_PORT");
         if (address != null && port != null) {
-            // torchrun's own store listens at the port itself
+            // torchrun's own store listens at the port
             boolean taken = "true"
                     .equals(String.valueOf(text(variables, "TORCHELASTIC_USE_AGENT_STORE")).toLowerCase(Locale.ROOT));
             String host = address.indexOf(':') < 0 || address.startsWith("[") ? address : '[' + address + ']';
@@ -96,7 +96,7 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
                 return number;
             }
         } catch (NumberFormatException notOne) {
-            // said below
+            // reported below
         }
         throw new IllegalArgumentException(name + "=" + value + ": a number of 0 or more is expected");
     }

@@ -13,30 +13,30 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
 /**
- * Where a program begins: it joins a group of ranks and gets its end, a {@link Communicator}.
+ * Entry point of a program. It joins a group of ranks and returns its end, a {@link Communicator}.
  *
  * <p>
- * Which implementation that is says {@code MILLRACE_DEVICE}: the name of a {@link CommunicatorProvider#device()
- * provider's device} such as {@code host} or {@code cuda}, or {@code auto} (the default), which is {@code cuda} where
- * that is usable and {@code host} elsewhere.
+ * {@code MILLRACE_DEVICE} selects the implementation: the name of a {@link CommunicatorProvider#device() provider's
+ * device} such as {@code host} or {@code cuda}, or {@code auto} (the default). {@code auto} selects {@code cuda} where
+ * that is usable, and {@code host} elsewhere.
  */
 public final class Millrace {
 
     private static final String AUTO = "auto";
-    /** What {@code auto} tries, best first. */
+    /** Devices that {@code auto} tries, best first. */
     private static final List<String> PREFERENCE = List.of("cuda", "host");
 
     private Millrace() {}
 
     /**
-     * Joins the group that a launcher has started this process for: its environment says rank, size and where the ranks
-     * meet. {@code RANK}, {@code WORLD_SIZE}, {@code MASTER_ADDR} and {@code MASTER_PORT} are read, as torchrun sets
-     * them (whose own store has the port: the next one is taken then), and the names of Open MPI, MPICH, MVAPICH and
-     * Slurm. Blocks until all ranks have come.
+     * Joins the group that a launcher has started this process for. The launcher's environment has rank, size and
+     * rendezvous: {@code RANK}, {@code WORLD_SIZE}, {@code MASTER_ADDR} and {@code MASTER_PORT} of torchrun, or the
+     * variables of Open MPI, MPICH, MVAPICH and Slurm. torchrun's store occupies its port, so the next port is used.
+     * Blocks until all ranks have joined.
      *
      * @return this rank's end
-     * @throws IllegalArgumentException if the environment does not say enough, or a setting is not usable
-     * @throws MillraceException        if no provider is usable, or if the group did not come together
+     * @throws IllegalArgumentException if the environment lacks a variable, or a setting is not usable
+     * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
     public static Communicator join() {
         JoinEnvironment environment = JoinEnvironment.of(System::getenv);
@@ -44,8 +44,8 @@ public final class Millrace {
     }
 
     /**
-     * Joins as {@link #join()} does, runs what this rank does, and closes the communicator. If that throws, the other
-     * ranks fail within a second, and say what it was: {@link JoinBuilder#run}.
+     * Joins like {@link #join()}, runs the rank's program, and closes the communicator. If the program throws, the
+     * other ranks fail within a second and name the exception: {@link JoinBuilder#run}.
      *
      * {@snippet :
      * Millrace.run(communicator -> {
@@ -53,59 +53,59 @@ public final class Millrace {
      * });
      * }
      *
-     * @param <X>     the checked exceptions that the program throws
-     * @param program what this rank does
-     * @throws X                        what the program throws
-     * @throws IllegalArgumentException as by {@link #join()}
-     * @throws MillraceException        as by {@link #join()}
+     * @param <X>     type of the program's checked exceptions
+     * @param program the rank's program
+     * @throws X                        the program's exception
+     * @throws IllegalArgumentException see {@link #join()}
+     * @throws MillraceException        see {@link #join()}
      */
     public static <X extends Exception> void run(RankProgram<X> program) throws X {
         builder().run(program);
     }
 
     /**
-     * Runs all ranks of a group as threads of this JVM, without a GPU, and returns when all have ended: for tests of
-     * programs, {@link JoinBuilder#runLocally}.
+     * Runs all ranks of a group as threads of this JVM, without a GPU, for tests of programs. Returns when all have
+     * ended. See {@link JoinBuilder#runLocally}.
      *
-     * @param <X>     the checked exceptions that the program throws
-     * @param ranks   how many
-     * @param program what each rank does
-     * @throws X what a rank threw
+     * @param <X>     type of the program's checked exceptions
+     * @param ranks   number of ranks
+     * @param program the program of each rank
+     * @throws X a rank's exception
      */
     public static <X extends Exception> void local(int ranks, RankProgram<X> program) throws X {
         builder().device("host").runLocally(ranks, program);
     }
 
-    /** {@return what joins a group with settings that are said one by one} */
+    /** {@return a builder that joins a group with individual settings} */
     public static JoinBuilder builder() {
         return new JoinBuilder();
     }
 
     /**
-     * Joins a group of ranks with the settings of the environment. Blocks until all ranks have come.
+     * Joins a group of ranks with the settings of the environment. Blocks until all ranks have joined.
      *
-     * @param rendezvous where the ranks meet, the same for all: {@code file:PATH} or {@code tcp:HOST:PORT}
+     * @param rendezvous meeting place of the ranks, the same for all: {@code file:PATH} or {@code tcp:HOST:PORT}
      * @param rank       this rank, 0 to {@code size - 1}
      * @param size       number of ranks
      * @return this rank's end
      * @throws IllegalArgumentException if an argument or a setting is not usable
-     * @throws MillraceException        if no provider is usable, or if the group did not come together
+     * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
     public static Communicator join(String rendezvous, int rank, int size) {
         return join(rendezvous, rank, size, Map.of());
     }
 
     /**
-     * Joins a group of ranks. Blocks until all ranks have come.
+     * Joins a group of ranks. Blocks until all ranks have joined.
      *
-     * @param rendezvous where the ranks meet, the same for all: {@code file:PATH} or {@code tcp:HOST:PORT}
+     * @param rendezvous meeting place of the ranks, the same for all: {@code file:PATH} or {@code tcp:HOST:PORT}
      * @param rank       this rank, 0 to {@code size - 1}
      * @param size       number of ranks
      * @param settings   settings of this communicator that override system properties and the environment; names are
      *                   those of the environment variables
      * @return this rank's end
      * @throws IllegalArgumentException if an argument or a setting is not usable
-     * @throws MillraceException        if no provider is usable, or if the group did not come together
+     * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
     public static Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
         return join(rendezvous, rank, size, settings, CommunicatorListener.STANDARD_ERROR);
@@ -125,12 +125,12 @@ public final class Millrace {
     }
 
     /**
-     * Asks whether this JVM lets Millrace reach native memory and libraries. {@link #join()} does so by itself, as deep
-     * below the answer would be an error in a class's initialization; a program may ask earlier.
+     * Checks whether this JVM allows Millrace native access. {@link #join()} checks it, too. Without the check, an
+     * error in a class's initialization would appear deep in the stack. A program may check earlier.
      *
-     * @throws MillraceException if it does not; the message says what to add to the command line
+     * @throws MillraceException if native access is denied; the message has the missing command-line option
      */
-    @SuppressWarnings("restricted") // that is the question
+    @SuppressWarnings("restricted") // this is the checked property
     public static void requireNativeAccess() {
         try {
             MemorySegment.NULL.reinterpret(0);
@@ -143,25 +143,23 @@ public final class Millrace {
     }
 
     /**
-     * Enqueues operations of one or more communicators as one. They are launched when the outermost group of the thread
-     * ends, all of them before any is waited for, so that their order in the group does not matter between
-     * communicators: a send on one and a receive on another go on at the same time, on one stream too. Without a group
-     * a rank that enqueues them in another order than its peers on one stream would wait for itself. One thread can so
-     * enqueue for several ranks.
+     * Enqueues operations of one or more communicators as one. They are launched when the thread's outermost group
+     * ends, all of them before any wait. The order between communicators in the group therefore does not matter: a send
+     * on one and a receive on another run at the same time, also on one stream. Without a group, a rank would deadlock
+     * if it enqueued them on one stream in another order than its peers. One thread can thus enqueue for several ranks.
      *
      * <p>
-     * On one communicator the order counts as ever: all ranks enqueue its operations in the same order. A stream goes
-     * on when all of the group's operations that name it are complete. libnccl launches each communicator's operations
-     * on the stream that they name: give each communicator its own stream there, if its operations wait for another's.
+     * Within one communicator the order matters as always: all ranks enqueue its operations in the same order. A stream
+     * continues when all operations of the group on that stream are complete. libnccl launches each communicator's
+     * operations on their own stream: use a separate stream for each communicator if its operations wait for another's.
      *
      * <p>
-     * What is enqueued by other threads does not belong to the group. A {@link Plan} is neither made nor launched in
-     * one.
+     * Operations enqueued by other threads do not belong to the group. A {@link Plan} is neither created nor launched
+     * in a group.
      *
-     * @param operations enqueues them, on the calling thread. If it throws, what it had enqueued is launched all the
-     *                   same, as the other ranks count on it.
-     * @throws MillraceException if a communicator has failed or is closed; the others' operations are launched all the
-     *                           same
+     * @param operations enqueues them, on the calling thread. If it throws, the operations enqueued before are still
+     *                   launched, because the other ranks depend on them.
+     * @throws MillraceException if a communicator has failed or is closed; the others' operations are still launched
      */
     public static void group(Runnable operations) {
         OperationGroup.run(operations);
@@ -171,8 +169,8 @@ public final class Millrace {
      * {@return the provider that {@link #join(String, int, int, Map)} uses}
      *
      * @param settings settings that override system properties and the environment
-     * @throws IllegalArgumentException if the settings name a device of which there is no provider; the message lists
-     *                                  those there are
+     * @throws IllegalArgumentException if the settings name a device without a provider; the message lists the known
+     *                                  devices
      * @throws MillraceException        if the provider is not usable on this machine
      */
     public static CommunicatorProvider provider(Map<String, String> settings) {
@@ -201,9 +199,9 @@ public final class Millrace {
     }
 
     /**
-     * {@return all providers that can be loaded, usable or not}
+     * {@return all loadable providers, usable or not}
      *
-     * @param broken receives a sentence for each that cannot
+     * @param broken receives a sentence for each provider that cannot be loaded
      */
     public static List<CommunicatorProvider> providers(List<String> broken) {
         List<CommunicatorProvider> found = new ArrayList<>();
@@ -235,7 +233,7 @@ public final class Millrace {
                 : "providers found: " + String.join(", ", lines);
     }
 
-    /** This one alone: the provider reads all settings, and refuses what is wrong. */
+    /** Reads this setting only. The provider reads all settings, and refuses wrong ones. */
     private static String device(Map<String, String> settings) {
         String wanted = Configuration.find(Settings.DEVICE, settings).text();
         return wanted.isEmpty() ? AUTO : wanted.toLowerCase(Locale.ROOT);

@@ -2,55 +2,56 @@ package org.millrace;
 
 import org.jspecify.annotations.Nullable;
 
-/** An operation, a connection or a library failed. The message says what failed, where, and what to do about it. */
+/** An operation, a connection or a library failed. The message states the failure, its place and a remedy. */
 public class MillraceException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
 
     /**
-     * A failure with no cause of its own.
+     * Creates an exception without a cause.
      *
-     * @param message what failed, where, and what to do
+     * @param message the failure, its place and a remedy
      */
     public MillraceException(String message) {
         super(message);
     }
 
     /**
-     * A failure that another one caused.
+     * Creates an exception with a cause.
      *
-     * @param message what failed, where, and what to do
-     * @param cause   why; null if there is nothing more to know
+     * @param message the failure, its place and a remedy
+     * @param cause   the cause, or null
      */
     public MillraceException(String message, @Nullable Throwable cause) {
         super(message, cause);
     }
 
     /**
-     * The same failure for another thread or a later call: of the same kind, with this one's {@link #origin} as its
-     * cause.
+     * Returns the same failure for another thread or a later call. It has the same kind, and this one's {@link #origin}
+     * as its cause.
      *
-     * @param text what it says now
-     * @return to be thrown
+     * @param text the new message
+     * @return an exception to throw
      */
     public MillraceException again(String text) {
         return new MillraceException(text, origin());
     }
 
     /**
-     * {@return what is beneath all that only says the same again: the program's, the JVM's or a library's own
-     * exception; null if there is none}
+     * {@return the original exception of the program, the JVM or a library, below all exceptions that only repeat the
+     * failure; null without one}
      */
     protected @Nullable Throwable origin() {
         return getCause() instanceof MillraceException ours ? ours.origin() : getCause();
     }
 
     /**
-     * The same failure for another thread or a later call: of the same kind if it is one of ours.
+     * Returns the same failure for another thread or a later call. It has the same kind if the reason is an exception
+     * of Millrace.
      *
-     * @param text   what it says now
-     * @param reason what was thrown first
-     * @return to be thrown
+     * @param text   the new message
+     * @param reason the original exception
+     * @return an exception to throw
      */
     public static MillraceException again(String text, Throwable reason) {
         return reason instanceof MillraceException ours ? ours.again(text) : new MillraceException(text, reason);

@@ -2,21 +2,19 @@ package org.millrace;
 
 import org.jspecify.annotations.Nullable;
 
-/**
- * The ranks disagree: they called other operations, or the same ones in another order, or were given other settings.
- */
+/** The ranks disagree: their operations, the order of their operations, or their settings differ. */
 public final class MismatchException extends CommunicatorException {
 
     private static final long serialVersionUID = 1L;
 
     /**
-     * A failure.
+     * Creates an exception.
      *
-     * @param message   what failed, where, and what to do
-     * @param rank      the rank that throws it
-     * @param peer      the other rank that has a part in it; {@link #NOBODY} if none is known
-     * @param operation what was being done; null if it was no operation
-     * @param cause     why; null if there is nothing more to know
+     * @param message   the failure, its place and a remedy
+     * @param rank      the rank that throws this
+     * @param peer      the other rank involved; {@link #NOBODY} if unknown
+     * @param operation the operation in progress; null without an operation
+     * @param cause     the cause, or null
      */
     public MismatchException(String message, int rank, int peer, @Nullable String operation,
             @Nullable Throwable cause) {

@@ -14,25 +14,27 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Elements that an operation sends or receives: memory, what its elements are, and so how many there are.
+ * Elements that an operation sends or receives: memory with an element type and a count.
  *
  * <p>
- * Memory of a device is used where it lies: {@link #of(MemorySegment, DataType)}. Memory of the host is copied to the
- * device and back, in the order of the stream, as part of the operation: arrays, {@link #ofHost}, and buffers. The
- * emulated device uses host memory outside of the Java heap where it lies.
+ * Device memory is used in place: {@link #of(MemorySegment, DataType)}. Host memory is copied to the device and back,
+ * in the order of the stream, as part of the operation. This applies to arrays, buffers and {@link #ofHost}. The
+ * emulated device uses host memory outside the Java heap in place.
  *
  * <p>
- * An operand is a view, and immutable: what it shows must neither change nor be looked at from the call of an operation
- * until that is complete.
+ * An operand is an immutable view. From the call of an operation until its completion, the elements must not be changed
+ * or read.
  */
 public final class Operand {
 
     private final List<MemorySegment> memories;
     private final DataType type;
     private final boolean ofHost;
-    /** Bytes of an element that is moved as several of the type, which has none of that size. */
+    /**
+     * Size in bytes of an element that is moved as several elements of the type, because NCCL has no type of its size.
+     */
     private final int width;
-    /** What the memory is a copy of: Java shows no booleans as memory. Null but for booleans. */
+    /** The booleans that the memory is a copy of, because Java has no memory view of booleans. Null for other types. */
     private final @Nullable Booleans booleans;
 
     private record Booleans(boolean[] array, int from, byte[] copy) {
@@ -75,7 +77,10 @@ public final class Operand {
         return new Operand(MemorySegment.ofArray(array), DataType.FLOAT32, true);
     }
 
-    /** {@return some elements of an array, from an index to before another, as {@link DataType#FLOAT32}} */
+    /**
+     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), as
+     * {@link DataType#FLOAT32}}
+     */
     public static Operand of(float[] array, int from, int to) {
         return of(array).range(from, to);
     }
@@ -85,7 +90,10 @@ public final class Operand {
         return new Operand(MemorySegment.ofArray(array), DataType.FLOAT64, true);
     }
 
-    /** {@return some elements of an array, from an index to before another, as {@link DataType#FLOAT64}} */
+    /**
+     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), as
+     * {@link DataType#FLOAT64}}
+     */
     public static Operand of(double[] array, int from, int to) {
         return of(array).range(from, to);
     }
@@ -95,7 +103,9 @@ public final class Operand {
         return new Operand(MemorySegment.ofArray(array), DataType.INT32, true);
     }
 
-    /** {@return some elements of an array, from an index to before another, as {@link DataType#INT32}} */
+    /**
+     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), as {@link DataType#INT32}}
+     */
     public static Operand of(int[] array, int from, int to) {
         return of(array).range(from, to);
     }
@@ -105,7 +115,9 @@ public final class Operand {
         return new Operand(MemorySegment.ofArray(array), DataType.INT64, true);
     }
 
-    /** {@return some elements of an array, from an index to before another, as {@link DataType#INT64}} */
+    /**
+     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), as {@link DataType#INT64}}
+     */
     public static Operand of(long[] array, int from, int to) {
         return of(array).range(from, to);
     }
@@ -115,37 +127,45 @@ public final class Operand {
         return new Operand(MemorySegment.ofArray(array), DataType.INT8, true);
     }
 
-    /** {@return some elements of an array, from an index to before another, as {@link DataType#INT8}} */
+    /**
+     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), as {@link DataType#INT8}}
+     */
     public static Operand of(byte[] array, int from, int to) {
         return of(array).range(from, to);
     }
 
-    /** {@return all elements of an array: moved as they are, and not reduced, as NCCL has no such type} */
+    /** {@return all elements of an array: moved unchanged, not reduced, because NCCL has no such type} */
     public static Operand of(short[] array) {
         return new Operand(List.of(MemorySegment.ofArray(array)), DataType.INT8, true, Short.BYTES, null);
     }
 
-    /** {@return some elements of an array, from an index to before another: moved, and not reduced} */
+    /** {@return some elements of an array, from an index (inclusive) to an index (exclusive): moved, not reduced} */
     public static Operand of(short[] array, int from, int to) {
         return of(array).range(from, to);
     }
 
-    /** {@return all elements of an array: moved as they are, and not reduced, as NCCL has no such type} */
+    /** {@return all elements of an array: moved unchanged, not reduced, because NCCL has no such type} */
     public static Operand of(char[] array) {
         return new Operand(List.of(MemorySegment.ofArray(array)), DataType.UINT8, true, Character.BYTES, null);
     }
 
-    /** {@return some elements of an array, from an index to before another: moved, and not reduced} */
+    /** {@return some elements of an array, from an index (inclusive) to an index (exclusive): moved, not reduced} */
     public static Operand of(char[] array, int from, int to) {
         return of(array).range(from, to);
     }
 
-    /** {@return all elements of an array, as {@link DataType#UINT8}: {@code MIN} is and, {@code MAX} is or} */
+    /**
+     * {@return all elements of an array, as {@link DataType#UINT8}. {@code MIN} is a logical and, {@code MAX} a logical
+     * or}
+     */
     public static Operand of(boolean[] array) {
         return of(array, 0, array.length);
     }
 
-    /** {@return some elements of an array, from an index to before another, as {@link #of(boolean[])}} */
+    /**
+     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), like
+     * {@link #of(boolean[])}}
+     */
     public static Operand of(boolean[] array, int from, int to) {
         byte[] copy = new byte[to - Objects.checkFromToIndex(from, to, array.length)];
         return new Operand(List.of(MemorySegment.ofArray(copy)), DataType.UINT8, true, 1,
@@ -153,10 +173,10 @@ public final class Operand {
     }
 
     /**
-     * {@return the elements of several operands as one, in one operation: a bucket of a model's gradients}
+     * {@return several operands as one, for one operation: a bucket of a model's gradients}
      *
-     * @param parts of one type, in memory of the host; no booleans
-     * @throws IllegalArgumentException if there are none, or they are not so
+     * @param parts operands of one type, in host memory; no booleans
+     * @throws IllegalArgumentException if the array is empty, or an operand is of another kind
      */
     public static Operand bucket(Operand... parts) {
         if (parts.length == 0) {
@@ -174,38 +194,39 @@ public final class Operand {
     }
 
     /**
-     * {@return the bytes from a buffer's position to its limit, neither of which is moved}
+     * {@return the bytes from a buffer's position to its limit, which stay unchanged}
      *
-     * @param buffer on the heap or direct; its order is that of this machine, {@link ByteOrder#nativeOrder()}, unless
-     *               elements are single bytes
-     * @param type   what the elements are
-     * @throws IllegalArgumentException if the buffer has another order, or does not end with an element
+     * @param buffer on the heap or direct; its byte order is native ({@link ByteOrder#nativeOrder()}), unless elements
+     *               are single bytes
+     * @param type   element type
+     * @throws IllegalArgumentException if the buffer has another order, or its size is not a multiple of the element
+     *                                  size
      */
     public static Operand of(ByteBuffer buffer, DataType type) {
         return of(buffer, buffer.order(), type);
     }
 
-    /** {@return a buffer's elements from position to limit, neither of which is moved; of this machine's order} */
+    /** {@return a buffer's elements from position to limit, which stay unchanged; the byte order must be native} */
     public static Operand of(FloatBuffer buffer) {
         return of(buffer, buffer.order(), DataType.FLOAT32);
     }
 
-    /** {@return a buffer's elements from position to limit, neither of which is moved; of this machine's order} */
+    /** {@return a buffer's elements from position to limit, which stay unchanged; the byte order must be native} */
     public static Operand of(DoubleBuffer buffer) {
         return of(buffer, buffer.order(), DataType.FLOAT64);
     }
 
-    /** {@return a buffer's elements from position to limit, neither of which is moved; of this machine's order} */
+    /** {@return a buffer's elements from position to limit, which stay unchanged; the byte order must be native} */
     public static Operand of(IntBuffer buffer) {
         return of(buffer, buffer.order(), DataType.INT32);
     }
 
-    /** {@return a buffer's elements from position to limit, neither of which is moved; of this machine's order} */
+    /** {@return a buffer's elements from position to limit, which stay unchanged; the byte order must be native} */
     public static Operand of(LongBuffer buffer) {
         return of(buffer, buffer.order(), DataType.INT64);
     }
 
-    /** A buffer's elements from position to limit, which are of the type, and in that order. */
+    /** Returns a buffer's elements from position to limit, with this type and byte order. */
     private static Operand of(Buffer buffer, ByteOrder order, DataType type) {
         if (type.bytes() > 1 && order != ByteOrder.nativeOrder()) {
             throw new IllegalArgumentException("the buffer's elements of " + type.bytes() + " bytes are " + order
@@ -216,34 +237,34 @@ public final class Operand {
     }
 
     /**
-     * {@return elements in memory that the device uses where it lies}
+     * {@return elements in memory that the device uses in place}
      *
-     * @param memory from {@link Device#allocate} or {@link Device#view}; a segment of the Java heap is copied, as an
-     *               array is
-     * @param type   what the elements are
-     * @throws IllegalArgumentException if it does not end with an element
+     * @param memory from {@link Device#allocate} or {@link Device#view}; a segment of the Java heap is copied like an
+     *               array
+     * @param type   element type
+     * @throws IllegalArgumentException if its size is not a multiple of the element size
      */
     public static Operand of(MemorySegment memory, DataType type) {
         return new Operand(memory, type, !memory.isNative());
     }
 
     /**
-     * {@return elements in memory of the host, on the heap or not}
+     * {@return elements in host memory, on the heap or not}
      *
-     * @param memory from an arena, a file that is mapped, or a heap segment; every thread may use it
-     * @param type   what the elements are
-     * @throws IllegalArgumentException if it does not end with an element
+     * @param memory from an arena, a mapped file, or a heap segment; every thread may use it
+     * @param type   element type
+     * @throws IllegalArgumentException if its size is not a multiple of the element size
      */
     public static Operand ofHost(MemorySegment memory, DataType type) {
         return new Operand(memory, type, true);
     }
 
     /**
-     * {@return some of these elements}
+     * {@return a part of these elements}
      *
-     * @param first how many of them come before, 0 or more
-     * @param count how many there are
-     * @throws IndexOutOfBoundsException if these are not that many
+     * @param first index of the first element, 0 or more
+     * @param count number of elements
+     * @throws IndexOutOfBoundsException if the operand has fewer elements
      */
     public Operand slice(long first, long count) {
         Objects.checkFromIndexSize(first, count, count());
@@ -270,20 +291,20 @@ public final class Operand {
         return slice(from, to - (long) Objects.checkFromToIndex(from, to, Math.toIntExact(count())));
     }
 
-    /** {@return how many elements there are, 0 or more} */
+    /** {@return the number of elements, 0 or more} */
     public long count() {
         return bytes() / width;
     }
 
-    /** {@return what the elements are; bytes, if an array's are of no type of NCCL's} */
+    /** {@return the element type; a byte type if NCCL lacks the array's type} */
     public DataType type() {
         return type;
     }
 
     /**
-     * {@return where they lie}
+     * {@return the memory of the elements}
      *
-     * @throws IllegalStateException if it is a bucket of more than one place
+     * @throws IllegalStateException if it is a bucket of more than one part
      */
     public MemorySegment memory() {
         if (memories.size() > 1) {
@@ -304,27 +325,27 @@ public final class Operand {
         return memories;
     }
 
-    /** How many elements of the type some elements of this operand are. */
+    /** Returns the number of elements of the type for a number of elements of this operand. */
     long counted(long elements) {
         return elements * width / type.bytes();
     }
 
-    /** Whether an element of this operand is one of its type. */
+    /** Returns whether an element of this operand is one element of its type. */
     boolean isElementwise() {
         return width == type.bytes();
     }
 
-    /** Whether the memory is the host's: a device may have to copy it. */
+    /** Returns whether the memory is host memory, which a device may have to copy. */
     boolean isOfHost() {
         return ofHost;
     }
 
-    /** Whether the host reads and writes it where it lies. */
+    /** Returns whether the host accesses the memory in place. */
     boolean isOnHost(Device device) {
         return ofHost || device.reaches(memory(), type);
     }
 
-    /** Whether a device may use it where it lies: it is whole, and no copy of something else. */
+    /** Returns whether a device may use the memory in place: it is one part, and no copy of other data. */
     boolean isPlain() {
         return memories.size() == 1 && booleans == null;
     }
@@ -333,19 +354,19 @@ public final class Operand {
         return other != null && memories.equals(other.memories) && (booleans == null || other.booleans == booleans);
     }
 
-    /** What the memory shows is what the program's array has: before it is copied to a device. */
+    /** Copies the program's array to the memory, before it is copied to a device. */
     @Nullable
     Runnable loading() {
         return booleans == null ? null : booleans::load;
     }
 
-    /** The program's array has what was copied to the memory. */
+    /** Copies the memory back to the program's array. */
     @Nullable
     Runnable storing() {
         return booleans == null ? null : booleans::store;
     }
 
-    /** Copies the elements to memory of the host. */
+    /** Copies the elements to host memory. */
     void write(MemorySegment to) {
         if (booleans != null) {
             booleans.load();
@@ -357,7 +378,7 @@ public final class Operand {
         }
     }
 
-    /** Copies the elements from memory of the host. */
+    /** Copies the elements from host memory. */
     void read(MemorySegment from) {
         long at = 0;
         for (MemorySegment memory : memories) {

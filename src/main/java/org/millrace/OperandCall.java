@@ -7,17 +7,17 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One operation by {@link Operand}s: what its operands say of type and count is checked against each other, those of
- * the host are copied to memory of the device before it and back behind it, on its stream, and its end is a stage.
+ * One operation by {@link Operand}s. Types and counts of its operands are checked against each other. Host operands are
+ * copied to device memory before the operation and back after it, on its stream. A stage represents its end.
  */
 final class OperandCall {
 
-    /** The operation by memory of the device. */
+    /** The operation on device memory. */
     interface Issue {
         void on(@Nullable MemorySegment send, @Nullable MemorySegment receive, long count, DataType type);
     }
 
-    /** Never started: memory that it may use, every thread may use. */
+    /** A thread that is never started. Memory that this thread may use is usable by every thread. */
     private static final Thread ANY_THREAD = new Thread(() -> {});
 
     private final Communicator communicator;
@@ -52,7 +52,7 @@ final class OperandCall {
     /**
      * {@return an operand that this rank needs}
      *
-     * @throws NullPointerException if it is null, with its name
+     * @throws NullPointerException if it is null; the message has its name
      */
     static Operand required(Operation operation, String role, @Nullable Operand operand) {
         return Objects.requireNonNull(operand, () -> operation.label() + ": the operand " + role + " is null");
@@ -71,7 +71,7 @@ final class OperandCall {
             issue.on(from, to, some.counted(count), some.type());
         } catch (RuntimeException | Error refused) {
             if (sendLease != null || receiveLease != null) {
-                stream.completion().thenRun(this::giveBack); // a copy may be under way
+                stream.completion().thenRun(this::giveBack); // a copy may be in flight
             }
             throw refused;
         }
@@ -114,7 +114,7 @@ final class OperandCall {
         return elements / parts;
     }
 
-    /** What would else come to light on the device's thread. */
+    /** Checks for errors that would otherwise appear on the device's thread. */
     private void check(String role, @Nullable Operand operand, boolean written) {
         if (operand == null || !operand.isOfHost()) {
             return;
@@ -151,7 +151,7 @@ final class OperandCall {
             return receive == null ? null : receive.memory();
         }
         if (receive.isSame(send)) {
-            return sent; // one copy for both: an operation in place
+            return sent; // one copy serves both, for an operation in place
         }
         receiveLease = communicator.device().staging().take(receive.bytes());
         return receiveLease.memory();
@@ -179,7 +179,7 @@ final class OperandCall {
         return false;
     }
 
-    /** The operation is enqueued, or its group could not be launched. */
+    /** Handles the end of enqueueing: the operation is enqueued, or its group could not be launched. */
     private void finish(CompletableFuture<Void> stage, @Nullable Throwable failure) {
         if (failure != null) {
             stage.defaultExecutor().execute(() -> stage.completeExceptionally(failure));
@@ -209,7 +209,7 @@ final class OperandCall {
             giveBack();
             stage.complete(null);
         } else {
-            stage.completeExceptionally(thrown); // what it has taken may still be touched: it stays
+            stage.completeExceptionally(thrown); // threads may still access its memory, which therefore stays allocated
         }
     }
 

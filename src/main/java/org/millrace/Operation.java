@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What a {@link Communicator} can be asked to do, and all that follows from the operation alone: its names and number,
- * and how the operands' sizes and places follow from the count that the call is given.
+ * Operations of a {@link Communicator}, with the properties that depend on the operation only: its names and number,
+ * and how sizes and offsets of the operands follow from the call's count.
  */
 public enum Operation {
     /** See {@link Communicator#allReduce}. */
@@ -28,8 +28,8 @@ public enum Operation {
     /** See {@link Communicator#scatter}. */
     SCATTER("scatter", "Scatter", Operation.SENDS_AND_RECEIVES, Trait.ROOT_SENDS, Trait.SENDS_PARTS),
     /**
-     * See {@link Communicator#send} and {@link Communicator#receive}, and {@link Communicator#group}, without which no
-     * two ranks could exchange.
+     * See {@link Communicator#send} and {@link Communicator#receive}. Two ranks need a {@link Communicator#group} to
+     * exchange.
      */
     SEND_RECEIVE("sendrecv", "SendRecv", Operation.SENDS_AND_RECEIVES, Trait.NEVER_IN_PLACE);
 
@@ -38,16 +38,18 @@ public enum Operation {
         SENDS_PARTS,
         /** A rank receives a part from each rank. */
         RECEIVES_PARTS,
-        /** Only the root has something to send. */
+        /** Only the root sends. */
         ROOT_SENDS,
-        /** Only the root has a result. */
+        /** Only the root receives a result. */
         ROOT_RECEIVES,
         REDUCES,
         NEVER_IN_PLACE
     }
 
     private static final int SENDS_AND_RECEIVES = 5;
-    /** {@link #SEND_RECEIVE} comes last, behind those that consist of sends and receives and share its code. */
+    /**
+     * {@link #SEND_RECEIVE} comes last, behind the operations that consist of sends and receives and share its code.
+     */
     private static final List<Operation> BY_CODE;
 
     static {
@@ -82,32 +84,32 @@ public enum Operation {
         inPlace = !all.contains(Trait.NEVER_IN_PLACE);
     }
 
-    /** {@return the name of its test in nccl-tests, for instance {@code "all_reduce"}} */
+    /** {@return name of its test in nccl-tests, for instance {@code "all_reduce"}} */
     public String label() {
         return label;
     }
 
     /**
-     * {@return the name that NCCL gives it in {@code NCCL_PROTO}, in its log, and behind {@code nccl} as a function,
-     * for instance {@code "AllReduce"}; {@code "SendRecv"} for sends and receives, which are two functions}
+     * {@return NCCL's name for it in {@code NCCL_PROTO}, in its log, and in its function name behind {@code nccl}, for
+     * instance {@code "AllReduce"}; {@code "SendRecv"} for sends and receives, which are two functions}
      */
     public String ncclName() {
         return ncclName;
     }
 
     /**
-     * {@return the value of {@code ncclFunc_t} by which it runs: 0 to 5; what consists of sends and receives has the
-     * code of {@link #SEND_RECEIVE}}
+     * {@return its value of {@code ncclFunc_t}: 0 to 5; an operation that consists of sends and receives has the code
+     * of {@link #SEND_RECEIVE}}
      */
     public int code() {
         return code;
     }
 
     /**
-     * {@return the operation of a code; {@link #SEND_RECEIVE} for what consists of sends and receives}
+     * {@return the operation of a code; {@link #SEND_RECEIVE} for operations that consist of sends and receives}
      *
-     * @param code what {@link #code()} returns
-     * @throws IllegalArgumentException if there is none
+     * @param code a result of {@link #code()}
+     * @throws IllegalArgumentException if the code is unknown
      */
     public static Operation ofCode(int code) {
         if (code < 0 || code >= BY_CODE.size()) {
@@ -117,7 +119,7 @@ public enum Operation {
         return BY_CODE.get(code);
     }
 
-    /** {@return whether elements of several ranks are combined, so that a {@link ReduceOp} belongs to it} */
+    /** {@return whether it combines elements of several ranks, and so needs a {@link ReduceOp}} */
     public boolean reduces() {
         return reduces;
     }
@@ -127,23 +129,23 @@ public enum Operation {
         return rootSends || rootReceives;
     }
 
-    /** {@return whether only the root has something to send: the other ranks' send operand is not looked at} */
+    /** {@return whether only the root sends; other ranks' send operand is ignored} */
     public boolean isSentByRoot() {
         return rootSends;
     }
 
-    /** {@return whether only the root has a result: the other ranks' receive operand is not looked at} */
+    /** {@return whether only the root receives a result; other ranks' receive operand is ignored} */
     public boolean isReceivedByRoot() {
         return rootReceives;
     }
 
-    /** {@return whether the result may take the place of what is sent} */
+    /** {@return whether the result may replace the sent elements} */
     public boolean hasInPlace() {
         return inPlace;
     }
 
     /**
-     * {@return by how much the larger operand is larger than the count that the call is given: 1 or {@code ranks}}
+     * {@return ratio of the larger operand's size to the call's count: 1 or {@code ranks}}
      *
      * @param ranks the communicator's size
      */
@@ -152,32 +154,31 @@ public enum Operation {
     }
 
     /**
-     * {@return how many elements a rank sends that has something to send: {@code count}, or {@code count} for each
-     * rank}
+     * {@return number of elements that a sending rank sends: {@code count}, or {@code count} for each rank}
      *
-     * @param count what the call is given
+     * @param count the call's count
      * @param ranks the communicator's size
-     * @throws ArithmeticException if there is no such number
+     * @throws ArithmeticException if the number overflows
      */
     public long sendCount(long count, int ranks) {
         return sendsParts ? Math.multiplyExact(count, ranks) : count;
     }
 
     /**
-     * {@return how many elements a rank receives that has a result: {@code count}, or {@code count} for each rank}
+     * {@return number of elements that a receiving rank receives: {@code count}, or {@code count} for each rank}
      *
-     * @param count what the call is given
+     * @param count the call's count
      * @param ranks the communicator's size
-     * @throws ArithmeticException if there is no such number
+     * @throws ArithmeticException if the number overflows
      */
     public long receiveCount(long count, int ranks) {
         return receivesParts ? Math.multiplyExact(count, ranks) : count;
     }
 
     /**
-     * {@return where in the one operand of an operation in place a rank's elements begin, as an index}
+     * {@return index of a rank's elements in the operand of an operation in place}
      *
-     * @param count what the call is given
+     * @param count the call's count
      * @param rank  the rank
      */
     public long sendOffset(long count, int rank) {
@@ -185,9 +186,9 @@ public enum Operation {
     }
 
     /**
-     * {@return where in the one operand of an operation in place a rank's result begins, as an index}
+     * {@return index of a rank's result in the operand of an operation in place}
      *
-     * @param count what the call is given
+     * @param count the call's count
      * @param rank  the rank
      */
     public long receiveOffset(long count, int rank) {

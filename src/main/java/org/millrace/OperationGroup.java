@@ -12,26 +12,26 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The group that a thread has open ({@link Millrace#group}), as the communicators in it see it: for those who implement
- * {@link Communicator}, not for programs. One that joins keeps what is enqueued on it until the group ends.
+ * A thread's open group ({@link Millrace#group}) as its communicators see it. A communicator that joins collects its
+ * operations until the group ends. For implementers of {@link Communicator}, not for programs.
  */
 public final class OperationGroup {
 
-    /** What a communicator, or several of one library, launch when the group ends. */
+    /** Part of a group: the operations of one communicator, or of several of one library. */
     public interface Part {
 
         /**
-         * Makes what was enqueued ready to be launched. All parts do so before the first one launches.
+         * Prepares the enqueued operations for their launch. All parts prepare before the first one launches.
          *
-         * @param alone whether there is no other part
+         * @param alone whether this is the only part
          */
         void prepare(boolean alone);
 
         /**
-         * Launches as much as can be launched without waiting for what this thread has not launched yet: another part's
-         * work may be what has to be waited for.
+         * Launches as much as possible without waiting for work that this thread has not launched yet: another part's
+         * work may be necessary for progress.
          *
-         * @return whether that was all; if not, it is called again when the other parts have had their turn
+         * @return whether everything is launched; if not, it is called again after the other parts
          */
         boolean launch();
     }
@@ -41,17 +41,17 @@ public final class OperationGroup {
     private static final long WAIT_NANOS = 20_000;
 
     private final Map<Object, Part> parts = new LinkedHashMap<>();
-    /** What kept a part from being launched, by owner. */
+    /** Reasons why parts could not be launched, by owner. */
     private final Map<Object, Throwable> failures = new HashMap<>();
     private final List<Runnable> afterwards = new ArrayList<>();
 
     private OperationGroup() {}
 
     /**
-     * Joins the group that the calling thread has open.
+     * Joins the calling thread's open group.
      *
-     * @param owner whose part it is: there is one for each
-     * @param part  makes it, when the owner joins for the first time
+     * @param owner owner of the part; each owner has one part
+     * @param part  creates the part when the owner joins for the first time
      * @return the owner's part; empty if no group is open
      */
     public static Optional<Part> join(Object owner, Supplier<? extends Part> part) {
@@ -59,7 +59,7 @@ public final class OperationGroup {
         return group == null ? Optional.empty() : Optional.of(group.parts.computeIfAbsent(owner, _ -> part.get()));
     }
 
-    /** {@return whether the calling thread has a group open} */
+    /** {@return whether the calling thread has an open group} */
     public static boolean isOpen() {
         return OPEN.get() != null;
     }
@@ -67,7 +67,7 @@ public final class OperationGroup {
     /**
      * Calls operations of the calling thread that are recorded, as for a {@link Plan}, and do not run now.
      *
-     * @param operations what {@link Communicator#plan} is given
+     * @param operations the argument of {@link Communicator#plan}
      */
     public static void record(Runnable operations) {
         boolean before = RECORDED.get();
@@ -79,17 +79,17 @@ public final class OperationGroup {
         }
     }
 
-    /** Whether the calling thread's operations are recorded. */
+    /** Returns whether the calling thread's operations are recorded. */
     static boolean isRecorded() {
         return RECORDED.get();
     }
 
     /**
-     * Calls a function when what the calling thread has enqueued is launched: at once, or when its group ends.
+     * Calls a function when the calling thread's enqueued operations are launched: at once, or when its group ends.
      *
-     * @param owner  whose part what was enqueued belongs to
-     * @param action given what kept that part from being launched; null if it is. A part of several owners fails all
-     *               that they enqueue
+     * @param owner  owner of the operations' part
+     * @param action receives the reason why that part could not be launched, or null. A part of several owners fails
+     *               all their operations
      */
     static void afterwards(Object owner, Consumer<@Nullable Throwable> action) {
         OperationGroup group = OPEN.get();
@@ -126,7 +126,7 @@ public final class OperationGroup {
         }
     }
 
-    /** A part that fails does not keep the others from launching, which other ranks count on. */
+    /** A failing part does not prevent the launch of the others, which other ranks depend on. */
     private void launch(List<Throwable> thrown) {
         Map<Object, Part> left = new LinkedHashMap<>(parts);
         left.entrySet()

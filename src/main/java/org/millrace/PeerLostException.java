@@ -3,21 +3,21 @@ package org.millrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A rank is gone: its process has ended, its host or the network between is down, or it has left. The group cannot go
- * on without it.
+ * A rank is lost: its process has ended, its host or the network between is down, or it has left. The group cannot
+ * continue without it.
  */
 public final class PeerLostException extends CommunicatorException {
 
     private static final long serialVersionUID = 1L;
 
     /**
-     * A failure.
+     * Creates an exception.
      *
-     * @param message   what failed, where, and what to do
-     * @param rank      the rank that throws it
-     * @param peer      the other rank that has a part in it; {@link #NOBODY} if none is known
-     * @param operation what was being done; null if it was no operation
-     * @param cause     why; null if there is nothing more to know
+     * @param message   the failure, its place and a remedy
+     * @param rank      the rank that throws this
+     * @param peer      the other rank involved; {@link #NOBODY} if unknown
+     * @param operation the operation in progress; null without an operation
+     * @param cause     the cause, or null
      */
     public PeerLostException(String message, int rank, int peer, @Nullable String operation,
             @Nullable Throwable cause) {

@@ -1,9 +1,9 @@
 package org.millrace;
 
 /**
- * What one rank of a group does, for {@link Millrace#run} and {@link JoinBuilder#run}.
+ * Program of one rank of a group, for {@link Millrace#run} and {@link JoinBuilder#run}.
  *
- * @param <X> the checked exceptions that it throws
+ * @param <X> type of its checked exceptions
  */
 @FunctionalInterface
 public interface RankProgram<X extends Exception> {
@@ -11,8 +11,8 @@ public interface RankProgram<X extends Exception> {
     /**
      * Runs on the thread that joined.
      *
-     * @param communicator this rank's end; closed or aborted by who called this
-     * @throws X if this rank cannot go on: the other ranks are told
+     * @param communicator this rank's end; the caller closes or aborts it
+     * @throws X if this rank cannot continue; the other ranks are notified
      */
     void run(Communicator communicator) throws X;
 }

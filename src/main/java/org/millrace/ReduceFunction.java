@@ -7,35 +7,35 @@ import java.util.function.LongBinaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A reduction that NCCL does not have, by functions of two elements which run on the host's CPU, over memory of the
- * host: {@link BlockingOperations#allReduce(Operand, ReduceFunction)} and its scans. It is associative; it need not be
- * commutative, as elements are combined in the order of the ranks.
+ * A reduction that NCCL does not have, by functions of two elements. They run on the host's CPU, over host memory:
+ * {@link BlockingOperations#allReduce(Operand, ReduceFunction)} and its scans. The function must be associative. It
+ * need not be commutative, because elements are combined in rank order.
  *
- * @param integers for elements of integers, sign-extended; unsigned ones of less than 64 bits are not negative. Null if
- *                 there are none
- * @param floats   for {@code float} and {@code double}; null if there are none
+ * @param integers function for integers, which are sign-extended; unsigned ones of less than 64 bits are not negative.
+ *                 Null if integers are not supported
+ * @param floats   function for {@code float} and {@code double}; null if they are not supported
  */
 public record ReduceFunction(@Nullable LongBinaryOperator integers, @Nullable DoubleBinaryOperator floats) {
 
-    /** The sum: for scans. */
+    /** The sum, for scans. */
     public static final ReduceFunction SUM = new ReduceFunction(Long::sum, Double::sum);
-    /** The product: for scans. */
+    /** The product, for scans. */
     public static final ReduceFunction PROD = new ReduceFunction((a, b) -> a * b, (a, b) -> a * b);
-    /** The largest: for scans. */
+    /** The largest element, for scans. */
     public static final ReduceFunction MAX = new ReduceFunction(Math::max, Math::max);
-    /** The smallest: for scans. */
+    /** The smallest element, for scans. */
     public static final ReduceFunction MIN = new ReduceFunction(Math::min, Math::min);
-    /** And, bit by bit. */
+    /** Bitwise and. */
     public static final ReduceFunction BITWISE_AND = ofLongs((a, b) -> a & b);
-    /** Or, bit by bit. */
+    /** Bitwise or. */
     public static final ReduceFunction BITWISE_OR = ofLongs((a, b) -> a | b);
-    /** Exclusive or, bit by bit. */
+    /** Bitwise exclusive or. */
     public static final ReduceFunction BITWISE_XOR = ofLongs((a, b) -> a ^ b);
-    /** Whether all are other than 0: 1 or 0. */
+    /** 1 if all elements differ from 0, else 0. */
     public static final ReduceFunction LOGICAL_AND = ofLongs((a, b) -> a != 0 && b != 0 ? 1 : 0);
-    /** Whether any is other than 0: 1 or 0. */
+    /** 1 if any element differs from 0, else 0. */
     public static final ReduceFunction LOGICAL_OR = ofLongs((a, b) -> a != 0 || b != 0 ? 1 : 0);
-    /** Whether an odd number is other than 0: 1 or 0. */
+    /** 1 if an odd number of elements differ from 0, else 0. */
     public static final ReduceFunction LOGICAL_XOR = ofLongs((a, b) -> (a != 0) != (b != 0) ? 1 : 0);
 
     /** {@return a reduction of integers, of any size} */
@@ -48,7 +48,7 @@ public record ReduceFunction(@Nullable LongBinaryOperator integers, @Nullable Do
         return new ReduceFunction(null, function);
     }
 
-    /** Whether it takes elements of a type. */
+    /** Returns whether it accepts an element type. */
     boolean takes(DataType type) {
         return switch (type) {
             case FLOAT32, FLOAT64 -> floats != null;
@@ -57,7 +57,7 @@ public record ReduceFunction(@Nullable LongBinaryOperator integers, @Nullable Do
         };
     }
 
-    /** Puts {@code earlier} and {@code later}, combined, in the place of {@code later}. */
+    /** Replaces {@code later} by the combination of {@code earlier} and {@code later}. */
     void combine(MemorySegment earlier, MemorySegment later, long count, DataType type) {
         for (long i = 0; i < count; i++) {
             switch (type) {

@@ -1,8 +1,8 @@
 package org.millrace;
 
 /**
- * How a collective combines elements. Either one of NCCL's {@linkplain BuiltIn five operations} or a sum of elements
- * that are multiplied by a scalar first.
+ * Reduction of a collective: one of NCCL's {@linkplain BuiltIn five operations}, or a sum of elements that are first
+ * multiplied by a scalar.
  */
 public sealed interface ReduceOp {
 
@@ -51,9 +51,9 @@ public sealed interface ReduceOp {
     }
 
     /**
-     * Sum of elements each of which is first multiplied by this rank's scalar ({@code ncclRedOpCreatePreMulSum}).
+     * Sum of elements that each rank first multiplies by its scalar ({@code ncclRedOpCreatePreMulSum}).
      *
-     * @param scalar the factor, converted to the element type of the operation that uses it
+     * @param scalar the factor, converted to the element type of the operation
      */
     record PreMulSum(double scalar) implements ReduceOp {
         @Override

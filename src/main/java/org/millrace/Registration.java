@@ -4,9 +4,9 @@ package org.millrace;
 public interface Registration extends AutoCloseable {
 
     /**
-     * Takes the registration back. Waits for the operations that were launched before; none that is still in an open
-     * group may use the memory. Once this returns nothing touches it any more, also if the communicator has failed.
-     * Closing twice is allowed.
+     * Ends the registration. Waits for the operations launched before; an operation of an open group must not use the
+     * memory. After the return no thread accesses the memory, also if the communicator has failed. Closing twice is
+     * allowed.
      */
     @Override
     void close();

@@ -3,18 +3,18 @@ package org.millrace;
 import java.util.List;
 
 /**
- * How an operation travels: what was chosen, and why nothing else was. For logs, and for those who must know that what
- * they asked for is what ran.
+ * The path of an operation's data: the choices made, and the reasons against the others. For logs, and for programs
+ * that must verify that their choice is in use.
  *
  * @param algorithm  {@code "ring"}, {@code "tree"}, {@code "collnet"}, or {@code "direct"} for sends and receives and
- *                   what is made of them
+ *                   operations composed of them
  * @param protocol   {@code "LL"}, {@code "LL128"} or {@code "Simple"}
- * @param mode       where the data lies while it travels: {@code "NORMAL"} in the connection's own slots,
- *                   {@code "OFFSET"} in slots that connections share, {@code "PTR"} in the user's memory
- * @param transports what this rank sends over, as in {@code "P2P"}, {@code "SHM by copy"} or {@code "NET socket"}, each
- *                   once; empty if it only receives
- * @param refusals   what was not possible, each as in {@code "P2P: other process 4711"} or
- *                   {@code "tree: all_reduce only"}: the name of what it was, a colon, the reason
+ * @param mode       place of the data in transit: {@code "NORMAL"} in the connection's own slots, {@code "OFFSET"} in
+ *                   slots that connections share, {@code "PTR"} in the user's memory
+ * @param transports transports that this rank sends over, as in {@code "P2P"}, {@code "SHM by copy"} or
+ *                   {@code "NET socket"}, each once; empty if it only receives
+ * @param refusals   impossible choices, each as in {@code "P2P: other process 4711"} or
+ *                   {@code "tree: all_reduce only"}: the name of the choice, a colon, the reason
  */
 public record Route(String algorithm, String protocol, String mode, List<String> transports, List<String> refusals) {
 

@@ -4,21 +4,21 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Function;
 
 /**
- * How objects become bytes and bytes objects, for the operations of {@link BlockingOperations} that take objects. There
- * is none by default: bytes come from other processes, and Java's own deserialization would let them make anything.
+ * Converts objects to bytes and back, for the object operations of {@link BlockingOperations}. There is no default:
+ * bytes come from other processes, and Java's own deserialization would let them create any object.
  *
- * @param <T> the objects
+ * @param <T> type of the objects
  */
 public interface Serializer<T> {
 
-    /** Strings, as UTF-8. */
+    /** Serializer of strings, as UTF-8. */
     Serializer<String> STRING =
             of(text -> text.getBytes(StandardCharsets.UTF_8), bytes -> new String(bytes, StandardCharsets.UTF_8));
 
     /** {@return an object's bytes} */
     byte[] serialize(T object);
 
-    /** {@return the object that another rank's bytes are} */
+    /** {@return the object of another rank's bytes} */
     T deserialize(byte[] bytes);
 
     /** {@return a serializer of two functions} */

@@ -12,26 +12,29 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory of a {@link Device} in which operands of the host lie while an operation runs: for those who implement
- * devices, not for programs. To take memory from a GPU and give it back can wait for kernels, so what was given back is
- * kept for the next operation, until the device is closed. From any thread.
+ * Memory of a {@link Device} for host operands while an operation runs. For implementers of devices, not for programs.
+ * Allocating and freeing GPU memory can wait for kernels. Released memory is therefore kept for later operations, until
+ * the device is closed. Safe from any thread.
  */
 public final class StagingMemory implements AutoCloseable {
 
     private static final long SMALLEST = 64;
-    /** Sizes up to here are powers of two, larger ones multiples of it: few sizes, and little that is not used. */
+    /**
+     * Sizes up to this are rounded to powers of two, larger ones to multiples of it: this gives few sizes and little
+     * waste.
+     */
     private static final long LARGE = 1 << 20;
 
-    /** Where the memory comes from. */
+    /** Source of the memory. */
     @FunctionalInterface
     public interface Source {
 
         /**
-         * Takes memory.
+         * Allocates memory.
          *
-         * @param bytes more than 0
+         * @param bytes size in bytes, more than 0
          * @param arena its lifetime
-         * @return that many bytes
+         * @return memory of that size
          */
         MemorySegment allocate(long bytes, Arena arena);
     }
@@ -39,7 +42,7 @@ public final class StagingMemory implements AutoCloseable {
     private record Block(MemorySegment memory, Arena arena) {
     }
 
-    /** Memory that one operation has, until it closes this: nothing may touch it any more then. */
+    /** Memory of one operation. The operation closes it when no thread accesses the memory. */
     public static final class Lease implements AutoCloseable {
 
         private final StagingMemory owner;
@@ -53,12 +56,12 @@ public final class StagingMemory implements AutoCloseable {
             this.memory = block.memory.asSlice(0, bytes);
         }
 
-        /** {@return the memory: as many bytes as were asked for} */
+        /** {@return the memory, with the requested size} */
         public MemorySegment memory() {
             return memory;
         }
 
-        /** Gives it back. Closing twice is allowed. */
+        /** Releases the memory. Closing twice is allowed. */
         @Override
         public void close() {
             if (closed.compareAndSet(false, true)) {
@@ -69,14 +72,14 @@ public final class StagingMemory implements AutoCloseable {
 
     private final Source source;
     private final Map<Long, Deque<Block>> idle = new HashMap<>();
-    /** All there are: what an operation that failed has taken never comes back. */
+    /** All blocks. The block of a failed operation is never released for reuse. */
     private final List<Block> all = new ArrayList<>();
     private boolean closed;
 
     /**
-     * Nothing yet.
+     * Creates an empty pool.
      *
-     * @param source where memory comes from
+     * @param source source of the memory
      */
     public StagingMemory(Source source) {
         this.source = source;
@@ -85,9 +88,9 @@ public final class StagingMemory implements AutoCloseable {
     /**
      * Takes memory for an operation.
      *
-     * @param bytes how many, 0 or more
-     * @return the memory, with whatever was written to it before
-     * @throws MillraceException if there is not that much left
+     * @param bytes size in bytes, 0 or more
+     * @return the memory, with unspecified content
+     * @throws MillraceException if not enough memory is left
      */
     public Lease take(long bytes) {
         long size = size(bytes);
@@ -130,7 +133,7 @@ public final class StagingMemory implements AutoCloseable {
         }
     }
 
-    /** Frees all of it, when nothing touches operands any more. Closing twice is allowed. */
+    /** Frees all memory, when no thread accesses operands. Closing twice is allowed. */
     @Override
     public void close() {
         List<Block> last;

@@ -4,32 +4,32 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operations of a {@link Communicator} by {@link Operand}s, which know their type and count. Each is a stage, so
- * that a program can go on when it is complete, or wait:
+ * Operations of a {@link Communicator} by {@link Operand}s, which have a type and a count. Each returns a stage, so
+ * that a program can continue when it is complete, or wait:
  *
  * {@snippet :
  * communicator.allReduce(Operand.of(gradients), ReduceOp.SUM, stream).toCompletableFuture().get(30, TimeUnit.SECONDS);
  * }
  *
  * <p>
- * Arrays, and other operands of the host, are copied in the order of the stream: they are read when the stream gets
- * there, and hold the result when the stage is complete, or {@link DeviceStream#synchronize} has returned. In a group
- * that is behind the whole group; in a {@link Plan} operands must lie where the device uses them. What is wrong with an
- * argument is thrown; what becomes of the operation is the stage's.
+ * Arrays and other host operands are copied in the order of the stream: they are read when the stream reaches the
+ * operation. They hold the result when the stage is complete, or when {@link DeviceStream#synchronize} has returned. In
+ * a group, that is after the whole group. In a {@link Plan}, operands must lie in memory that the device uses in place.
+ * Wrong arguments are thrown by the call; failures of the operation complete the stage exceptionally.
  */
 sealed interface TypedOperations permits Communicator {
 
     /**
-     * Reduces all ranks' elements, as many of each, and leaves the result with every rank.
+     * Reduces all ranks' elements, and stores the result on every rank.
      *
      * @param send    this rank's elements; not changed unless it is {@code receive}
-     * @param receive room for the result, as large; the same operand for an operation in place
-     * @param op      how elements are combined
-     * @param stream  where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     * @param receive room for the result, of the same size; the same operand for an operation in place
+     * @param op      the reduction
+     * @param stream  stream of the operation
+     * @return a stage that completes with the operation, when the result is available; exceptionally on failure
+     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
      *                                  {@link Communicator#allReduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allReduce(Operand send, Operand receive, ReduceOp op, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.ALL_REDUCE,
@@ -42,27 +42,27 @@ sealed interface TypedOperations permits Communicator {
      * Reduces all ranks' elements in place.
      *
      * @param values this rank's elements, and then the result
-     * @param op     how elements are combined
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     * @param op     the reduction
+     * @param stream stream of the operation
+     * @return a stage that completes with the operation, when the result is available; exceptionally on failure
+     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
      *                                  {@link Communicator#allReduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allReduce(Operand values, ReduceOp op, DeviceStream stream) {
         return allReduce(values, values, op, stream);
     }
 
     /**
-     * Gives every rank all ranks' elements, as many of each.
+     * Gathers all ranks' elements on every rank.
      *
      * @param send    this rank's elements; for an operation in place, {@code receive}'s part number {@code rank()}
      * @param receive room for {@code size()} times as many, ordered by rank
-     * @param stream  where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     * @param stream  stream of the operation
+     * @return a stage that completes with the operation, when the result is available; exceptionally on failure
+     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
      *                                  {@link Communicator#allGather}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allGather(Operand send, Operand receive, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.ALL_GATHER,
@@ -72,16 +72,16 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Reduces all ranks' elements and leaves each rank its share of the result.
+     * Reduces all ranks' elements and stores on each rank its part of the result.
      *
      * @param send    {@code size()} parts; not changed unless {@code receive} lies in it
      * @param receive room for one part; for an operation in place, {@code send}'s part number {@code rank()}
-     * @param op      how elements are combined
-     * @param stream  where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     * @param op      the reduction
+     * @param stream  stream of the operation
+     * @return a stage that completes with the operation, when the result is available; exceptionally on failure
+     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
      *                                  {@link Communicator#reduceScatter}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> reduceScatter(Operand send, Operand receive, ReduceOp op, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.REDUCE_SCATTER,
@@ -91,15 +91,15 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Gives every rank one rank's elements.
+     * Sends one rank's elements to every rank.
      *
      * @param values the elements at the root, and room for as many elsewhere
-     * @param root   the rank whose elements they are
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     * @param root   the rank that owns the elements
+     * @param stream stream of the operation
+     * @return a stage that completes with the operation, when the result is available; exceptionally on failure
+     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
      *                                  {@link Communicator#broadcast}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> broadcast(Operand values, int root, DeviceStream stream) {
         Operand all = OperandCall.required(Operation.BROADCAST, "values", values);
@@ -109,18 +109,18 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Reduces all ranks' elements and leaves the result with one of them.
+     * Reduces all ranks' elements and stores the result on one rank.
      *
      * @param send    this rank's elements
-     * @param receive at the root room for the result, the same operand for an operation in place; not looked at
-     *                elsewhere, and may be null there
-     * @param op      how elements are combined
-     * @param root    the rank that gets the result
-     * @param stream  where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     * @param receive at the root room for the result, the same operand for an operation in place; ignored elsewhere,
+     *                where it may be null
+     * @param op      the reduction
+     * @param root    the rank of the result
+     * @param stream  stream of the operation
+     * @return a stage that completes with the operation, when the result is available; exceptionally on failure
+     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
      *                                  {@link Communicator#reduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> reduce(Operand send, @Nullable Operand receive, ReduceOp op, int root,
             DeviceStream stream) {
@@ -133,17 +133,17 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Gives one rank all ranks' elements, as many of each.
+     * Gathers all ranks' elements on one rank.
      *
      * @param send    this rank's elements
-     * @param receive at the root room for {@code size()} times as many, ordered by rank; not looked at elsewhere, and
-     *                may be null there
-     * @param root    the rank that gets the result
-     * @param stream  where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     * @param receive at the root room for {@code size()} times as many, ordered by rank; ignored elsewhere, where it
+     *                may be null
+     * @param root    the rank of the result
+     * @param stream  stream of the operation
+     * @return a stage that completes with the operation, when the result is available; exceptionally on failure
+     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
      *                                  {@link Communicator#gather}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> gather(Operand send, @Nullable Operand receive, int root, DeviceStream stream) {
         Communicator communicator = (Communicator) this;
@@ -155,16 +155,16 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Gives every rank its part of one rank's elements.
+     * Sends every rank its part of one rank's elements.
      *
-     * @param send    at the root {@code size()} parts, ordered by rank; not looked at elsewhere, and may be null there
+     * @param send    at the root {@code size()} parts, ordered by rank; ignored elsewhere, where it may be null
      * @param receive room for one part
      * @param root    the rank that sends
-     * @param stream  where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     * @param stream  stream of the operation
+     * @return a stage that completes with the operation, when the result is available; exceptionally on failure
+     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
      *                                  {@link Communicator#scatter}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> scatter(@Nullable Operand send, Operand receive, int root, DeviceStream stream) {
         Communicator communicator = (Communicator) this;
@@ -178,13 +178,13 @@ sealed interface TypedOperations permits Communicator {
     /**
      * Exchanges elements between all ranks: part {@code j} of rank {@code i} becomes part {@code i} of rank {@code j}.
      *
-     * @param send    {@code size()} parts, ordered by the rank that gets them
-     * @param receive room for as many, ordered by the rank they come from; apart from {@code send}
-     * @param stream  where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     * @param send    {@code size()} parts, ordered by receiving rank
+     * @param receive room for as many, ordered by sending rank; must not overlap {@code send}
+     * @param stream  stream of the operation
+     * @return a stage that completes with the operation, when the result is available; exceptionally on failure
+     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
      *                                  {@link Communicator#allToAll}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allToAll(Operand send, Operand receive, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.ALL_TO_ALL,
@@ -194,15 +194,15 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Sends elements to one rank, which {@linkplain #receive receives} as many.
+     * Sends elements to one rank, which {@linkplain #receive receives} the same number.
      *
      * @param values the elements
      * @param peer   the rank that receives them
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     * @param stream stream of the operation
+     * @return a stage that completes with the operation, when the result is available; exceptionally on failure
+     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
      *                                  {@link Communicator#send}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> send(Operand values, int peer, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE,
@@ -211,15 +211,15 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Receives elements from one rank, which {@linkplain #send sends} as many.
+     * Receives elements from one rank, which {@linkplain #send sends} the same number.
      *
      * @param values room for the elements
      * @param peer   the rank that sends them
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     * @param stream stream of the operation
+     * @return a stage that completes with the operation, when the result is available; exceptionally on failure
+     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
      *                                  {@link Communicator#receive}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> receive(Operand values, int peer, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE, null,
