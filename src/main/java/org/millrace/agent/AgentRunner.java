@@ -44,6 +44,7 @@ public final class AgentRunner implements AutoCloseable {
                 agent.afterSleep();
             }
         }
+        idleStrategy.pause();
         try {
             agent.onClose();
         } catch (Throwable failure) {
@@ -87,7 +88,8 @@ public final class AgentRunner implements AutoCloseable {
     @Override
     public void close() {
         running = false;
-        LockSupport.unpark(thread); // an idle strategy may sleep until it is woken
+        LockSupport.unpark(thread);
+        idleStrategy.wake(thread); // which may sleep in another way
         if (Thread.currentThread() == thread) {
             return;
         }

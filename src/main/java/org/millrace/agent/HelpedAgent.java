@@ -8,20 +8,25 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An agent whose passes are run by the threads that wait for what they do; by its own while none waits. For machines
+ * An agent whose passes a waiting thread runs; while no thread waits, the agent's own thread runs them. For machines
  * with no core to spare: two threads that take the core from each other, and wake each other, cost a small operation
- * ten times what the work itself does.
+ * ten times the work itself.
  *
  * <pre>
- *   FREE ──compareAndSet──▶ TAKEN     one thread at a time runs passes: it has the turn. What it wrote before it set
- *        ◀───setRelease────           FREE (release), the next one sees (the compareAndSet's acquire): so the agent's
- *                                     fields need no other protection than on one thread
+ *   FREE ──compareAndSet──▶ TAKEN     one thread at a time runs passes: it has the turn. The plain fields that it
+ *        ◀───setVolatile──            wrote before it set FREE are visible behind the next compareAndSet, so the
+ *                                     agent needs no other protection than on one thread
  *   FREE ──compareAndSet──▶ CLOSED    by the own thread, for good
  * </pre>
  *
- * The own thread leaves the turn to those who wait, and sleeps; it looks now and then whether anybody came, and runs
- * passes again when nobody did. It is both the agent that the {@link AgentRunner} runs and the strategy by which that
- * waits.
+ * At most one waiting thread helps. Each further one, and each virtual thread, parks until the caller of {@link #await}
+ * is unparked; the own thread then runs the passes as soon as no helper does. So the agent has at most one polling
+ * thread, and a thread that waits costs nothing. A virtual thread never runs passes, because a pass and a sleep between
+ * two passes make native calls, which pin its carrier.
+ *
+ * <p>
+ * The own thread leaves the turn to the helper, and naps; it runs passes again when the helper has gone. This object is
+ * the agent of the {@link AgentRunner} and also its idle strategy.
  */
 public final class HelpedAgent implements Agent, IdleStrategy {
 
@@ -29,12 +34,16 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private static final int TAKEN = 1;
     private static final int CLOSED = 2;
 
-    /** How often a thread that waits offers its core to the one that has the turn, before it sleeps. */
+    /** Number of yields of a helper that waits for the turn, before it parks. */
     private static final int YIELDS = 10;
-    /** The longest sleep of a thread that waits for the turn: who leaves it wakes one, and need not see all. */
-    private static final long RETRY_NANOS = 100_000;
-    /** How long the own thread sleeps at first while others do its work; each time twice as long, up to the longest. */
-    private static final long FIRST_SLEEP_NANOS = 50_000;
+    /** Longest park of a helper that waits for the turn, in nanoseconds. The thread that leaves the turn unparks it. */
+    private static final long TURN_NANOS = 10_000_000;
+    /** Longest park of other waiting threads, in nanoseconds. The thread that brings about the result unparks them. */
+    static final long RESULT_NANOS = 100_000_000;
+    /**
+     * First nap of the own thread while a helper runs the passes, in nanoseconds. Each further one is twice as long.
+     */
+    private static final long FIRST_NAP_NANOS = 50_000;
 
     private static final VarHandle TURN;
     private static final VarHandle VISITS;
@@ -50,39 +59,44 @@ public final class HelpedAgent implements Agent, IdleStrategy {
 
     private final Agent agent;
     private final IdleStrategy alone;
-    /** Of the thread that waits and has the turn. */
+    /** Strategy of the helper. */
     private final IdleStrategy helping;
-    private final long longestSleepNanos;
-    private final AtomicInteger helpers = new AtomicInteger();
-    /** By {@link #TURN} alone. */
+    private final long longestNapNanos;
+    /** 1 while a waiting thread helps. */
+    private final AtomicInteger helper = new AtomicInteger();
+    /** Number of waiting threads that do not help. */
+    private final AtomicInteger sleepers = new AtomicInteger();
+    /** Accessed by {@link #TURN} only. */
     @SuppressWarnings("unused")
     private int turn;
-    /** How often others had the turn. Written by the one who has it; the own thread only looks whether it changed. */
+    /** Number of turns of other threads. Written by the thread that has the turn; the own thread compares it. */
     private long visits;
-    /** Somebody who waits for the turn. Who leaves it wakes them; to miss one costs {@link #RETRY_NANOS}. */
+    /** Helper that waits for the turn. The thread that leaves the turn unparks it. */
     private volatile @Nullable Thread next;
     private volatile @Nullable Thread own;
-    /** The next thing to do must be done by the own thread. Set by who has the turn, reset by the own thread. */
+    /** Whether the own thread is parked, or about to park, because another thread runs the passes. */
+    private volatile boolean naps;
+    /** The own thread has to run the next pass. Set by the thread that has the turn, reset by the own thread. */
     private volatile boolean ownThreadNeeded;
     private volatile boolean closing;
 
-    // The own thread's.
+    // Accessed by the own thread only.
     private long visitsSeen;
     private boolean helped;
-    private long sleepNanos = FIRST_SLEEP_NANOS;
+    private long napNanos = FIRST_NAP_NANOS;
 
     /**
-     * An agent that nobody runs yet.
+     * An agent that no thread runs yet.
      *
-     * @param alone             what the own thread does between passes
-     * @param helping           what another thread does between the passes that it runs while it waits
-     * @param longestSleepNanos how long the own thread sleeps while others do its work
+     * @param alone           strategy of the own thread
+     * @param helping         strategy of a thread that runs passes while it waits
+     * @param longestNapNanos longest nap of the own thread while another thread runs the passes, in nanoseconds
      */
-    public HelpedAgent(Agent agent, IdleStrategy alone, IdleStrategy helping, long longestSleepNanos) {
+    public HelpedAgent(Agent agent, IdleStrategy alone, IdleStrategy helping, long longestNapNanos) {
         this.agent = agent;
         this.alone = alone;
         this.helping = helping;
-        this.longestSleepNanos = longestSleepNanos;
+        this.longestNapNanos = longestNapNanos;
     }
 
     // The own thread
@@ -99,9 +113,9 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         }
         boolean needed = ownThreadNeeded;
         long seen = (long) VISITS.getOpaque(this);
-        boolean others = helpers.get() > 0 || seen != visitsSeen;
+        boolean helpedLately = seen != visitsSeen;
         visitsSeen = seen;
-        helped = !needed && others || !enter();
+        helped = !needed && (helper.get() != 0 || helpedLately && sleepers.get() == 0) || !enter();
         if (helped) {
             return 0;
         }
@@ -117,16 +131,54 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         return work;
     }
 
-    /** After a pass of the own thread, or after it found that another one has the turn. */
+    /** After a pass of the own thread, or after it found that another thread has the turn. */
     @Override
     public void idle(int workCount) {
         if (helped) {
-            LockSupport.parkNanos(sleepNanos);
-            sleepNanos = Math.min(2 * sleepNanos, longestSleepNanos);
+            alone.pause();
+            nap();
         } else {
-            sleepNanos = FIRST_SLEEP_NANOS;
+            napNanos = FIRST_NAP_NANOS;
             alone.idle(workCount);
         }
+    }
+
+    private void nap() {
+        naps = true;
+        // Volatile, as are the fields that this condition reads. A thread that needs the own thread changes one of
+        // them before it reads `naps`, so one of the two sees the other (Dekker).
+        if (!ownThreadNeeded && !needsOwnThread()) {
+            LockSupport.parkNanos(this, napNanos);
+        }
+        naps = false;
+        napNanos = Math.min(2 * napNanos, longestNapNanos);
+    }
+
+    /** Whether threads wait, and none of them runs the passes. */
+    private boolean needsOwnThread() {
+        return sleepers.get() > 0 && helper.get() == 0;
+    }
+
+    private void wakeOwn() {
+        Thread thread = own;
+        if (thread == null) {
+            return; // it has not made its first pass
+        }
+        if (naps) {
+            LockSupport.unpark(thread);
+        } else {
+            alone.wake(thread);
+        }
+    }
+
+    @Override
+    public void wake(Thread thread) {
+        wakeOwn();
+    }
+
+    @Override
+    public void pause() {
+        alone.pause();
     }
 
     @Override
@@ -138,48 +190,90 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     public void onClose() {
         closing = true;
         while (!TURN.compareAndSet(this, FREE, CLOSED)) {
-            Waiting.pause(RETRY_NANOS); // until the pass that is under way has ended
+            Waiting.pause(FIRST_NAP_NANOS); // until the pass that is under way has ended
         }
         agent.onClose();
     }
 
-    // Others
+    // Other threads
 
     /**
-     * Waits until something is done that the agent's passes bring about, and runs them meanwhile.
+     * Waits until something is done that the agent's passes bring about. At most one waiting thread runs the passes
+     * meanwhile. Callable from any thread.
      *
-     * @param done asked after every pass; true from some time on
+     * @param done asked after each pass that this thread runs, and whenever the thread is unparked: the pass that makes
+     *             it true must unpark the thread; true from some time on
      * @return false if the time was over first, or the thread is interrupted
      */
     public boolean await(BooleanSupplier done, long nanos) {
-        long start = System.nanoTime();
-        helpers.incrementAndGet();
-        try {
-            for (int tries = 0; !done.getAsBoolean(); tries++) {
-                if (gaveUp(start, nanos)) {
-                    return false;
-                }
-                if (!ownThreadNeeded && enter()) {
-                    try {
-                        help(done, start, nanos);
-                    } finally {
-                        leave();
-                    }
-                    tries = 0;
-                } else if (tries < YIELDS) {
-                    Thread.yield();
-                } else {
-                    next = Thread.currentThread();
-                    LockSupport.parkNanos(this, Math.min(RETRY_NANOS, nanos));
-                }
-            }
+        if (done.getAsBoolean()) {
             return true;
+        }
+        long start = System.nanoTime();
+        if (!Thread.currentThread().isVirtual() && sleepers.get() == 0 && helper.compareAndSet(0, 1)) {
+            try {
+                return helpUntil(done, start, nanos);
+            } finally {
+                helper.set(0);
+                wakeOwnIfNeeded();
+            }
+        }
+        sleepers.incrementAndGet();
+        try {
+            wakeOwnIfNeeded();
+            return sleepUntil(done, start, nanos);
         } finally {
-            helpers.decrementAndGet();
+            sleepers.decrementAndGet();
         }
     }
 
-    /** Runs passes, as the one who has the turn. */
+    private void wakeOwnIfNeeded() {
+        if (needsOwnThread()) {
+            wakeOwn();
+        }
+    }
+
+    private boolean helpUntil(BooleanSupplier done, long start, long nanos) {
+        for (int tries = 0; !done.getAsBoolean(); tries++) {
+            if (gaveUp(start, nanos)) {
+                return false;
+            }
+            if (mayEnter()) {
+                try {
+                    help(done, start, nanos);
+                } finally {
+                    helping.pause();
+                    leave();
+                }
+                tries = 0;
+            } else if (tries < YIELDS) {
+                Thread.yield();
+            } else {
+                next = Thread.currentThread();
+                // The thread that leaves the turn sets FREE before it reads `next` (Dekker).
+                if (ownThreadNeeded || (int) TURN.getVolatile(this) != FREE) {
+                    LockSupport.parkNanos(this, Math.min(TURN_NANOS, nanos));
+                }
+            }
+        }
+        return true;
+    }
+
+    private boolean mayEnter() {
+        return !ownThreadNeeded && enter();
+    }
+
+    private boolean sleepUntil(BooleanSupplier done, long start, long nanos) {
+        while (!done.getAsBoolean()) {
+            if (gaveUp(start, nanos)) {
+                return false;
+            }
+            LockSupport.parkNanos(this, Math.min(RESULT_NANOS, nanos - (System.nanoTime() - start)));
+        }
+        return true;
+    }
+
+    /** Runs passes, as the thread that has the turn. */
     private void help(BooleanSupplier done, long start, long nanos) {
         visits++;
         while (true) {
@@ -188,7 +282,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
                 return;
             }
             if (ownThreadNeeded) {
-                LockSupport.unpark(own);
+                wakeOwn();
                 return;
             }
             if (work == 0 && gaveUp(start, nanos)) {
@@ -207,7 +301,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
      * turn. Returns soon if passes do.
      */
     public void help(BooleanSupplier done) {
-        if (ownThreadNeeded || !enter()) {
+        if (!mayEnter()) {
             return;
         }
         try {
@@ -218,12 +312,12 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         } finally {
             leave();
         }
-        if (ownThreadNeeded) {
-            LockSupport.unpark(own);
+        if (ownThreadNeeded || needsOwnThread()) {
+            wakeOwn();
         }
     }
 
-    /** Says, in a pass, that what comes next must be done by the own thread. */
+    /** States, in a pass, that the own thread has to run the next one. */
     public void needOwnThread() {
         ownThreadNeeded = true;
     }
@@ -240,7 +334,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     }
 
     private void leave() {
-        TURN.setRelease(this, FREE);
+        TURN.setVolatile(this, FREE);
         Thread waiting = next;
         if (waiting != null) {
             next = null;

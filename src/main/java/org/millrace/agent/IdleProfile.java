@@ -1,5 +1,6 @@
 package org.millrace.agent;
 
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
@@ -17,15 +18,15 @@ import org.millrace.foreign.CFunction;
  *   ginProxy        50,000 times      20,000 times      20 to 100 µs
  *     on the host   100 times         1,000 times       20 to 100 µs
  *   ginSender       500 µs            none              50 µs to 100 ms
- *   rank(...)       by the settings   by the settings   10 µs, up to the settings'
- *   rankWithoutCore none              4 ms              50 µs, up to the settings'
+ *   rank(...)       by the settings   by the settings   10 µs to 50 ms, or the settings'
+ *   rankWithoutCore none              4 ms              50 µs to 50 ms, or the settings'
  *   COMPLETION      1,000 times       100 times         10 µs to 1 ms
  *   ROOM            100 times         100 times         10 µs to 1 ms
  * </pre>
  */
 public enum IdleProfile {
     /** A program's thread that waits until what it enqueued is complete: soon, or for long. */
-    COMPLETION(() -> new Backoff(1_000, 100, 10_000, 1_000_000)),
+    COMPLETION(() -> new Backoff(null, 1_000, 100, 10_000, 1_000_000, Sleeper.PARK, PollingThreads.OF_PROCESS)),
     /** A thread that waits until another one makes room or leaves, and had better give it the core. */
     ROOM(() -> new Backoff(100, 100, 10_000, 1_000_000));
 
@@ -85,21 +86,28 @@ public enum IdleProfile {
     }
 
     /** A strategy for one of a rank's threads on the emulated device, which may be more than there are cores. */
-    public static IdleStrategy rank(int spins, int yields, long maxParkNanos) {
-        return new Backoff(spins, yields, 10_000, Math.max(10_000, maxParkNanos));
+    public static IdleStrategy rank(int spins, int yields, long longestNanos, Sleeper sleeper) {
+        return new Backoff(null, spins, yields, Math.min(10_000, longestNanos), longestNanos, sleeper,
+                PollingThreads.OF_PROCESS);
     }
 
     /** The same where there is no core for each. */
-    public static IdleStrategy rankOnSharedCores(int spins, int yields, long maxParkNanos) {
-        return new Backoff(System::nanoTime, spins, yields, 10_000, Math.max(10_000, maxParkNanos));
+    public static IdleStrategy rankOnSharedCores(int spins, int yields, long longestNanos, Sleeper sleeper) {
+        return new Backoff(System::nanoTime, spins, yields, Math.min(10_000, longestNanos), longestNanos, sleeper,
+                PollingThreads.OF_PROCESS);
     }
 
     /**
      * The same where ranks are more than cores: it yields at once, and not at all for a while after a yield that took
      * long. To a thread that computes, as compilers do, Linux gives the core for milliseconds.
      */
-    public static IdleStrategy rankWithoutCore(long maxParkNanos) {
-        return new TimedIdleStrategy(0, 4_000_000, Math.min(50_000, maxParkNanos), maxParkNanos);
+    public static IdleStrategy rankWithoutCore(long longestNanos, Sleeper sleeper) {
+        return new TimedIdleStrategy(new TimedIdleStrategy.Scheduler() {
+            @Override
+            public void park(long nanos) {
+                sleeper.sleep(nanos);
+            }
+        }, 0, 4_000_000, Math.min(50_000, longestNanos), longestNanos);
     }
 
     /**
@@ -112,6 +120,9 @@ public enum IdleProfile {
      * <p>
      * With a clock it spins only while nobody else wants the core. A yield from which the thread comes back at once
      * says so; after a longer one, in which another thread ran, it yields right away the next time.
+     *
+     * <p>
+     * With a limit it spins and yields only while it is one of the threads that may poll, and sleeps at once otherwise.
      */
     public static final class Backoff implements IdleStrategy {
 
@@ -119,6 +130,8 @@ public enum IdleProfile {
         static final long SWITCHED_NANOS = 1_000;
 
         private final @Nullable LongSupplier nanoClock;
+        private final Sleeper sleeper;
+        private final @Nullable PollingThreads limit;
         private final int spins;
         private final int yields;
         private final long minParkNanos;
@@ -128,6 +141,8 @@ public enum IdleProfile {
         private int yielded;
         private long parkNanos;
         private boolean shared;
+        /** Whether the limit counts this thread. */
+        private boolean counted;
 
         /**
          * A strategy that begins to spin.
@@ -137,17 +152,25 @@ public enum IdleProfile {
          * @param maxParkNanos longest time slept; each sleep is twice as long as the one before up to this
          */
         public Backoff(int spins, int yields, long minParkNanos, long maxParkNanos) {
-            this(null, spins, yields, minParkNanos, maxParkNanos);
+            this(null, spins, yields, minParkNanos, maxParkNanos, Sleeper.PARK, null);
         }
 
-        /** @param nanoClock times yields; null where each thread has a core */
-        Backoff(@Nullable LongSupplier nanoClock, int spins, int yields, long minParkNanos, long maxParkNanos) {
+        /**
+         * A strategy that begins to spin.
+         *
+         * @param nanoClock times yields; null where each thread has a core
+         * @param limit     limit on threads that spin or yield; null for none
+         */
+        Backoff(@Nullable LongSupplier nanoClock, int spins, int yields, long minParkNanos, long maxParkNanos,
+                Sleeper sleeper, @Nullable PollingThreads limit) {
             if (spins < 0 || yields < 0 || minParkNanos < 1 || maxParkNanos < minParkNanos) {
                 throw new IllegalArgumentException(
                         "idle strategy: spins " + spins + ", yields " + yields + ", park " + minParkNanos + " to "
                                 + maxParkNanos + " ns; none may be negative, and the park times begin at 1");
             }
             this.nanoClock = nanoClock;
+            this.sleeper = sleeper;
+            this.limit = limit;
             this.spins = spins;
             this.yields = yields;
             this.minParkNanos = minParkNanos;
@@ -161,16 +184,54 @@ public enum IdleProfile {
                 spun = 0;
                 yielded = 0;
                 parkNanos = minParkNanos;
+                sleeper.awake();
+            } else if (!polls() || !mayPoll()) {
+                sleep();
             } else if (!shared && spun < spins) {
                 spun++;
                 Thread.onSpinWait();
-            } else if (yielded < yields) {
+            } else {
                 yielded++;
                 yieldCore();
-            } else {
-                LockSupport.parkNanos(parkNanos);
+            }
+        }
+
+        /** Returns whether passes are left that it spins or yields through. */
+        private boolean polls() {
+            return !shared && spun < spins || yielded < yields;
+        }
+
+        private boolean mayPoll() {
+            if (!counted && limit != null) {
+                counted = limit.tryAdd();
+                return counted;
+            }
+            return true;
+        }
+
+        private void sleep() {
+            leaveLimit();
+            if (sleeper.sleep(parkNanos)) {
                 parkNanos = Math.min(parkNanos * 2, maxParkNanos);
             }
+        }
+
+        private void leaveLimit() {
+            if (counted) {
+                counted = false;
+                Objects.requireNonNull(limit).remove();
+            }
+        }
+
+        @Override
+        public void pause() {
+            sleeper.awake();
+            leaveLimit();
+        }
+
+        @Override
+        public void wake(Thread thread) {
+            sleeper.wake(thread);
         }
 
         private void yieldCore() {
@@ -185,7 +246,7 @@ public enum IdleProfile {
 
         /** How long the next pass without work sleeps; 0 if it does not. */
         long sleepNanos() {
-            return !shared && spun < spins || yielded < yields ? 0 : parkNanos;
+            return polls() ? 0 : parkNanos;
         }
 
         boolean isShared() {

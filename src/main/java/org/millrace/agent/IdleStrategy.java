@@ -19,6 +19,14 @@ public interface IdleStrategy {
         // a strategy with short sleeps need not be woken
     }
 
+    /**
+     * States that the thread makes no passes for now, so that it counts no longer as a thread that polls. Called by the
+     * thread.
+     */
+    default void pause() {
+        // a strategy that does not count needs not be told
+    }
+
     /** Begins anew, as what the strategy has learnt of its core is over. Called by any thread. */
     default void forget() {
         // most learn nothing

@@ -16,18 +16,25 @@ public final class RequestQueue {
 
     private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
     private final List<Request> pending = new ArrayList<>();
+    private volatile Runnable wake = () -> {};
 
     /** A queue with nothing in it. */
     public RequestQueue() {}
 
+    /** Has the agent's thread woken by what is added from now on. */
+    public void wakeBy(Runnable wake) {
+        this.wake = wake;
+    }
+
     /** Has something done once, on the agent's thread, before one of the next passes. */
     public void add(Runnable command) {
         commands.add(command);
+        wake.run();
     }
 
     /** Asks for something, once, behind the commands that were added before. */
     public <T extends Request> T ask(T request) {
-        commands.add(() -> pending.add(request));
+        add(() -> pending.add(request));
         return request;
     }
 

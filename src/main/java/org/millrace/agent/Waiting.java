@@ -51,16 +51,20 @@ public final class Waiting {
         long nanos = deadline.compareTo(Duration.ofDays(365)) > 0 ? Long.MAX_VALUE : deadline.toNanos();
         long start = System.nanoTime();
         IdleStrategy idle = IdleProfile.COMPLETION.newStrategy();
-        while (!done.getAsBoolean()) {
-            if (System.nanoTime() - start >= nanos) {
-                return false;
+        try {
+            while (!done.getAsBoolean()) {
+                if (System.nanoTime() - start >= nanos) {
+                    return false;
+                }
+                if (Thread.interrupted()) {
+                    Thread.currentThread().interrupt();
+                    throw new MillraceException("the thread was interrupted while it waited");
+                }
+                idle.idle(0);
             }
-            if (Thread.interrupted()) {
-                Thread.currentThread().interrupt();
-                throw new MillraceException("the thread was interrupted while it waited");
-            }
-            idle.idle(0);
+            return true;
+        } finally {
+            idle.pause();
         }
-        return true;
     }
 }

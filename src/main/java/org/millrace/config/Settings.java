@@ -300,10 +300,11 @@ public final class Settings {
             setting(Part.THREADS, "NCCL_PROXY_IDLE_THRESHOLD", integers(0, Integer.MAX_VALUE), 20_000,
                     "passes without work after which a polling thread begins to sleep between passes; 0: it never"
                             + " sleeps; unset: in a takeover after 4 ms");
-    public static final Setting<Integer> IDLE_SLEEP_MICROS =
-            setting(Part.THREADS, "NCCL_PROXY_IDLE_SLEEP_US", integers(1, 1_000_000), 100,
-                    "longest sleep of an idle polling thread between two passes, in microseconds; unset: in a takeover"
-                            + " a twentieth of the time that it was idle, 5000 at most");
+    public static final Setting<Optional<Integer>> IDLE_SLEEP_MICROS = optional(Part.THREADS,
+            "NCCL_PROXY_IDLE_SLEEP_US", integers(1, 1_000_000),
+            "longest sleep of an idle polling thread between two passes, in microseconds; unset: 50000 if each event"
+                    + " wakes the thread, 1000 if a network does not; in a takeover a twentieth of the time that it was"
+                    + " idle, 5000 at most");
 
     public static final Setting<Duration> CONNECT_DEADLINE =
             setting(Part.FAILURES, "MILLRACE_CONNECT_DEADLINE", DEADLINES, Duration.ofSeconds(30),

@@ -52,6 +52,8 @@ public final class EmulatedDevice implements Device, Agent {
     private volatile @Nullable SharedHeap heap;
     /** Agent through which waiting threads run the streams; null if they only wait. */
     private volatile @Nullable HelpedAgent helped;
+    /** Wakes the thread that runs the streams. */
+    private volatile Runnable wake = () -> {};
 
     public EmulatedDevice(int rank) {
         this(rank, Duration.ofSeconds(60), Duration.ofSeconds(60));
@@ -144,12 +146,22 @@ public final class EmulatedDevice implements Device, Agent {
         helped = agent;
     }
 
+    /** Sets the action that wakes the thread that runs the streams. Called before a stream gets its first task. */
+    public void wakeBy(Runnable wake) {
+        this.wake = wake;
+    }
+
+    /** Wakes the thread that runs the streams: a stream has a task more, or a kernel has to leave. Any thread. */
+    public void wake() {
+        wake.run();
+    }
+
     /**
      * Waits for a condition that the streams bring about. Returns false if it does not become true within the time, or
      * if the thread is interrupted.
      *
      * @param done the condition; evaluated repeatedly where this thread runs the streams meanwhile, otherwise when the
-     *             thread is unparked or after a while
+     *             thread is unparked; the pass that makes it true must unpark the thread
      */
     boolean await(BooleanSupplier done, long nanos) {
         HelpedAgent agent = helped;
@@ -158,13 +170,17 @@ public final class EmulatedDevice implements Device, Agent {
         }
         long start = System.nanoTime();
         IdleStrategy idle = IdleProfile.COMPLETION.newStrategy();
-        while (!done.getAsBoolean()) {
-            if (System.nanoTime() - start >= nanos || Thread.currentThread().isInterrupted()) {
-                return false;
+        try {
+            while (!done.getAsBoolean()) {
+                if (System.nanoTime() - start >= nanos || Thread.currentThread().isInterrupted()) {
+                    return false;
+                }
+                idle.idle(0);
             }
-            idle.idle(0);
+            return true;
+        } finally {
+            idle.pause();
         }
-        return true;
     }
 
     /**
@@ -347,6 +363,16 @@ public final class EmulatedDevice implements Device, Agent {
         running = null;
         wakePeers(work);
         return work;
+    }
+
+    /** Returns whether the streams hold no task. Callable from any thread. */
+    public boolean isIdle() {
+        for (EmulatedStream stream : streams) {
+            if (!stream.tasks().isIdle()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private void wakePeers(int work) {

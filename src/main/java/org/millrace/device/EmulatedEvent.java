@@ -1,6 +1,9 @@
 package org.millrace.device;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
@@ -92,7 +95,7 @@ final class EmulatedEvent implements Event {
         if (mark == null || isReached(mark)) {
             return;
         }
-        if (!device.await(mark::done, deadline.toNanos())) {
+        if (!await(mark, deadline)) {
             if (Thread.currentThread().isInterrupted()) {
                 throw new MillraceException("the thread was interrupted while it waited for an event");
             }
@@ -102,6 +105,16 @@ final class EmulatedEvent implements Event {
                     device.rank(), CommunicatorException.NOBODY, null, null);
         }
         isReached(mark);
+    }
+
+    private boolean await(EventMark mark, Duration deadline) {
+        Thread self = Thread.currentThread();
+        mark.add(self);
+        try {
+            return device.await(mark::done, deadline.toNanos());
+        } finally {
+            mark.remove(self);
+        }
     }
 
     @Override
@@ -133,18 +146,36 @@ final class EmulatedEvent implements Event {
         private long nanos;
         private Throwable failure;
         private volatile boolean done;
+        private volatile List<Thread> waiting = List.of();
 
         @Override
         public int progress() {
             nanos = System.nanoTime();
-            done = true;
+            reach();
             return 1;
         }
 
         @Override
         public void skip(Throwable reason) {
             failure = reason;
+            reach();
+        }
+
+        /** A thread adds itself before it reads `done`, so one of the two sees the other (Dekker). */
+        private void reach() {
             done = true;
+            waiting.forEach(LockSupport::unpark);
+        }
+
+        /** Has a thread unparked when the mark is reached. */
+        synchronized void add(Thread thread) {
+            List<Thread> more = new ArrayList<>(waiting);
+            more.add(thread);
+            waiting = List.copyOf(more);
+        }
+
+        synchronized void remove(Thread thread) {
+            waiting = waiting.stream().filter(each -> each != thread).toList();
         }
 
         @Override

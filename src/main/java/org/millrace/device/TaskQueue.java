@@ -59,7 +59,7 @@ final class TaskQueue {
     void awaitRoom() {
         while (enqueued.get() - completed >= MAX_TASKS && !device.isRunByThisThread()) {
             long before = completed;
-            if (!device.await(hasRoom, device.roomDeadline().toNanos())
+            if (!await(hasRoom, enqueued.get() - ROOM, device.roomDeadline())
                     && (completed == before || Thread.currentThread().isInterrupted())) {
                 String holds = name + " holds " + (enqueued.get() - completed) + " operations, and ";
                 if (Thread.currentThread().isInterrupted()) {
@@ -79,6 +79,7 @@ final class TaskQueue {
         if (device.stopped()) {
             skipAll();
         }
+        device.wake();
     }
 
     /** Advances the oldest task. Called by the device's thread only. */
@@ -184,18 +185,23 @@ final class TaskQueue {
         if (completed >= target) {
             return;
         }
+        if (!await(() -> completed >= target, target, deadline)) {
+            String left = (target - completed) + " operations";
+            if (Thread.currentThread().isInterrupted()) {
+                throw new MillraceException(name + ": interrupted while waiting for " + left);
+            }
+            StreamTask first = current;
+            throw late(name + ": " + left + " have not completed within " + deadline.toMillis() + " ms"
+                    + (first == null ? "" : "; the first of them: " + first));
+        }
+    }
+
+    /** @param target number of completed tasks behind which {@code done} is true */
+    private boolean await(BooleanSupplier done, long target, Duration deadline) {
         Waiter waiter = new Waiter(Thread.currentThread(), target);
         add(waiter);
         try {
-            if (!device.await(() -> completed >= target, deadline.toNanos())) {
-                String left = (target - completed) + " operations";
-                if (Thread.currentThread().isInterrupted()) {
-                    throw new MillraceException(name + ": interrupted while waiting for " + left);
-                }
-                StreamTask first = current;
-                throw late(name + ": " + left + " have not completed within " + deadline.toMillis() + " ms"
-                        + (first == null ? "" : "; the first of them: " + first));
-            }
+            return device.await(done, deadline.toNanos());
         } finally {
             remove(waiter);
         }

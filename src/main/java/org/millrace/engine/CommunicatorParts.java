@@ -51,6 +51,8 @@ final class CommunicatorParts {
     final Registrations registrations;
     /** What the device allocates from; null where no other process maps it. */
     private @Nullable SharedHeap heap;
+    /** Number of processes of this host that run ranks of the group. */
+    private int processes = 1;
     /** Answered behind a pass of the proxies that began after the failure; the device's thread asks. */
     private @Nullable Acknowledgement passed;
     /** Null where no network reduces. */
@@ -79,7 +81,7 @@ final class CommunicatorParts {
                     options.firstWork());
             Topology.fill(device, agreement.onOneHost());
             trace = resources.add(new EngineTrace(number, control));
-            failure = new CommunicatorFailure(control, device, trace::failed);
+            failure = new CommunicatorFailure(control, device, this::failed);
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
             CollNetTransport collNetTransport =
@@ -91,13 +93,14 @@ final class CommunicatorParts {
                     options.registeredThreshold()));
             collNet = control.size() > 1 ? CollNet.of(configuration, options.algorithms(), agreement.nodes(), device,
                     connections, collNetTransport) : null;
-            threads = resources.add(shared == null ? new EngineThreads(control.rank(), options, heap) : shared.share());
+            threads = resources
+                    .add(shared == null ? new EngineThreads(control.rank(), options, heap, processes) : shared.share());
             if (shared == null && heap != null) {
                 threads.device.allocateFrom(heap);
             }
             this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies,
-                    heap == null ? null : heap.doorbell(), threads.connectorService,
-                    () -> here == null ? 0 : here.dropped(), resources.add(new DirectTraces(number)));
+                    threads::count, threads.connectorService, () -> here == null ? 0 : here.dropped(),
+                    resources.add(new DirectTraces(number)));
             launched = new LaunchCounts(control, failure);
             attendance = new Attendance(control, launched, options.stallDeadline(), options.lateDeadline());
         } catch (RuntimeException | Error thrown) {
@@ -114,7 +117,8 @@ final class CommunicatorParts {
         List<Transport> offered = new ArrayList<>(transports);
         offered.add(collNetTransport);
         List<PeerInfo> peers = PeerInfo.exchange(control.rank(), host, offered, control::allGather);
-        heap = shared == null ? Transports.heap(control.rank(), peers, options.wokenSleepNanos() > 0)
+        processes = processes(peers, control.rank());
+        heap = shared == null ? Transports.heap(control.rank(), peers)
                 : shared.device.heap() == null ? null : shared.device.heap().share();
         if (heap != null) {
             resources.add(heap);
@@ -124,6 +128,23 @@ final class CommunicatorParts {
                         options.transfers().groups() ? options.channels() : 0,
                         heap == null ? null : new Heap(heap.segment(), heap.name(), heap.doorbell()),
                         device.abortFlag(), number));
+    }
+
+    private static int processes(List<PeerInfo> peers, int rank) {
+        String host = peers.get(rank).host();
+        return (int) peers.stream()
+                .filter(peer -> peer.host().equals(host))
+                .mapToLong(PeerInfo::pid)
+                .distinct()
+                .count();
+    }
+
+    private void failed(Throwable why) {
+        trace.failed(why);
+        EngineThreads running = threads; // null while this is made
+        if (running != null) {
+            running.device.wake(); // its kernels leave
+        }
     }
 
     /** Null if every connection has slots of its own. */

@@ -11,6 +11,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
+import java.util.function.ObjIntConsumer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
@@ -23,7 +24,6 @@ import org.millrace.device.SendPort;
 import org.millrace.engine.Connector.State;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.shm.Doorbell;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
@@ -47,7 +47,7 @@ final class Connectors {
     private volatile @Nullable Attendance attendance;
     private final GroupFailure failure;
     private final ProxyAgent proxies;
-    private final @Nullable Doorbell doorbell;
+    private final ObjIntConsumer<TransportConnection> counter;
     private final ConnectorService service;
     private final LongSupplier turnedAway;
     private final DirectTraces direct;
@@ -65,20 +65,20 @@ final class Connectors {
     /**
      * @param connections what makes the ends; null in a group of one
      * @param failure     learns what cannot be made; watched on the service's thread
-     * @param doorbell    what wakes the rank where it sleeps; null if nothing does
+     * @param counter     is told of each connection that is made, with 1, and of each that is closed, with -1
      * @param turnedAway  how many clients this rank's listener has turned away
      * @param direct      writes down what connections without proxies do
      */
     Connectors(DeviceCommunicator device, @Nullable TransportConnections connections, Duration connectDeadline,
-            GroupFailure failure, ProxyAgent proxies, @Nullable Doorbell doorbell, ConnectorService service,
-            LongSupplier turnedAway, DirectTraces direct) {
+            GroupFailure failure, ProxyAgent proxies, ObjIntConsumer<TransportConnection> counter,
+            ConnectorService service, LongSupplier turnedAway, DirectTraces direct) {
         this.device = device;
         this.connections = connections;
         this.connectDeadline = connectDeadline;
         this.arrivalDeadline = connectDeadline;
         this.failure = failure;
         this.proxies = proxies;
-        this.doorbell = doorbell;
+        this.counter = counter;
         this.service = service;
         this.turnedAway = turnedAway;
         this.direct = direct;
@@ -245,9 +245,7 @@ final class Connectors {
             made.add(connection);
             proxies.add(connection.proxies());
             missing.decrementAndGet();
-            if (doorbell != null) {
-                doorbell.addSilent(connection.wakesThisRank() ? 0 : 1);
-            }
+            counter.accept(connection, 1);
             return true;
         }
         if (connector.isOverdue()) {
@@ -295,9 +293,7 @@ final class Connectors {
     void close() {
         for (TransportConnection connection : made) {
             connection.close();
-            if (doorbell != null && !connection.wakesThisRank()) {
-                doorbell.addSilent(-1);
-            }
+            counter.accept(connection, -1);
         }
         made.clear();
     }

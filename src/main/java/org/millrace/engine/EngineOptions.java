@@ -2,13 +2,14 @@ package org.millrace.engine;
 
 import java.time.Duration;
 import java.util.Optional;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.Protocol;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
+import org.millrace.agent.Sleeper;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.engine.NetTransport.Unpacking;
@@ -21,9 +22,11 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param threads           polling threads of a rank: 1 runs device and proxies in turn, 2 gives each its own
  * @param ownSleepNanos     how long the device's thread sleeps while threads that wait run it, for which it has no core
  *                          of its own; 0 if they do not
- * @param idle              what a polling thread does between passes without work; a strategy for each thread
- * @param wokenSleepNanos   how long a rank sleeps at the most that others wake, as ranks are more than cores; 0 if it
- *                          polls
+ * @param idle              makes a strategy for one polling thread, which sleeps by a sleeper
+ * @param hasCore           whether a polling thread may poll for long before it sleeps; false if ranks are more than
+ *                          cores
+ * @param silentSleepNanos  longest sleep of a polling thread while it waits for something that does not wake it
+ * @param wokenSleepNanos   longest sleep of a polling thread that each event wakes
  * @param stallDeadline     how long an operation may go without any progress
  * @param lateDeadline      how long a rank that lives may be late for an operation
  * @param closeDeadline     how long a rank waits when it leaves
@@ -34,11 +37,12 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param ptrThreshold      bytes of a hop from which on collectives over networks leave data in the user's memory
  * @param unpacking         null if kernels do not gather what they receive
  */
-record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos, Supplier<IdleStrategy> idle,
-        long wokenSleepNanos, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
-        Duration closeDeadline, long firstStep, AlgorithmChoice algorithms, ProtocolChoice protocols,
-        TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork, long ptrThreshold,
-        Optional<Long> registeredThreshold, SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
+record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos,
+        Function<Sleeper, IdleStrategy> idle, boolean hasCore, long silentSleepNanos, long wokenSleepNanos,
+        Duration connectDeadline, Duration stallDeadline, Duration lateDeadline, Duration closeDeadline, long firstStep,
+        AlgorithmChoice algorithms, ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes,
+        int workArgumentBytes, int firstWork, long ptrThreshold, Optional<Long> registeredThreshold,
+        SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
 
     /** System properties that only tests of counters' wrap set, the same on all ranks: where the counters begin. */
     private static final String FIRST_STEP = "org.millrace.engine.firstStep";
@@ -53,8 +57,10 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      */
     private static final int SHARED_SPINS = 20;
 
-    /** What does not wake a rank that sleeps waits so long. */
-    private static final long WOKEN_SLEEP_NANOS = 1_000_000;
+    /** Delay of the first operation after a pause. */
+    private static final long SILENT_SLEEP_NANOS = 1_000_000;
+    /** A wake-up takes some 50 us of a core: it is for events that wake no thread. */
+    private static final long WOKEN_SLEEP_NANOS = 50_000_000;
 
     /** Where ranks are more than cores each look takes the core from another rank. */
     private static final long OWN_SLEEP_NANOS = 400_000;
@@ -67,15 +73,15 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
         boolean coreForEach = threads * agreement.ranksOnThisHost() <= cores;
         boolean helped = (threads + 1) * agreement.ranksOnThisHost() > cores;
         int most = !coreForEach ? 0 : helped ? SHARED_SPINS : SPINS;
+        Optional<Long> sleep = configuration.get(Settings.IDLE_SLEEP_MICROS).map(set -> set * 1000L);
+        long wokenSleep = sleep.orElse(WOKEN_SLEEP_NANOS);
         return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads,
-                !helped ? 0 : coreForEach ? OWN_SLEEP_NANOS : 5 * OWN_SLEEP_NANOS, idle(configuration, most, helped),
-                polls(configuration, most) ? 0
-                        : configuration.ifSet(Settings.IDLE_SLEEP_MICROS)
-                                .map(set -> set * 1000L)
-                                .orElse(WOKEN_SLEEP_NANOS),
-                configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
-                configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE),
-                Long.getLong(FIRST_STEP, 0), AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration),
+                !helped ? 0 : coreForEach ? OWN_SLEEP_NANOS : 5 * OWN_SLEEP_NANOS,
+                idle(configuration, most, helped, wokenSleep), polls(configuration, most),
+                sleep.orElse(SILENT_SLEEP_NANOS), wokenSleep, configuration.get(Settings.CONNECT_DEADLINE),
+                configuration.get(Settings.STALL_DEADLINE), configuration.get(Settings.LATE_DEADLINE),
+                configuration.get(Settings.CLOSE_DEADLINE), Long.getLong(FIRST_STEP, 0),
+                AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration),
                 TransferOptions.of(configuration, agreement.ranks()),
                 configuration.get(Settings.WORK_FIFO_BYTES).intValue(),
                 configuration.get(Settings.WORK_ARGUMENT_BYTES).intValue(),
@@ -91,17 +97,16 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      *
      * @param most passes that they may spin through, 0 if there are more ranks than cores
      */
-    private static Supplier<IdleStrategy> idle(Configuration configuration, int most, boolean helped) {
-        long longest = configuration.get(Settings.IDLE_SLEEP_MICROS) * 1000L;
+    private static Function<Sleeper, IdleStrategy> idle(Configuration configuration, int most, boolean helped,
+            long longest) {
         if (!polls(configuration, most)) {
-            return () -> IdleProfile.rankWithoutCore(longest);
+            return sleeper -> IdleProfile.rankWithoutCore(longest, sleeper);
         }
         int threshold = configuration.get(Settings.IDLE_THRESHOLD);
         int spins = Math.min(most, threshold == 0 ? SPINS : threshold);
         int yields = threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins);
-        long park = threshold == 0 ? 0 : longest;
-        return helped ? () -> IdleProfile.rankOnSharedCores(spins, yields, park)
-                : () -> IdleProfile.rank(spins, yields, park);
+        return helped ? sleeper -> IdleProfile.rankOnSharedCores(spins, yields, longest, sleeper)
+                : sleeper -> IdleProfile.rank(spins, yields, longest, sleeper);
     }
 
     private static boolean polls(Configuration configuration, int most) {

@@ -4,12 +4,15 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleStrategy;
+import org.millrace.agent.PollingThreads;
+import org.millrace.agent.Sleeper;
 import org.millrace.device.EmulatedDevice;
 import org.millrace.net.shm.Doorbell;
 import org.millrace.net.shm.SharedHeap;
@@ -30,31 +33,45 @@ final class EngineThreads implements AutoCloseable {
     final EmulatedDevice device;
     final ProxyAgent proxies;
     final ConnectorService connectorService;
+    /** Wakes the thread that runs the device. */
+    private final Doorbell doorbell;
+    /** Wakes the thread that runs the proxies. */
+    private final Doorbell proxyDoorbell;
     private final AgentRunner[] runners;
     private final AtomicInteger users = new AtomicInteger(1);
+    private final PollingThreads.Sharing sharing;
 
-    /** @param heap what other processes map; null if they do not */
-    EngineThreads(int rank, EngineOptions options, @Nullable SharedHeap heap) {
+    /**
+     * @param heap      what other processes map; null if they do not
+     * @param processes number of processes of this host that run ranks of the group
+     */
+    EngineThreads(int rank, EngineOptions options, @Nullable SharedHeap heap, int processes) {
+        sharing = PollingThreads.OF_PROCESS.share(processes);
         this.device = new EmulatedDevice(rank, options.lateDeadline(), options.closeDeadline());
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
-        Agent first = together ? new InTurn(device, proxies) : device;
-        Doorbell doorbell = heap == null ? null : heap.doorbell();
-        AgentRunner runner = options.ownSleepNanos() > 0 ? startHelped(first, options, doorbell)
+        doorbell = heap == null ? new Doorbell() : heap.doorbell();
+        device.wakeBy(doorbell::wakeOwner);
+        proxyDoorbell = together ? doorbell : new Doorbell();
+        proxies.wakeBy(proxyDoorbell::wakeOwner);
+        BooleanSupplier isQuiet = () -> device.isIdle() && proxies.isDrained();
+        Agent first = together ? new Sleeping(new InTurn(device, proxies), doorbell, doorbell, isQuiet)
+                : new Sleeping(device, doorbell, proxyDoorbell, device::isIdle);
+        AgentRunner runner = options.ownSleepNanos() > 0 ? startHelped(first, options)
                 : AgentRunner.start(first, idle(options, doorbell));
         runners = together ? new AgentRunner[] {runner}
-                : new AgentRunner[] {runner, AgentRunner.start(proxies, options.idle().get())};
+                : new AgentRunner[] {runner, AgentRunner.start(new Sleeping(proxies, proxyDoorbell, doorbell, isQuiet),
+                        idle(options, proxyDoorbell))};
         connectorService = new ConnectorService(rank);
     }
 
-    /** Of a thread that runs the device. */
-    private static IdleStrategy idle(EngineOptions options, @Nullable Doorbell doorbell) {
-        IdleStrategy polling = options.idle().get();
-        return doorbell == null || options.wokenSleepNanos() == 0 ? polling
-                : doorbell.strategy(polling, options.wokenSleepNanos());
+    private static IdleStrategy idle(EngineOptions options, Doorbell doorbell) {
+        Sleeper sleeper = doorbell.sleeper(options.silentSleepNanos());
+        IdleStrategy polling = options.idle().apply(sleeper);
+        return options.hasCore() ? polling : doorbell.strategy(polling, sleeper, options.wokenSleepNanos());
     }
 
-    private AgentRunner startHelped(Agent agent, EngineOptions options, @Nullable Doorbell doorbell) {
+    private AgentRunner startHelped(Agent agent, EngineOptions options) {
         HelpedAgent helped =
                 new HelpedAgent(agent, idle(options, doorbell), idle(options, doorbell), options.ownSleepNanos());
         device.runBy(helped);
@@ -89,6 +106,15 @@ final class EngineThreads implements AutoCloseable {
         return runners[0].thread();
     }
 
+    /**
+     * Counts a connection that was made, or one less. A connection whose other end does not wake the rank is polled.
+     */
+    void count(TransportConnection connection, int change) {
+        Doorbell waiting = connection.proxies().isEmpty() ? doorbell : proxyDoorbell;
+        waiting.addSilent(connection.wakesThisRank() ? 0 : change);
+        doorbell.wakeOwner();
+    }
+
     /** Stops the proxies; returns false if their thread did not acknowledge. */
     boolean release(List<ProxyConnection> connections, Duration drain) {
         return proxies.remove(connections, drain).await(drain.plus(ACKNOWLEDGE_DEADLINE));
@@ -102,7 +128,50 @@ final class EngineThreads implements AutoCloseable {
             for (AgentRunner runner : runners) {
                 runner.close();
             }
+            sharing.close();
             device.staging().close();
+        }
+    }
+
+    /**
+     * An agent that states before a sleep whether anything is in flight.
+     *
+     * @param own   wakes the agent's thread
+     * @param other wakes the thread that polls the memory that this agent writes
+     */
+    private record Sleeping(Agent agent, Doorbell own, Doorbell other, BooleanSupplier isQuiet) implements Agent {
+
+        @Override
+        public int doWork() {
+            int work = agent.doWork();
+            if (work > 0) {
+                if (other != own) {
+                    other.wakeOwner();
+                }
+            } else if (own.isAnnounced()) {
+                own.setQuiet(isQuiet.getAsBoolean());
+            }
+            return work;
+        }
+
+        @Override
+        public String name() {
+            return agent.name();
+        }
+
+        @Override
+        public void afterSleep() {
+            agent.afterSleep();
+        }
+
+        @Override
+        public void onFailure(Throwable failure) {
+            agent.onFailure(failure);
+        }
+
+        @Override
+        public void onClose() {
+            agent.onClose();
         }
     }
 

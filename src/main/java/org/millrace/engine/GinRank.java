@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.Map;
 import org.millrace.CommunicatorListener;
 import org.millrace.agent.AgentRunner;
+import org.millrace.agent.Sleeper;
 import org.millrace.config.Configuration;
 import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinRequirements;
@@ -80,7 +81,8 @@ public final class GinRank implements AutoCloseable {
                     GinOptions.defaults(), failure -> joined.fail(failure));
             GinAgent agent = new GinAgent("gin-" + rank);
             agent.add(communicator);
-            resources.add(AgentRunner.start(agent, options.idle().get()));
+            Sleeper sleeper = nanos -> Sleeper.PARK.sleep(Math.min(nanos, options.silentSleepNanos()));
+            resources.add(AgentRunner.start(agent, options.idle().apply(sleeper)));
             control.onEvent(() -> hear(joined, communicator));
             return new GinRank(control, options.stallDeadline(), resources, network, agent, communicator);
         } catch (RuntimeException | Error thrown) {

@@ -47,7 +47,6 @@ import org.millrace.transport.TransportEnd;
 final class SharedMemoryEnd implements TransportEnd {
 
     private static final int COPIES = 1;
-    private static final int SLEEPS = 2;
 
     private final EndRequest request;
     private final CommonMemory.Source source;
@@ -95,7 +94,7 @@ final class SharedMemoryEnd implements TransportEnd {
         Heap mine = mappedHeap();
         byte[] name = mine == null ? new byte[0] : mine.name().getBytes(StandardCharsets.UTF_8);
         return ByteBuffer.allocate(1 + Short.BYTES + handle.length + name.length)
-                .put((byte) ((copies ? COPIES : 0) | (mine != null && mine.doorbell().sleeps() ? SLEEPS : 0)))
+                .put((byte) (copies ? COPIES : 0))
                 .putShort((short) handle.length)
                 .put(handle)
                 .put(name)
@@ -120,7 +119,7 @@ final class SharedMemoryEnd implements TransportEnd {
             shared = direct(name);
             Heap mine = mappedHeap();
             woken = mine != null && !name.isEmpty();
-            if (woken && (flags & SLEEPS) != 0) {
+            if (woken) {
                 mine.doorbell().reach(name);
             }
         }

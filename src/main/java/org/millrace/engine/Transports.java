@@ -46,12 +46,10 @@ final class Transports {
     /**
      * Memory that other processes map, to allocate a device's from, for a rank whose peers may read there with no proxy
      * between, or which wakes them: null where there are none, or no such memory.
-     *
-     * @param sleeps whether the rank sleeps until others wake it
      */
-    public static @Nullable SharedHeap heap(int rank, List<PeerInfo> peers, boolean sleeps) {
+    public static @Nullable SharedHeap heap(int rank, List<PeerInfo> peers) {
         PeerInfo here = peers.get(rank);
-        if (SharedMemory.sealedDomain() == 0 || peers.stream().noneMatch(there -> mayMap(here, there, sleeps))) {
+        if (SharedMemory.sealedDomain() == 0 || peers.stream().noneMatch(there -> mayMap(here, there))) {
             return null;
         }
         try {
@@ -63,12 +61,12 @@ final class Transports {
     }
 
     /** Ranks of one process need no mapping where P2P connects them, but to wake each other. */
-    private static boolean mayMap(PeerInfo here, PeerInfo there, boolean sleeps) {
+    private static boolean mayMap(PeerInfo here, PeerInfo there) {
         if (here.rank() == there.rank() || !here.host().equals(there.host())) {
             return false;
         }
         boolean bothP2p = here.offer("P2P").yes() && there.offer("P2P").yes();
-        return bothP2p ? sleeps || here.pid() != there.pid() : here.offer("SHM").yes() && there.offer("SHM").yes();
+        return bothP2p || here.offer("SHM").yes() && there.offer("SHM").yes();
     }
 
     /** One that cannot be loaded is left out: this rank then says to the others that it does not have it. */

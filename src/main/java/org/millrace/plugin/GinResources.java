@@ -152,7 +152,7 @@ final class GinResources {
         Configuration settings = Configuration.ofPlugin(environment);
         try {
             return IdleProfile.ginProxy(onHost, settings.ifSet(Settings.IDLE_THRESHOLD),
-                    settings.ifSet(Settings.IDLE_SLEEP_MICROS).map(micros -> micros * 1000L));
+                    settings.get(Settings.IDLE_SLEEP_MICROS).map(micros -> micros * 1000L));
         } catch (ConfigurationException unusable) {
             NcclLog.warn(unusable.getMessage() + ". Here GIN's thread waits as if it were not set");
             return IdleProfile.ginProxy(onHost, Optional.empty(), Optional.empty());

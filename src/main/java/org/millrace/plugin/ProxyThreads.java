@@ -52,7 +52,7 @@ record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold,
         Optional<Integer> wanted = settings.get(Settings.THREADS);
         int count = wanted.orElse(Math.min(most, share.proxyThreads()));
         return new ProxyThreads(count, share.coreForEach(count), settings.ifSet(Settings.IDLE_THRESHOLD),
-                settings.ifSet(Settings.IDLE_SLEEP_MICROS).map(micros -> micros * 1000L),
+                settings.get(Settings.IDLE_SLEEP_MICROS).map(micros -> micros * 1000L),
                 (wanted.isPresent() ? Settings.THREADS.name() + "; cores: " : "cores: ") + share.reason());
     }
 

@@ -53,6 +53,11 @@ public final class ProxyAgent implements Agent {
         this.trace = process == null ? null : process.agent(name);
     }
 
+    /** Has the agent's thread woken when connections are added or removed. */
+    public void wakeBy(Runnable wake) {
+        requests.wakeBy(wake);
+    }
+
     @Override
     public String name() {
         return name;
@@ -126,6 +131,24 @@ public final class ProxyAgent implements Agent {
         return requests.ask(new Removal(List.copyOf(removed), patience.toNanos()));
     }
 
+    /** Returns whether nothing is in flight on any connection. The agent's thread only. */
+    public boolean isDrained() {
+        return schedule.all().stream().allMatch(this::isDrained);
+    }
+
+    /**
+     * Returns whether a connection is drained. A connection that cannot answer has failed, so nothing remains to wait
+     * for.
+     */
+    private boolean isDrained(ProxyConnection connection) {
+        try {
+            return connection.drained();
+        } catch (Throwable failure) {
+            detach(connection, failure);
+            return true;
+        }
+    }
+
     /**
      * A throw of the connection's or its listener's stays here: other connections of the thread are not its concern.
      */
@@ -187,19 +210,6 @@ public final class ProxyAgent implements Agent {
         @Override
         public boolean drained() {
             return isFulfilled();
-        }
-
-        /**
-         * Returns whether a connection is drained. A connection that cannot answer has failed, so nothing remains to
-         * wait for.
-         */
-        private boolean isDrained(ProxyConnection connection) {
-            try {
-                return connection.drained();
-            } catch (Throwable failure) {
-                detach(connection, failure);
-                return true;
-            }
         }
     }
 }

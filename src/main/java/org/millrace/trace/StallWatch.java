@@ -60,8 +60,7 @@ public final class StallWatch {
         }
         Path directory = Objects.requireNonNull(own.path().getParent(), "a trace is in a directory");
         StallWatch watch = new StallWatch(() -> Stillness.of(own, quiet.toNanos()),
-                () -> TraceReader.readAll(directory, (file, problem) -> LOG.debug("{}", file, problem)), quiet,
-                verdict -> {
+                new GroupReading(directory, own.path()), quiet, verdict -> {
                     own.message(REPORT_PREFIX + verdict.sentence());
                     report.accept((verdict.silence() == null ? "nothing moves. " : "") + verdict.sentence());
                 });

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
@@ -35,6 +36,12 @@ public final class TraceReader {
      */
     public static List<TracedProcess> readAll(Path directory, BiConsumer<Path, IOException> unreadable)
             throws IOException {
+        return readAll(directory, _ -> true, unreadable);
+    }
+
+    /** Reads the traces that are wanted. */
+    static List<TracedProcess> readAll(Path directory, Predicate<Path> wanted, BiConsumer<Path, IOException> unreadable)
+            throws IOException {
         List<TracedProcess> found = new ArrayList<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, TraceSweep.GLOB)) {
             for (Path file : files) {
@@ -43,7 +50,7 @@ public final class TraceReader {
                     continue;
                 }
                 try {
-                    if (PrivateFile.isOurFile(file)) {
+                    if (wanted.test(file) && PrivateFile.isOurFile(file)) {
                         found.add(read(file));
                     }
                 } catch (NoSuchFileException gone) {

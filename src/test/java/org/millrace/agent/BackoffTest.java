@@ -19,7 +19,7 @@ class BackoffTest {
     private long now;
     private int looks;
     private long yieldTakes;
-    private final Backoff strategy = new Backoff(this::clock, SPINS, 1000, 1, 1);
+    private final Backoff strategy = new Backoff(this::clock, SPINS, 1000, 1, 1, Sleeper.PARK, null);
 
     /** Asked before a yield and behind it. */
     private long clock() {

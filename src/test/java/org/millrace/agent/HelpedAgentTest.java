@@ -13,6 +13,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -29,6 +31,8 @@ class HelpedAgentTest {
         private final IntSupplier work;
         private final AtomicBoolean inside = new AtomicBoolean();
         private final List<Throwable> failures = new ArrayList<>();
+        /** Threads that wait for a pass. */
+        private final Queue<Thread> waiting = new ConcurrentLinkedQueue<>();
         private volatile boolean overlapped;
         private volatile int passes;
         private int plain;
@@ -49,6 +53,7 @@ class HelpedAgentTest {
             } finally {
                 overlapped |= !inside.compareAndSet(true, false);
                 passes = plain;
+                waiting.forEach(LockSupport::unpark);
             }
         }
 
@@ -157,6 +162,7 @@ class HelpedAgentTest {
             List<Thread> threads = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
                 threads.add(Thread.ofPlatform().start(() -> {
+                    counter.waiting.add(Thread.currentThread());
                     for (int wait = 0; wait < 2000; wait++) {
                         int until = counter.passes + 5;
                         if (!helped.await(() -> counter.passes >= until, LONG)) {
@@ -226,5 +232,71 @@ class HelpedAgentTest {
         helped.help(() -> false);
         assertEquals(Integer.MAX_VALUE, counter.passes, "a pass behind the last");
         assertFalse(counter.overlapped);
+    }
+
+    /** Threads that wait must not take a core from the one that makes the passes. */
+    @Test
+    void aThreadThatWaitsBehindAHelperAsksOnlyWhenItIsUnparked() throws Exception {
+        AtomicReference<Thread> helper = new AtomicReference<>();
+        Counter counter = new Counter(() -> {
+            helper.compareAndSet(null, Thread.currentThread().isDaemon() ? null : Thread.currentThread());
+            return 1;
+        });
+        HelpedAgent helped = helped(counter);
+        AtomicInteger asked = new AtomicInteger();
+        AtomicBoolean over = new AtomicBoolean();
+        int waiters = 20;
+        CountDownLatch wait = new CountDownLatch(waiters);
+        List<Thread> threads = new ArrayList<>();
+        try (AgentRunner _ = AgentRunner.start(helped, helped)) {
+            long begun = System.nanoTime();
+            for (int i = 0; i < waiters; i++) {
+                Thread thread = Thread.ofPlatform().start(() -> helped.await(() -> {
+                    if (Thread.currentThread() != helper.get()) {
+                        asked.incrementAndGet();
+                    }
+                    wait.countDown();
+                    return over.get();
+                }, LONG));
+                threads.add(thread);
+            }
+            wait.await();
+            counter.waiting.add(Thread.currentThread());
+            int until = counter.passes + 100_000;
+            assertTrue(helped.await(() -> counter.passes >= until, LONG));
+            long backstops = 1 + (System.nanoTime() - begun) / HelpedAgent.RESULT_NANOS;
+            over.set(true);
+            assertTrue(asked.get() <= waiters * (2 + backstops), asked + " looks of " + waiters + " threads");
+            threads.forEach(LockSupport::unpark);
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        }
+        assertFalse(counter.overlapped);
+    }
+
+    /** A pass makes native calls, which pin the carrier of a virtual thread. */
+    @Test
+    void aVirtualThreadRunsNoPass() throws Exception {
+        AtomicBoolean virtual = new AtomicBoolean();
+        Counter counter = new Counter(() -> {
+            if (Thread.currentThread().isVirtual()) {
+                virtual.set(true);
+            }
+            return 1;
+        });
+        HelpedAgent helped = helped(counter);
+        try (AgentRunner _ = AgentRunner.start(helped, helped)) {
+            Thread waiter = Thread.ofVirtual().start(() -> {
+                counter.waiting.add(Thread.currentThread());
+                for (int wait = 0; wait < 20; wait++) {
+                    int until = counter.passes + 5;
+                    assertTrue(helped.await(() -> counter.passes >= until, LONG));
+                }
+            });
+            waiter.join();
+            assertTrue(counter.passes >= 100);
+        }
+        assertFalse(virtual.get());
     }
 }

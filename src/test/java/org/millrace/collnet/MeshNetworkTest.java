@@ -24,6 +24,7 @@ import org.millrace.DataType;
 import org.millrace.MismatchException;
 import org.millrace.ReduceOp;
 import org.millrace.agent.IdleProfile;
+import org.millrace.agent.Sleeper;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
@@ -80,7 +81,7 @@ class MeshNetworkTest {
                         own.add(mesh);
                     }
                     return new MeshNetwork(self, networks.get(self), own,
-                            threads ? () -> IdleProfile.rank(10, 10, 100_000) : null);
+                            threads ? () -> IdleProfile.rank(10, 10, Math.max(10_000, 100_000), Sleeper.PARK) : null);
                 }));
             }
             for (Future<MeshNetwork> each : made) {

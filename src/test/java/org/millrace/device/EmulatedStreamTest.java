@@ -13,7 +13,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.millrace.MillraceException;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.HelpedAgent;
@@ -371,6 +374,51 @@ class EmulatedStreamTest {
         device.catchUp(stream);
         assertFalse(stream.query());
         assertTrue(stream.tasks().completed() >= 24, stream.tasks().completed() + " of 40 kernels");
+    }
+
+    /** The thread that runs the streams may sleep until then. */
+    @Test
+    void eachTaskThatIsAddedWakesTheDevice() {
+        AtomicInteger wakes = new AtomicInteger();
+        device.wakeBy(wakes::incrementAndGet);
+        EmulatedStream stream = device.newStream();
+        device.launch(kernel(new AtomicBoolean(true)), stream);
+        assertEquals(1, wakes.get());
+        stream.record(device.newEvent());
+        assertEquals(2, wakes.get());
+    }
+
+    /** Nothing wakes a thread that waits for an event but the pass that reaches it. */
+    @Test
+    @Timeout(60)
+    void theThreadsThatWaitForAnEventAreUnparkedWhenItIsReached() throws InterruptedException {
+        AtomicBoolean gate = new AtomicBoolean();
+        EmulatedStream stream = device.newStream();
+        device.launch(kernel(gate), stream);
+        stream.record(device.newEvent());
+        EmulatedEvent event = device.newEvent();
+        stream.record(event);
+        List<Thread> waiters = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            Thread waiter = Thread.ofPlatform().unstarted(() -> {
+                event.latest().add(Thread.currentThread());
+                while (!event.latest().done()) {
+                    LockSupport.park();
+                }
+            });
+            waiters.add(waiter);
+            waiter.start();
+        }
+        for (Thread waiter : waiters) {
+            while (waiter.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+            }
+        }
+        gate.set(true);
+        run();
+        for (Thread waiter : waiters) {
+            waiter.join();
+        }
     }
 
     /** Random streams that record and wait. An operation after a mark never runs before it. */

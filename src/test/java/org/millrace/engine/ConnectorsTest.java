@@ -178,7 +178,7 @@ class ConnectorsTest {
     }
 
     private Connectors connectors(Duration deadline) {
-        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), null, service,
+        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), (_, _) -> {}, service,
                 strangers::get, new DirectTraces(0));
     }
 
@@ -345,7 +345,7 @@ class ConnectorsTest {
         });
         try (ControlPlane first = ControlPlane.join("file:" + directory.resolve("two"), 0, 2, PATIENCE)) {
             GroupFailure shared = new GroupFailure(first);
-            Connectors idle = new Connectors(device(), connections, NEVER, shared, new ProxyAgent("test"), null,
+            Connectors idle = new Connectors(device(), connections, NEVER, shared, new ProxyAgent("test"), (_, _) -> {},
                     service, strangers::get, new DirectTraces(0));
             first.barrier();
             await(() -> shared.get() != null, "the failure is not heard");

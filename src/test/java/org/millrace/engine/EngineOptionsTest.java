@@ -5,11 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.millrace.agent.IdleProfile;
+import org.millrace.agent.Sleeper;
 import org.millrace.agent.IdleProfile.Backoff;
+import org.millrace.agent.IdleStrategy;
 import org.millrace.config.Configuration;
 
 class EngineOptionsTest {
@@ -39,9 +42,34 @@ class EngineOptionsTest {
     void moreRanksThanCoresWaitByTheClock() {
         int cores = Runtime.getRuntime().availableProcessors();
         Map<String, String> counted = Map.of("NCCL_PROXY_IDLE_THRESHOLD", "100");
-        assertInstanceOf(Backoff.class, decided(cores, Map.of()).idle().get());
-        assertInstanceOf(IdleProfile.TimedIdleStrategy.class, decided(cores + 1, Map.of()).idle().get());
-        assertInstanceOf(Backoff.class, decided(cores + 1, counted).idle().get(), "the user's count is not kept");
+        assertInstanceOf(Backoff.class, decided(cores, Map.of()).idle().apply(Sleeper.PARK));
+        assertInstanceOf(IdleProfile.TimedIdleStrategy.class, decided(cores + 1, Map.of()).idle().apply(Sleeper.PARK));
+        assertInstanceOf(Backoff.class, decided(cores + 1, counted).idle().apply(Sleeper.PARK),
+                "the user's count is not kept");
+    }
+
+    /** An idle rank costs its wake-ups. */
+    @Test
+    void anIdleRankWakesTwentyTimesASecond() {
+        assertEquals(20, wakeUps(Map.of()), 15);
+        assertEquals(200, wakeUps(Map.of("NCCL_PROXY_IDLE_SLEEP_US", "5000")), 15);
+    }
+
+    /** Number of sleeps in a second of sleep, behind the polling. */
+    private static int wakeUps(Map<String, String> settings) {
+        AtomicLong slept = new AtomicLong();
+        IdleStrategy idle = decided(2, settings).idle().apply(nanos -> {
+            slept.addAndGet(nanos);
+            return true;
+        });
+        int sleeps = 0;
+        while (slept.get() < 1_000_000_000) {
+            long before = slept.get();
+            idle.idle(0);
+            sleeps += slept.get() > before ? 1 : 0;
+        }
+        idle.pause();
+        return sleeps;
     }
 
     /** By which tests let counters wrap. */

@@ -5,12 +5,19 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.file.FileName;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.Verdict.Cause;
 
 class StallWatchTest {
@@ -38,6 +45,31 @@ class StallWatchTest {
         assertTrue(told.getFirst().sentence().contains("does not take what has arrived"), told.getFirst()::sentence);
         watch.look(HangTest.NOW);
         assertEquals(1, told.size());
+    }
+
+    /** A directory holds traces of hundreds of ended processes, and a process that is idle looks every few seconds. */
+    @Test
+    void theTraceOfAnEndedProcessIsReadAgainOnlyForACommonCommunicator(@TempDir Path directory) throws IOException {
+        ProcessIdentity here = ProcessIdentity.CURRENT;
+        ProcessIdentity dead = new ProcessIdentity(here.pid(), here.startTicks() + 1, here.namespace());
+        ProcessTrace own = new ProcessTrace(TraceFile.create(directory), true);
+        own.communicator(1, 0, 2, "common");
+        Path common = Files.copy(own.path(), directory.resolve(new FileName(1, dead, FileName.TRACE).toString()));
+        ProcessTrace other = new ProcessTrace(TraceFile.create(directory), true);
+        other.communicator(2, 0, 2, "of another job");
+        Path foreign = Files.copy(other.path(), directory.resolve(new FileName(2, dead, FileName.TRACE).toString()));
+        GroupReading reading = new GroupReading(directory, own.path());
+        Set<Path> all = Set.of(own.path(), common, other.path(), foreign);
+        assertEquals(all, files(reading.read()));
+        Set<Path> wanted = Set.of(own.path(), common, other.path());
+        assertEquals(wanted, files(reading.read()));
+        own.communicator(2, 1, 2, "of both jobs");
+        assertEquals(all, files(reading.read()), "a later communicator is the ended process's, too");
+        assertEquals(all, files(new GroupReading(directory, own.path()).read()));
+    }
+
+    private static Set<Path> files(List<TracedProcess> processes) {
+        return processes.stream().map(TracedProcess::file).collect(Collectors.toSet());
     }
 
     private static List<Cause> told(List<List<TracedProcess>> looks) throws IOException {

@@ -8,30 +8,36 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.millrace.agent.IdleStrategy;
+import org.millrace.agent.Sleeper;
 import org.millrace.foreign.CFunction;
 
 /**
- * Where ranks of one host are more than its cores: a rank sleeps until another has done something for it, and takes no
- * core by polling. Its word is the first of its {@link SharedHeap}, which the others map.
+ * Wakes a rank's threads that sleep between two passes: other ranks of the host when they have stored into memory that
+ * the rank polls, and other threads of its process when they have something for it. Its word is the first of the rank's
+ * {@link SharedHeap}, which the others map, or of memory of the process.
  *
  * <pre>
- *   who sleeps                       who did something
- *   word = ASLEEP                    stores into common memory
+ *   word    bits 8 to 31   number of wakes
+ *           bits 0 to 7    number of threads that have announced to sleep, 0 behind a wake
+ *
+ *   thread that sleeps               thread that did something
+ *   adds itself to the word          stores into common memory
  *   full fence                       full fence
- *   a last pass, without work        word is ASLEEP: word = AWAKE, wake
- *   sleep while word is ASLEEP
+ *   a last pass, without work        reads the word; if threads have announced to sleep, counts a wake and wakes them
+ *   sleeps unless it was woken
  * </pre>
  *
- * One of the two fences comes first. If it is the sleeper's, the other one sees its word; else the last pass sees what
- * was stored (Dekker). The kernel compares the word again before a thread sleeps (futex).
+ * One of the two fences comes first. If it is the sleeper's, the other thread sees its announcement; else the last pass
+ * sees the store (Dekker). The kernel compares the word again before a thread sleeps (futex). A word that another
+ * process has damaged costs a sleep its wake, and no more: each sleep has a bound.
  */
 public final class Doorbell implements AutoCloseable {
 
-    private static final int AWAKE = 0;
-    private static final int ASLEEP = 1;
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
+    private static final int WAKE = 1 << 8;
+    private static final int SLEEPERS = WAKE - 1;
 
-    /** The first sleep without work, of which each takes twice as long as the one before. */
+    /** First sleep of a thread that shares its core, in nanoseconds. Each further one is twice as long. */
     private static final long FIRST_SLEEP_NANOS = 250_000;
 
     private static final long FUTEX_WAIT = 0;
@@ -56,40 +62,47 @@ public final class Doorbell implements AutoCloseable {
     /** The same; replaced when there is one more. */
     private volatile MemorySegment[] peers = {};
     private final AtomicInteger silent = new AtomicInteger();
-    private volatile boolean sleeps;
+    /** Whether the rank has nothing in flight, so that nothing silent can concern it. */
+    private volatile boolean quiet;
+
+    /** A doorbell that no other process can ring. */
+    public Doorbell() {
+        this(Arena.ofAuto().allocate(ValueLayout.JAVA_INT));
+    }
 
     Doorbell(MemorySegment word) {
         this.word = word;
     }
 
     /**
-     * A strategy for a thread that polls common memory, and sleeps instead while nothing is there. Several threads of
-     * the rank may have one, of which one polls at a time.
+     * Returns a way to sleep until the rank is woken, for one of its threads.
      *
-     * @param otherwise    what it does while the rank waits for something that does not wake it
-     * @param longestNanos how long it sleeps at the most
+     * @param silentNanos longest sleep while something is in flight that may depend on a peer that does not wake the
+     *                    rank
      */
-    public IdleStrategy strategy(IdleStrategy otherwise, long longestNanos) {
-        return strategy(otherwise, Math.min(FIRST_SLEEP_NANOS, longestNanos), longestNanos);
+    public Sleeper sleeper(long silentNanos) {
+        return FUTEX == 0 ? nanos -> Sleeper.PARK.sleep(Math.min(nanos, silentNanos)) : new WordSleeper(silentNanos);
     }
 
-    IdleStrategy strategy(IdleStrategy otherwise, long firstNanos, long longestNanos) {
-        if (FUTEX == 0) {
-            return otherwise;
-        }
-        sleeps = true;
-        return new SleepStrategy(otherwise, firstNanos, longestNanos);
+    /**
+     * Returns a strategy for a thread that shares its core: it polls little.
+     *
+     * @param otherwise    strategy while the rank waits for something that does not wake it, which sleeps by the
+     *                     sleeper
+     * @param longestNanos longest sleep
+     */
+    public IdleStrategy strategy(IdleStrategy otherwise, Sleeper sleeper, long longestNanos) {
+        return strategy(otherwise, sleeper, Math.min(FIRST_SLEEP_NANOS, longestNanos), longestNanos);
     }
 
-    /** Whether this rank sleeps, so that others have to wake it. */
-    public boolean sleeps() {
-        return sleeps;
+    IdleStrategy strategy(IdleStrategy otherwise, Sleeper sleeper, long firstNanos, long longestNanos) {
+        return FUTEX == 0 ? otherwise : new SleepStrategy(otherwise, sleeper, firstNanos, longestNanos);
     }
 
     /**
      * Has another rank woken from here.
      *
-     * @param heap what its {@link SharedHeap#name} said, bytes of another process
+     * @param heap {@link SharedHeap#name} of the rank's heap, bytes of another process
      */
     public synchronized void reach(String heap) {
         if (!mapped.containsKey(heap)) {
@@ -99,38 +112,54 @@ public final class Doorbell implements AutoCloseable {
         }
     }
 
-    /** So many more connections, or fewer, whose other end does not wake this rank. */
+    /** Changes the number of connections that do not wake this rank. */
     public void addSilent(int connections) {
         silent.addAndGet(connections);
         wakeOwner();
     }
 
-    /** Wakes all who sleep, after a pass that did something for some of them. */
+    /** Returns whether a thread has announced to sleep, so that the pass under way is its last. Any thread. */
+    public boolean isAnnounced() {
+        return ((int) WORD.getVolatile(word, 0L) & SLEEPERS) != 0;
+    }
+
+    /** States, in the last pass before a sleep, whether nothing is in flight. */
+    public void setQuiet(boolean quiet) {
+        this.quiet = quiet;
+    }
+
+    /** Wakes the peers' threads that sleep, after a pass that did something for some of them. */
     public void wakePeers() {
         MemorySegment[] all = peers;
         if (all.length > 0) {
-            VarHandle.fullFence(); // pairs with that of SleepStrategy.announce
+            VarHandle.fullFence(); // pairs with the atomic addition of WordSleeper.announce
             for (MemorySegment peer : all) {
                 wake(peer);
             }
         }
     }
 
-    /** Wakes this rank's own thread, from another one of its process. */
+    /** Wakes this rank's threads that sleep, from another thread of its process. */
     public void wakeOwner() {
-        if (sleeps) {
-            VarHandle.fullFence(); // pairs with that of SleepStrategy.announce
-            wake(word);
+        VarHandle.fullFence(); // pairs with the atomic addition of WordSleeper.announce
+        wake(word);
+    }
+
+    /** Returns the bound of a sleep of a number of nanoseconds. */
+    long bound(long nanos, long silentNanos) {
+        return silent.get() > 0 && !quiet ? Math.min(nanos, silentNanos) : nanos;
+    }
+
+    private static void wake(MemorySegment word) {
+        int now;
+        while (((now = (int) WORD.getOpaque(word, 0L)) & SLEEPERS) != 0) {
+            if (WORD.compareAndSet(word, 0L, now, (now & ~SLEEPERS) + WAKE)) {
+                SystemCall.ENTRY.call(FUTEX, word.address(), FUTEX_WAKE, Integer.MAX_VALUE);
+            }
         }
     }
 
-    private static void wake(MemorySegment sleeper) {
-        if ((int) WORD.getOpaque(sleeper, 0L) == ASLEEP && WORD.compareAndSet(sleeper, 0L, ASLEEP, AWAKE)) {
-            SystemCall.ENTRY.call(FUTEX, sleeper.address(), FUTEX_WAKE, Integer.MAX_VALUE);
-        }
-    }
-
-    /** Lets go of the other ranks' words, when no thread of this rank runs any more. */
+    /** Unmaps the other ranks' words. Called when no thread of this rank runs any more. */
     @Override
     public synchronized void close() {
         peers = new MemorySegment[0];
@@ -138,6 +167,60 @@ public final class Doorbell implements AutoCloseable {
         mapped.clear();
     }
 
+    /** Sleeps while the word counts no wake since the announcement. */
+    private final class WordSleeper implements Sleeper {
+
+        private final long silentNanos;
+        private final MemorySegment time = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 2); // struct timespec
+        private boolean announced;
+        /** The word's number of wakes when the thread announced that it sleeps. */
+        private int wakes;
+
+        WordSleeper(long silentNanos) {
+            this.silentNanos = silentNanos;
+        }
+
+        @Override
+        public boolean sleep(long nanos) {
+            if (!announced) {
+                announce();
+                return false;
+            }
+            int now = (int) WORD.getVolatile(word, 0L);
+            if ((now & ~SLEEPERS) == wakes) {
+                long bound = bound(nanos, silentNanos);
+                time.setAtIndex(ValueLayout.JAVA_LONG, 0, bound / 1_000_000_000);
+                time.setAtIndex(ValueLayout.JAVA_LONG, 1, bound % 1_000_000_000);
+                SystemCall.ENTRY.call(FUTEX, word.address(), FUTEX_WAIT, now, time.address());
+            }
+            awake();
+            return true;
+        }
+
+        private void announce() {
+            announced = true;
+            wakes = ((int) WORD.getAndAdd(word, 0L, 1) + 1) & ~SLEEPERS;
+            VarHandle.fullFence(); // the last pass comes behind the announcement
+        }
+
+        @Override
+        public void awake() {
+            if (announced) {
+                announced = false;
+                int now;
+                do {
+                    now = (int) WORD.getVolatile(word, 0L);
+                } while ((now & ~SLEEPERS) == wakes && !WORD.compareAndSet(word, 0L, now, now - 1));
+            }
+        }
+
+        @Override
+        public void wake(Thread thread) {
+            wakeOwner();
+        }
+    }
+
+    /** Yields for some tens of microseconds, then sleeps. */
     private final class SleepStrategy implements IdleStrategy {
 
         /**
@@ -155,18 +238,18 @@ public final class Doorbell implements AutoCloseable {
         private static final long MOST_AVOIDANCE_NANOS = 100_000_000;
 
         private final IdleStrategy otherwise;
+        private final Sleeper sleeper;
         private final long firstNanos;
         private final long longestNanos;
-        private final MemorySegment time = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 2); // struct timespec
         private int passes;
         private long longYield;
         private long avoidanceNanos;
         private long sleepNanos;
-        private boolean announced;
         private boolean slept;
 
-        SleepStrategy(IdleStrategy otherwise, long firstNanos, long longestNanos) {
+        SleepStrategy(IdleStrategy otherwise, Sleeper sleeper, long firstNanos, long longestNanos) {
             this.otherwise = otherwise;
+            this.sleeper = sleeper;
             this.longestNanos = longestNanos;
             this.firstNanos = firstNanos;
             this.sleepNanos = firstNanos;
@@ -176,26 +259,22 @@ public final class Doorbell implements AutoCloseable {
         public void idle(int workCount) {
             slept = false;
             if (workCount > 0) {
-                withdraw();
+                sleeper.awake();
                 passes = 0;
                 sleepNanos = firstNanos;
             }
             if (silent.get() > 0) {
-                withdraw();
                 otherwise.idle(workCount);
                 slept = otherwise.slept();
             } else if (workCount == 0) {
-                await();
-            }
-        }
-
-        private void await() {
-            if (passes < YIELDS && !announced && yieldCore()) {
-                passes++;
-            } else if (announced) {
-                sleep();
-            } else {
-                announce();
+                if (passes < YIELDS && yieldCore()) {
+                    passes++;
+                } else if (sleeper.sleep(sleepNanos)) {
+                    sleepNanos = Math.min(2 * sleepNanos, longestNanos);
+                    slept = true;
+                } else {
+                    passes = YIELDS; // the pass behind the announcement is the last
+                }
             }
         }
 
@@ -216,28 +295,6 @@ public final class Doorbell implements AutoCloseable {
             return true;
         }
 
-        private void announce() {
-            announced = true;
-            WORD.setOpaque(word, 0L, ASLEEP);
-            VarHandle.fullFence(); // pairs with those of wakePeers and wakeOwner
-        }
-
-        private void withdraw() {
-            if (announced) {
-                announced = false;
-                WORD.setOpaque(word, 0L, AWAKE);
-            }
-        }
-
-        private void sleep() {
-            time.setAtIndex(ValueLayout.JAVA_LONG, 0, sleepNanos / 1_000_000_000);
-            time.setAtIndex(ValueLayout.JAVA_LONG, 1, sleepNanos % 1_000_000_000);
-            SystemCall.ENTRY.call(FUTEX, word.address(), FUTEX_WAIT, ASLEEP, time.address());
-            withdraw();
-            sleepNanos = Math.min(2 * sleepNanos, longestNanos);
-            slept = true;
-        }
-
         @Override
         public boolean slept() {
             return slept;
@@ -245,8 +302,13 @@ public final class Doorbell implements AutoCloseable {
 
         @Override
         public void wake(Thread thread) {
-            wakeOwner();
-            otherwise.wake(thread);
+            sleeper.wake(thread);
+        }
+
+        @Override
+        public void pause() {
+            sleeper.awake();
+            otherwise.pause();
         }
 
         @Override

@@ -40,6 +40,8 @@ public final class SharedHeap implements AutoCloseable {
         try (FileChannel channel = file.channel()) {
             mapped = new SharedMemory.Mapping(channel, MapMode.READ_WRITE, bytes);
             file.take(0, PAGE);
+            // Mapped once more, for as long as the doorbell is reachable: a thread may ring it behind the heap's end.
+            doorbell = new Doorbell(channel.map(MapMode.READ_WRITE, 0, Integer.BYTES, Arena.ofAuto()));
         } catch (IOException | RuntimeException e) {
             if (mapped != null) {
                 mapped.close();
@@ -48,7 +50,6 @@ public final class SharedHeap implements AutoCloseable {
             throw e;
         }
         mapping = mapped;
-        doorbell = new Doorbell(mapping.segment().asSlice(0, Integer.BYTES));
         free.put(PAGE, bytes - PAGE);
     }
 

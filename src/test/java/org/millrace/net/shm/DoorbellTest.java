@@ -47,8 +47,12 @@ class DoorbellTest {
         }
     }
 
+    private static IdleStrategy strategy(Doorbell doorbell, IdleStrategy otherwise) {
+        return doorbell.strategy(otherwise, doorbell.sleeper(FOR_EVER), FOR_EVER, FOR_EVER);
+    }
+
     private static void count(AtomicInteger number, int mine, int rounds, Doorbell doorbell, SharedHeap other) {
-        IdleStrategy idle = doorbell.strategy(unused(), FOR_EVER, FOR_EVER);
+        IdleStrategy idle = strategy(doorbell, unused());
         for (int round = 0; round < rounds; round++) {
             while (number.getAcquire() != 2 * round + mine) {
                 idle.idle(0);
@@ -63,7 +67,7 @@ class DoorbellTest {
     }
 
     private static void awaitAnnouncement(SharedHeap sleeper) {
-        while ((int) WORD.getVolatile(sleeper.segment(), 0L) == 0) {
+        while (((int) WORD.getVolatile(sleeper.segment(), 0L) & 0xff) == 0) {
             Thread.yield();
         }
     }
@@ -72,7 +76,7 @@ class DoorbellTest {
     void anotherThreadOfTheRankWakesIt() throws InterruptedException {
         int rounds = 1_000;
         try (SharedHeap heap = SharedHeap.create()) {
-            IdleStrategy idle = heap.doorbell().strategy(unused(), FOR_EVER, FOR_EVER);
+            IdleStrategy idle = strategy(heap.doorbell(), unused());
             AtomicInteger asked = new AtomicInteger();
             Thread sleeper = Thread.ofPlatform().daemon().start(() -> {
                 for (int round = 1; round <= rounds; round++) {
@@ -96,7 +100,7 @@ class DoorbellTest {
     void aRankPollsWhileSomethingDoesNotWakeIt() {
         try (SharedHeap heap = SharedHeap.create()) {
             List<Integer> polled = new ArrayList<>();
-            IdleStrategy idle = heap.doorbell().strategy(polled::add, FOR_EVER, FOR_EVER);
+            IdleStrategy idle = strategy(heap.doorbell(), polled::add);
             heap.doorbell().addSilent(1);
             for (int pass = 0; pass < 100; pass++) {
                 idle.idle(0);
@@ -108,13 +112,15 @@ class DoorbellTest {
         }
     }
 
+    /** An idle rank with connections over a network need not look for data: no kernel of it would take some. */
     @Test
-    void onlyWhoSleepsHasToBeWoken() {
-        try (SharedHeap heap = SharedHeap.create()) {
-            assertFalse(heap.doorbell().sleeps());
-            heap.doorbell().strategy(unused(), 1);
-            assertTrue(heap.doorbell().sleeps());
-        }
+    void aSilentPeerShortensTheSleepOnlyWhileSomethingIsInFlight() {
+        Doorbell doorbell = new Doorbell();
+        assertEquals(50, doorbell.bound(50, 1), "each event wakes it");
+        doorbell.addSilent(1);
+        assertEquals(1, doorbell.bound(50, 1));
+        doorbell.setQuiet(true);
+        assertEquals(50, doorbell.bound(50, 1));
     }
 
     @Test

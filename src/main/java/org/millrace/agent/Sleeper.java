@@ -1,0 +1,31 @@
+package org.millrace.agent;
+
+import java.util.concurrent.locks.LockSupport;
+
+/** Sleeps between two passes of a polling thread. One instance serves one thread at a time. */
+public interface Sleeper {
+
+    /** Parks the thread. */
+    Sleeper PARK = nanos -> {
+        LockSupport.parkNanos(nanos);
+        return true;
+    };
+
+    /**
+     * Sleeps for a time, or until another thread or process wakes the thread. A sleeper that is woken through memory
+     * announces the sleep first and returns: the thread must make another pass before it calls again.
+     *
+     * @return false if it only announced the sleep
+     */
+    boolean sleep(long nanos);
+
+    /** Withdraws an announcement: the thread has work, or makes no more passes. */
+    default void awake() {
+        // announces nothing
+    }
+
+    /** Wakes the thread. Callable from any thread. */
+    default void wake(Thread thread) {
+        LockSupport.unpark(thread);
+    }
+}
