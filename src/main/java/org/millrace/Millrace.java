@@ -121,6 +121,7 @@ public final class Millrace {
                     "rank " + rank + " of " + size + ": ranks are 0 to size - 1, and there is at least one");
         }
         requireNativeAccess();
+        UnconfiguredLog.showWarnings();
         return provider(settings).join(rendezvous, rank, size, settings, listener);
     }
 
