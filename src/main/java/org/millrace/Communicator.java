@@ -321,6 +321,10 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * Waits for the operations in flight and for the other ranks to close, and leaves the group. Another rank may be in
      * an operation that this rank has not launched, or launch one afterwards. Such a rank fails at once with an
      * {@link AbortedException} that names this rank.
+     *
+     * @throws DeadlineException if an operation is not complete, or another rank has not closed, within
+     *                           {@code MILLRACE_CLOSE_DEADLINE}. Thrown after everything is freed. A rank that has not
+     *                           closed is not affected
      */
     @Override
     void close();

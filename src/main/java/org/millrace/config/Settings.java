@@ -319,8 +319,9 @@ public final class Settings {
                     "an operation fails that all ranks have come to and that stands still for" + " so long");
     public static final Setting<Duration> LATE_DEADLINE = setting(Part.FAILURES, "MILLRACE_LATE_DEADLINE", DEADLINES,
             Duration.ofMinutes(30), "how long a rank that lives may come to an operation behind others");
-    public static final Setting<Duration> CLOSE_DEADLINE = setting(Part.FAILURES, "MILLRACE_CLOSE_DEADLINE", DEADLINES,
-            Duration.ofSeconds(60), "how long close() waits; then it gives up what is left, and says what");
+    public static final Setting<Duration> CLOSE_DEADLINE =
+            setting(Part.FAILURES, "MILLRACE_CLOSE_DEADLINE", DEADLINES, Duration.ofSeconds(60),
+                    "time that close() waits for operations and for the other ranks to close; then it throws");
     public static final Setting<Optional<String>> FAULT = optional(Part.FAILURES, "MILLRACE_FAULT",
             text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N"),
             "a fault to plant, for tests; unset: none");

@@ -20,9 +20,10 @@ import org.millrace.engine.bootstrap.RemoteFailure;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Which operations of a communicator the ranks have come to. A kernel that stands still asks: as long as a rank is
- * missing it waits for that rank, up to {@code MILLRACE_LATE_DEADLINE}; once all are there, or if all stand still in
- * operations of their own, up to {@code MILLRACE_STALL_DEADLINE}. Nothing is sent while operations move.
+ * Records which operations of a communicator the ranks have started. A kernel without progress asks the other ranks.
+ * While a rank is missing, the kernel waits for it, up to {@code MILLRACE_LATE_DEADLINE}. If all ranks have started the
+ * operation, or if all wait in different operations, it waits up to {@code MILLRACE_STALL_DEADLINE}. Each deadline acts
+ * alone: neither extends the other. Ranks send nothing while operations make progress.
  */
 final class Attendance implements EmulatedDevice.KernelWatch {
 
@@ -56,6 +57,8 @@ final class Attendance implements EmulatedDevice.KernelWatch {
     private final LaunchCounts launched;
     private final long stallNanos;
     private final long lateNanos;
+    /** The shorter of the two deadlines, in nanoseconds. */
+    private final long firstNanos;
     private final long pauseNanos;
     private final boolean recorded = ProcessTrace.isRecorded();
     /** The kernel that stands still; null while all move. Written by the device's thread. */
@@ -74,8 +77,9 @@ final class Attendance implements EmulatedDevice.KernelWatch {
         this.control = control;
         this.launched = launched;
         stallNanos = stall.toNanos();
-        lateNanos = Math.max(stallNanos, late.toNanos());
-        pauseNanos = Math.min(LONGEST_PAUSE_NANOS, stallNanos / 16);
+        lateNanos = late.toNanos();
+        firstNanos = Math.min(stallNanos, lateNanos);
+        pauseNanos = Math.min(LONGEST_PAUSE_NANOS, firstNanos / 16);
         answers = new Answer[control.size()];
         asked = new boolean[control.size()];
     }
@@ -102,7 +106,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
 
     @Override
     public long stallNanos() {
-        return stallNanos / 2;
+        return firstNanos / 2;
     }
 
     @Override
@@ -190,18 +194,21 @@ final class Attendance implements EmulatedDevice.KernelWatch {
             Supplier<String> waitingFor) {
         thereSince = !missing.isEmpty() ? 0 : thereSince == 0 ? now : thereSince;
         allStandSince = !allStand() ? 0 : allStandSince == 0 ? now : allStandSince;
-        if (stood < stallNanos) {
+        if (stood < firstNanos) {
             return null;
         }
         String operation = RemoteFailure.withoutRank(control.rank(), kernel.toString());
         int first = missing.isEmpty() ? CommunicatorException.NOBODY : missing.nextSetBit(0);
         if (missing.isEmpty()) {
-            return now - thereSince < stallNanos / 2 ? null
+            return stood < stallNanos || now - thereSince < stallNanos / 2 ? null
                     : new DeadlineException(kernel + ": nothing moved for " + stallNanos / 1_000_000
                             + " ms (MILLRACE_STALL_DEADLINE): " + waitingFor.get(), control.rank(), first, operation,
                             null);
         }
-        if (allStandSince != 0 && now - allStandSince > stallNanos / 2) {
+        boolean isLate = stood > lateNanos;
+        boolean isStalled = stood >= stallNanos;
+        long stoodTogether = allStandSince == 0 ? 0 : now - allStandSince;
+        if (isLate && stoodTogether > firstNanos / 4 || isStalled && stoodTogether > stallNanos / 2) {
             return new MismatchException(
                     kernel + ": the ranks wait for each other: "
                             + missing.stream()
@@ -212,11 +219,11 @@ final class Attendance implements EmulatedDevice.KernelWatch {
                     control.rank(), first, operation, null);
         }
         String absent = missing.stream().mapToObj(this::absence).collect(Collectors.joining(", "));
-        if (stood > lateNanos) {
+        if (isLate) {
             return new DeadlineException(kernel + ": " + absent + " within " + lateNanos / 1_000_000
                     + " ms (MILLRACE_LATE_DEADLINE): " + waitingFor.get(), control.rank(), first, operation, null);
         }
-        if (!warned) {
+        if (isStalled && !warned) {
             warned = true;
             String what = kernel + ": " + absent + " for " + stood / 1_000_000 + " ms; it is waited for up to "
                     + lateNanos / 1_000_000_000 + " s (MILLRACE_LATE_DEADLINE)";

@@ -46,7 +46,6 @@ import org.millrace.engine.bootstrap.RemoteFailure;
 final class EngineCommunicator implements Communicator {
 
     private static final Logger LOG = LogManager.getLogger(EngineCommunicator.class);
-    private static final Duration LEAST = Duration.ofMillis(1);
     private final CommunicatorParts parts;
     private final CommunicatorFailure failure;
     private final Operands operands;
@@ -69,9 +68,8 @@ final class EngineCommunicator implements Communicator {
         this.routes = new Routes(parts.connectors);
         this.collectivePlanner = new CollectivePlanner(device, options, parts.registrations, parts.collNet);
         this.transferPlanner = new TransferPlanner(rank(), parts.registrations, options);
-        this.launcher =
-                parts.add(new WorkLauncher(parts.threads.device, device, FunctionTable.STANDARD, failure, failure::fail,
-                        parts::proxiesStand, parts.attendance, options.lateDeadline().plus(options.stallDeadline())));
+        this.launcher = parts.add(new WorkLauncher(parts.threads.device, device, FunctionTable.STANDARD, failure,
+                failure::fail, parts::proxiesStand, parts.attendance, options.longestOperation()));
         OperationTrace trace = parts.trace.operations(parts.threads.device);
         PlanLauncher planLauncher = new PlanLauncher(launcher,
                 new Announcer(device, parts.connectors, routes, parts.launched, trace), trace);
@@ -108,7 +106,7 @@ final class EngineCommunicator implements Communicator {
 
     @Override
     public Duration patience() {
-        return parts.options.lateDeadline().plus(parts.options.stallDeadline());
+        return parts.options.longestOperation();
     }
 
     @Override
@@ -368,7 +366,8 @@ final class EngineCommunicator implements Communicator {
     /**
      * Waits for the operations under way, and for the other ranks to leave.
      *
-     * @throws DeadlineException behind everything else, if operations were given up
+     * @throws DeadlineException after everything else, if operations were given up or another rank did not close in
+     *                           time
      */
     private void leave() {
         Duration patience = parts.options.closeDeadline();
@@ -378,16 +377,18 @@ final class EngineCommunicator implements Communicator {
             parts.launched.close();
         }
         DeadlineException givenUp = parts.failure.get() == null ? giveUpLate(launcher.drain(patience), patience) : null;
-        Duration left = patience.minusNanos(System.nanoTime() - begun);
         // A rank that left at once would look to its slower neighbours like one that was lost.
-        if (parts.failure.get() == null && !parts.control.leaveTogether(left.isPositive() ? left : LEAST)) {
+        MillraceException alone = parts.failure.get() == null ? parts.control.leaveTogether(patience, begun) : null;
+        if (alone != null) {
             parts.failure.watch(); // it may be what has ended the wait
             Throwable told = parts.failure.get();
-            if (told == null) {
-                LOG.info("rank {} leaves alone", rank());
-            } else {
+            if (told != null) {
                 LOG.warn("rank {} closes the communicator, and the others had not done with it: {}", rank(),
                         told.getMessage());
+            } else if (alone instanceof DeadlineException late) {
+                givenUp = late;
+            } else {
+                LOG.info("rank {} leaves alone: {}", rank(), alone.getMessage());
             }
         }
         tearDown();

@@ -93,6 +93,14 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     }
 
     /**
+     * Returns the longest time without progress until an operation has failed by a deadline: a rank is late, then the
+     * ranks connect, then nothing moves.
+     */
+    Duration longestOperation() {
+        return lateDeadline.plus(connectDeadline).plus(stallDeadline);
+    }
+
+    /**
      * How the polling threads wait, unless the user counts their passes.
      *
      * @param most passes that they may spin through, 0 if there are more ranks than cores

@@ -47,7 +47,7 @@ final class EngineThreads implements AutoCloseable {
      */
     EngineThreads(int rank, EngineOptions options, @Nullable SharedHeap heap, int processes) {
         sharing = PollingThreads.OF_PROCESS.share(processes);
-        this.device = new EmulatedDevice(rank, options.lateDeadline(), options.closeDeadline());
+        this.device = new EmulatedDevice(rank, options.longestOperation(), options.closeDeadline());
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
         doorbell = heap == null ? new Doorbell() : heap.doorbell();

@@ -295,6 +295,7 @@ final class GpuCommunicator implements Communicator {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
+            long begun = System.nanoTime();
             if (failure.get() == null && counts) {
                 launched.close();
             }
@@ -306,11 +307,13 @@ final class GpuCommunicator implements Communicator {
                 givenUp = new DeadlineException(what, rank(), CommunicatorException.NOBODY, null, null);
             }
             // A rank that left at once would look to its slower neighbours like one that was lost.
-            boolean together = failure.get() != null || member.control().leaveTogether(patience);
-            if (!together) {
-                LOG.info("rank {} leaves alone", rank());
+            MillraceException alone = failure.get() != null ? null : member.control().leaveTogether(patience, begun);
+            if (alone instanceof DeadlineException late) {
+                givenUp = late;
+            } else if (alone != null) {
+                LOG.info("rank {} leaves alone: {}", rank(), alone.getMessage());
             }
-            tearDown(together);
+            tearDown(alone == null);
             if (givenUp != null) {
                 throw givenUp;
             }

@@ -22,6 +22,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeadlineException;
 import org.millrace.DeviceStream;
 import org.millrace.JoinBuilder;
 import org.millrace.Millrace;
@@ -122,13 +123,14 @@ class RankThatThrowsTest extends EngineFixture {
                     transfer.call.issue(communicator, data, stream);
                     stream.synchronize(PATIENCE);
                 }
+            } finally {
+                left.countDown();
             }
-            left.countDown();
             return null;
         });
         AbortedException told = assertInstanceOf(AbortedException.class, thrown.get(0));
         assertTrue(told.getMessage().contains(transfer.named + " 0"), told.getMessage());
-        assertNull(thrown.get(1));
+        assertInstanceOf(DeadlineException.class, thrown.get(1)); // rank 0 had not closed
     }
 
     /** What the other rank has not begun. */

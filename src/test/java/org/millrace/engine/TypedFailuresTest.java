@@ -219,28 +219,6 @@ class TypedFailuresTest extends EngineFixture {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    /** Ranks that are done at different times: the first does not wait for good, and fails nobody when it leaves. */
-    @Test
-    void aRankThatClosesFirstFailsNobody() throws Exception {
-        CountDownLatch left = new CountDownLatch(1);
-        Map<String, String> settings = EngineGroup.settings("MILLRACE_CLOSE_DEADLINE", "200ms");
-        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
-            try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings);
-                    DeviceStream stream = communicator.device().newStream()) {
-                MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
-                communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
-                if (rank == 1) {
-                    assertTrue(left.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
-                    stream.synchronize(PATIENCE);
-                }
-            }
-            left.countDown();
-            return null;
-        });
-        thrown.forEach(failure -> assertNull(failure));
-    }
-
     @Test
     void aStageCompletesWithTheOperationsOrWithTheirFailure() throws Exception {
         EngineGroup.ranks(directory, 2, EngineGroup.settings(), communicator -> {

@@ -142,34 +142,42 @@ public final class ControlPlane implements AutoCloseable {
             throw new IllegalArgumentException(
                     "allGather of " + mine.length + " bytes by rank " + rank() + "; the limit is " + MAX_GATHER_BYTES);
         }
-        return call(Call.ALL_GATHER, mine, options.deadline());
+        return gather(Call.ALL_GATHER, mine);
+    }
+
+    /** Does the same as {@link #allGather} for a call of the program, which messages name. */
+    byte[][] gather(Call call, byte[] mine) {
+        return call(call, mine, Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE"));
     }
 
     /**
      * Returns when every rank has called it. Collective; waits at most for the deadline of {@link #join}.
      */
     public void barrier() {
-        barrier(options.deadline());
+        call(Call.BARRIER, new byte[0], Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE"));
     }
 
     /** The same, with another deadline. */
     public void barrier(Duration deadline) {
-        call(Call.BARRIER, new byte[0], deadline);
+        call(Call.BARRIER, new byte[0], Deadline.in(deadline));
     }
 
     /**
-     * Waits for the others to leave, too: a last {@link #barrier}, which fails nobody if somebody is late.
+     * Waits for the other ranks to leave, too. Fails no rank.
      *
-     * @return whether all came to it in time
+     * @param patience {@code MILLRACE_CLOSE_DEADLINE}, counted from {@code begun}
+     * @param begun    value of {@link System#nanoTime()} when this rank began to leave
+     * @return null if all ranks leave; otherwise the reason why this rank leaves alone: a
+     *         {@link org.millrace.DeadlineException} if another rank does not leave in time
      */
-    public boolean leaveTogether(Duration patience) {
+    public @Nullable MillraceException leaveTogether(Duration patience, long begun) {
         try {
-            Contribution own = group.contribute(Call.BARRIER, new byte[0]);
+            Contribution own = group.contribute(Call.CLOSE, new byte[0]);
             say(own);
-            group.awaitParts(own, Deadline.in(patience));
-            return true;
+            group.awaitParts(own, Deadline.since(begun, patience).of("MILLRACE_CLOSE_DEADLINE"));
+            return null;
         } catch (MillraceException lateOrGone) {
-            return false;
+            return lateOrGone;
         }
     }
 
@@ -213,7 +221,7 @@ public final class ControlPlane implements AutoCloseable {
         return loop == null ? InetAddress.getLoopbackAddress() : loop.address();
     }
 
-    private byte[][] call(Call collective, byte[] mine, Duration deadline) {
+    private byte[][] call(Call collective, byte[] mine, Deadline deadline) {
         if (!inCollective.compareAndSet(false, true)) {
             throw new IllegalStateException(collective.call + " of rank " + rank()
                     + " while another thread is in a collective call of the same control plane");
@@ -221,7 +229,7 @@ public final class ControlPlane implements AutoCloseable {
         try {
             Contribution own = group.contribute(collective, mine);
             say(own);
-            return group.awaitParts(own, Deadline.in(deadline));
+            return group.awaitParts(own, deadline);
         } catch (MillraceException e) {
             tellOthers(e);
             throw e;

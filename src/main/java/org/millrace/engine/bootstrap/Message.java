@@ -70,7 +70,7 @@ sealed interface Message {
 
     /** What a rank may call together with all others. On the wire by its ordinal. */
     enum Call {
-        ALL_GATHER("allGather"), BARRIER("barrier");
+        ALL_GATHER("allGather"), BARRIER("barrier"), SPLIT("split"), CLOSE("close");
 
         final String call;
 

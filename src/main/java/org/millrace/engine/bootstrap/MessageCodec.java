@@ -35,7 +35,7 @@ import org.millrace.net.connection.PeerText;
 final class MessageCodec {
 
     static final int MAGIC = 0x4D4C5243; // "MLRC"
-    static final int VERSION = 4;
+    static final int VERSION = 5;
     static final int HEADER_BYTES = 9;
 
     /** Most that one rank may contribute to a collective call. */

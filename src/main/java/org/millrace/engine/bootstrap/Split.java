@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.net.connection.TlsIdentity;
@@ -34,7 +35,8 @@ final class Split {
     }
 
     static @Nullable ControlPlane agree(ControlPlane from, int color, int key) {
-        byte[][] wishes = from.allGather(ByteBuffer.allocate(2 * Integer.BYTES).putInt(color).putInt(key).array());
+        byte[][] wishes =
+                from.gather(Call.SPLIT, ByteBuffer.allocate(2 * Integer.BYTES).putInt(color).putInt(key).array());
         int[] colors = new int[wishes.length];
         int[] keys = new int[wishes.length];
         for (int rank = 0; rank < wishes.length; rank++) {
@@ -50,7 +52,7 @@ final class Split {
                 .sorted(Comparator.comparingInt(rank -> keys[rank]))
                 .toList();
         if (color < 0 || members.size() == 1) {
-            from.allGather(new byte[0]);
+            from.gather(Call.SPLIT, new byte[0]);
             return color < 0 ? null
                     : ControlPlane.join(new SplitRendezvous(null, null, null, null), 0, 1, from.options());
         }
@@ -62,8 +64,8 @@ final class Split {
         try (ServerSocketChannel listener =
                 rank == 0 ? Rendezvous.bind(new InetSocketAddress(from.address(), 0)) : null) {
             String random = Secret.randomHex();
-            byte[] invitation =
-                    from.allGather(rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
+            byte[] invitation = from.gather(Call.SPLIT,
+                    rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
                             : new byte[0])[members.getFirst()];
             return ControlPlane.join(rendezvous(listener, new RankLetter(members.getFirst(), INVITATION, invitation)),
                     rank, members.size(), from.options());
