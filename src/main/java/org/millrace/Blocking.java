@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
@@ -73,33 +74,75 @@ final class Blocking {
         }));
     }
 
-    /** Returns the part of each rank. */
-    static IntFunction<@Nullable Operand> parts(Operand all, long... counts) {
-        if (Arrays.stream(counts).anyMatch(count -> count < 0) || Arrays.stream(counts).sum() > all.count()) {
-            throw new IllegalArgumentException("parts of " + Arrays.toString(counts) + " elements are more than " + all
-                    + " holds, or less than none");
+    /** Refuses a number that no rank has, before anything is sent. */
+    static void requireRank(Communicator communicator, String what, int number) {
+        if (number < 0 || number >= communicator.size()) {
+            throw new IllegalArgumentException("rank " + communicator.rank() + ", " + what + ": there is no rank "
+                    + number + "; ranks are 0 to " + (communicator.size() - 1));
         }
-        return rank -> {
-            if (rank >= counts.length) {
-                throw new IllegalArgumentException(
-                        counts.length + " counts, and there is a rank " + rank + ": give one for each rank");
+    }
+
+    /**
+     * Refuses an operand of other size than the count of this rank, before anything is sent.
+     *
+     * @param isOptional whether this rank may give no counts
+     */
+    static void requirePart(Communicator communicator, String what, Operand part, boolean isOptional, long... counts) {
+        Objects.requireNonNull(part, () -> what + ": the operand is null");
+        if (isOptional && counts.length == 0) {
+            return;
+        }
+        requireCounts(communicator, what, counts);
+        if (part.count() != counts[communicator.rank()]) {
+            throw new IllegalArgumentException("rank " + communicator.rank() + ", " + what + ": " + part
+                    + ", and the count of this rank is " + counts[communicator.rank()]);
+        }
+    }
+
+    private static void requireCounts(Communicator communicator, String what, long... counts) {
+        if (counts.length != communicator.size() || Arrays.stream(counts).anyMatch(count -> count < 0)) {
+            throw new IllegalArgumentException(
+                    "rank " + communicator.rank() + ", " + what + ": counts " + Arrays.toString(counts)
+                            + "; give one of 0 or more for each of " + communicator.size() + " ranks");
+        }
+    }
+
+    /**
+     * Returns the part of each rank.
+     *
+     * @throws IllegalArgumentException if there is not one count for each rank, or the operand has fewer elements
+     */
+    static IntFunction<@Nullable Operand> parts(Communicator communicator, String what, @Nullable Operand all,
+            long... counts) {
+        requireCounts(communicator, what, counts);
+        Objects.requireNonNull(all, () -> what + ": the operand is null");
+        long left = all.count();
+        for (long count : counts) {
+            if (count > left) {
+                throw new IllegalArgumentException("rank " + communicator.rank() + ", " + what + ": counts "
+                        + Arrays.toString(counts) + " are more than the " + all.count() + " elements of " + all);
             }
-            return all.slice(Arrays.stream(counts, 0, rank).sum(), counts[rank]);
-        };
+            left -= count;
+        }
+        return rank -> all.slice(Arrays.stream(counts, 0, rank).sum(), counts[rank]);
     }
 
     /** Checks the number of bytes that another rank announced. */
-    static int length(int told) {
-        if (told < 0) {
+    static int length(long told) {
+        if (told < 0 || told > Integer.MAX_VALUE) {
             throw new MillraceException("an object of " + told + " bytes: the ranks do not use the same operation");
         }
-        return told;
+        return (int) told;
     }
 
     static int[] withRank(Communicator communicator, Operand values, ReduceOp op) {
         if (op != ReduceOp.MIN && op != ReduceOp.MAX || !values.isOnHost(communicator.device())) {
             throw new IllegalArgumentException(op.label() + " of " + values
                     + " has no place: give MIN or MAX, and elements in memory of the host");
+        }
+        if (values.bytes() > Integer.MAX_VALUE - 8) {
+            throw new IllegalArgumentException("allReduceWithRank: " + values + " has " + values.bytes()
+                    + " bytes; the limit is " + (Integer.MAX_VALUE - 8) + ": call it for parts (Operand.slice)");
         }
         byte[] before = bytes(values);
         communicator.allReduce(values, op);
@@ -125,29 +168,33 @@ final class Blocking {
 
     /** @param root the rank that receives them; -1 for all */
     static <T> List<T> gather(Communicator communicator, T object, int root, Serializer<T> serializer) {
+        Objects.requireNonNull(serializer, "gather: the serializer is null");
         byte[] mine = serializer.serialize(object);
         long[] lengths = new long[communicator.size()];
         communicator.allGather(Operand.of(new long[] {mine.length}), Operand.of(lengths));
         boolean receives = root < 0 || root == communicator.rank();
-        byte[] all = new byte[receives ? Math.toIntExact(Arrays.stream(lengths).sum()) : 0];
-        if (root < 0) {
-            communicator.allGatherv(Operand.of(mine), Operand.of(all), lengths);
-        } else {
-            communicator.gatherv(Operand.of(mine), Operand.of(all), root, lengths);
+        // an array for each rank: all together may be more than one array can have
+        byte[][] all = new byte[receives ? lengths.length : 0][];
+        for (int rank = 0; rank < all.length; rank++) {
+            all[rank] = new byte[length(lengths[rank])];
         }
+        exchange(communicator, peer -> root < 0 || peer == root ? Operand.of(mine) : null,
+                peer -> receives ? Operand.of(all[peer]) : null);
         List<T> objects = new ArrayList<>();
-        int at = 0;
-        for (int rank = 0; receives && rank < lengths.length; rank++) {
-            int end = at + Math.toIntExact(lengths[rank]);
-            objects.add(serializer.deserialize(Arrays.copyOfRange(all, at, end)));
-            at = end;
+        for (byte[] bytes : all) {
+            objects.add(serializer.deserialize(bytes));
         }
         return objects;
     }
 
     static <T> T scatter(Communicator communicator, @Nullable List<T> objects, int root, Serializer<T> serializer) {
         int ranks = communicator.size();
+        requireRank(communicator, "scatter, root", root);
+        Objects.requireNonNull(serializer, "scatter: the serializer is null");
         boolean isRoot = communicator.rank() == root;
+        if (isRoot) {
+            Objects.requireNonNull(objects, "scatter: the root's list of objects is null");
+        }
         List<byte[]> each = isRoot ? objects.stream().map(serializer::serialize).toList() : List.of();
         if (isRoot && each.size() != ranks) {
             throw new IllegalArgumentException(each.size() + " objects for " + ranks + " ranks: give one for each");
@@ -158,9 +205,9 @@ final class Blocking {
         }
         long[] length = new long[1];
         communicator.scatter(isRoot ? Operand.of(lengths) : null, Operand.of(length), root);
-        byte[] mine = new byte[Math.toIntExact(length[0])];
-        communicator.scatterv(isRoot ? Operand.bucket(each.stream().map(Operand::of).toArray(Operand[]::new)) : null,
-                Operand.of(mine), root, isRoot ? lengths : new long[ranks]);
+        byte[] mine = new byte[length(length[0])];
+        exchange(communicator, peer -> isRoot ? Operand.of(each.get(peer)) : null,
+                peer -> peer == root ? Operand.of(mine) : null);
         return serializer.deserialize(mine);
     }
 }

@@ -124,6 +124,10 @@ sealed interface BlockingOperations permits Communicator {
 
     /** Sends elements to one rank and receives elements from the same or another rank, at the same time. */
     default void sendReceive(Operand send, int to, Operand receive, int from) {
+        Blocking.requireRank((Communicator) this, "sendReceive, to", to);
+        Blocking.requireRank((Communicator) this, "sendReceive, from", from);
+        Objects.requireNonNull(send, "sendReceive: the operand send is null");
+        Objects.requireNonNull(receive, "sendReceive: the operand receive is null");
         Blocking.run(this, stream -> ((Communicator) this).group(() -> {
             ((Communicator) this).send(send, to, stream);
             ((Communicator) this).receive(receive, from, stream);
@@ -197,14 +201,18 @@ sealed interface BlockingOperations permits Communicator {
      * @param counts  number of elements of each rank, the same on all ranks
      */
     default void allGatherv(Operand send, Operand receive, long... counts) {
-        Blocking.exchange((Communicator) this, _ -> send, Blocking.parts(receive, counts));
+        Communicator self = (Communicator) this;
+        Blocking.requirePart(self, "allGatherv, send", send, false, counts);
+        Blocking.exchange(self, _ -> send, Blocking.parts(self, "allGatherv, receive", receive, counts));
     }
 
     /** Like {@link #allGatherv}, for the root only; {@code receive} may be null elsewhere. */
     default void gatherv(Operand send, @Nullable Operand receive, int root, long... counts) {
-        boolean isRoot = ((Communicator) this).rank() == root;
-        Blocking.exchange((Communicator) this, peer -> peer == root ? send : null,
-                isRoot ? Blocking.parts(receive, counts) : _ -> null);
+        Communicator self = (Communicator) this;
+        Blocking.requireRank(self, "gatherv, root", root);
+        Blocking.requirePart(self, "gatherv, send", send, self.rank() != root, counts);
+        Blocking.exchange(self, peer -> peer == root ? send : null,
+                self.rank() == root ? Blocking.parts(self, "gatherv, receive", receive, counts) : _ -> null);
     }
 
     /**
@@ -216,8 +224,10 @@ sealed interface BlockingOperations permits Communicator {
      * @param counts  number of elements for each rank
      */
     default void scatterv(@Nullable Operand send, Operand receive, int root, long... counts) {
-        boolean isRoot = ((Communicator) this).rank() == root;
-        Blocking.exchange((Communicator) this, isRoot ? Blocking.parts(send, counts) : _ -> null,
+        Communicator self = (Communicator) this;
+        Blocking.requireRank(self, "scatterv, root", root);
+        Blocking.requirePart(self, "scatterv, receive", receive, self.rank() != root, counts);
+        Blocking.exchange(self, self.rank() == root ? Blocking.parts(self, "scatterv, send", send, counts) : _ -> null,
                 peer -> peer == root ? receive : null);
     }
 
@@ -230,8 +240,9 @@ sealed interface BlockingOperations permits Communicator {
      * @param receiveCounts number of elements that each rank sends to this rank
      */
     default void allToAllv(Operand send, long[] sendCounts, Operand receive, long[] receiveCounts) {
-        Blocking.exchange((Communicator) this, Blocking.parts(send, sendCounts),
-                Blocking.parts(receive, receiveCounts));
+        Communicator self = (Communicator) this;
+        Blocking.exchange(self, Blocking.parts(self, "allToAllv, send", send, sendCounts),
+                Blocking.parts(self, "allToAllv, receive", receive, receiveCounts));
     }
 
     /**
@@ -242,6 +253,8 @@ sealed interface BlockingOperations permits Communicator {
      * @param serializer the same on all ranks
      */
     default <T> T broadcast(@Nullable T object, int root, Serializer<T> serializer) {
+        Blocking.requireRank((Communicator) this, "broadcast, root", root);
+        Objects.requireNonNull(serializer, "broadcast: the serializer is null");
         boolean isRoot = ((Communicator) this).rank() == root;
         byte[] mine = isRoot ? serializer.serialize(Objects.requireNonNull(object, "the root's object is null"))
                 : new byte[0];
@@ -265,6 +278,7 @@ sealed interface BlockingOperations permits Communicator {
      * {@link #allGather(Object, Serializer)}.
      */
     default <T> List<T> gather(T object, int root, Serializer<T> serializer) {
+        Blocking.requireRank((Communicator) this, "gather, root", root);
         return Blocking.gather((Communicator) this, object, root, serializer);
     }
 
@@ -282,6 +296,7 @@ sealed interface BlockingOperations permits Communicator {
 
     /** Sends an object: first the number of its bytes, then the bytes. */
     default <T> void send(T object, int peer, Serializer<T> serializer) {
+        Blocking.requireRank((Communicator) this, "send, peer", peer);
         byte[] bytes = serializer.serialize(object);
         send(Operand.of(new int[] {bytes.length}), peer);
         send(Operand.of(bytes), peer);
@@ -289,6 +304,8 @@ sealed interface BlockingOperations permits Communicator {
 
     /** {@return the object that a rank sends by {@link #send(Object, int, Serializer)}} */
     default <T> T receive(int peer, Serializer<T> serializer) {
+        Blocking.requireRank((Communicator) this, "receive, peer", peer);
+        Objects.requireNonNull(serializer, "receive: the serializer is null");
         int[] length = new int[1];
         receive(Operand.of(length), peer);
         byte[] bytes = new byte[Blocking.length(length[0])];

@@ -29,7 +29,7 @@ public final class Completions implements Runnable {
     private static final Executor CALLBACKS = new ThreadPoolExecutor(0, Integer.MAX_VALUE, IDLE_SECONDS,
             TimeUnit.SECONDS, new SynchronousQueue<>(), Thread.ofPlatform().daemon().name("callback-", 0).factory());
 
-    /** A stage whose asynchronous functions, and those of each stage that depends on it, run on {@link #CALLBACKS}. */
+    /** A stage that runs asynchronous functions on {@link #CALLBACKS}, as do all stages that depend on it. */
     private static final class Stage<T> extends CompletableFuture<T> {
 
         @Override

@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -272,7 +273,8 @@ public final class JoinBuilder {
     }
 
     private JoinBuilder set(String name, Duration value) {
-        return set(name, Objects.requireNonNull(value, () -> name + " is null").toNanos() / 1000 + "us");
+        long micros = TimeUnit.MICROSECONDS.convert(Objects.requireNonNull(value, () -> name + " is null"));
+        return set(name, micros + "us");
     }
 
     /** {@return the values set so far, by names of environment variables} */
@@ -335,11 +337,16 @@ public final class JoinBuilder {
      * @param <X>     type of the program's checked exceptions
      * @param ranks   number of ranks
      * @param program the program of each rank
-     * @throws X the first exception that a rank itself caused; exceptions of other ranks, usually its consequences, are
-     *           suppressed in it
+     * @throws IllegalArgumentException if there are fewer ranks than 1
+     * @throws X                        the first exception that a rank itself caused; exceptions of other ranks,
+     *                                  usually its consequences, are suppressed in it
      */
     @SuppressWarnings("unchecked") // a program throws only this type
     public <X extends Exception> void runLocally(int ranks, RankProgram<X> program) throws X {
+        Objects.requireNonNull(program, "the program is null");
+        if (ranks < 1) {
+            throw new IllegalArgumentException(ranks + " ranks: a group has 1 or more");
+        }
         Path directory = LocalRanks.meetingPlace();
         List<Throwable> thrown = LocalRanks.call(ranks, number -> {
             JoinBuilder each = new JoinBuilder();

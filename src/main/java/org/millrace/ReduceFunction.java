@@ -2,6 +2,7 @@ package org.millrace;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Objects;
 import java.util.function.DoubleBinaryOperator;
 import java.util.function.LongBinaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -40,12 +41,12 @@ public record ReduceFunction(@Nullable LongBinaryOperator integers, @Nullable Do
 
     /** {@return a reduction of integers, of any size} */
     public static ReduceFunction ofLongs(LongBinaryOperator function) {
-        return new ReduceFunction(function, null);
+        return new ReduceFunction(Objects.requireNonNull(function, "the function is null"), null);
     }
 
     /** {@return a reduction of {@code float} and {@code double}} */
     public static ReduceFunction ofDoubles(DoubleBinaryOperator function) {
-        return new ReduceFunction(null, function);
+        return new ReduceFunction(null, Objects.requireNonNull(function, "the function is null"));
     }
 
     /** Returns whether it accepts an element type. */

@@ -99,6 +99,9 @@ public final class EmulatedDevice implements Device, Agent {
 
     @Override
     public MemorySegment allocate(long bytes, Arena arena) {
+        if (bytes < 0) {
+            throw new IllegalArgumentException(name + ": cannot allocate " + bytes + " bytes; give 0 or more");
+        }
         SharedHeap mapped = heap;
         MemorySegment part = mapped == null ? null : mapped.allocate(bytes, arena);
         return part != null ? part : arena.allocate(Math.max(bytes, 1), ALIGNMENT).asSlice(0, bytes);

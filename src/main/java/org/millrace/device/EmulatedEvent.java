@@ -3,6 +3,7 @@ package org.millrace.device;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.millrace.CommunicatorException;
@@ -111,7 +112,7 @@ final class EmulatedEvent implements Event {
         Thread self = Thread.currentThread();
         mark.add(self);
         try {
-            return device.await(mark::done, deadline.toNanos());
+            return device.await(mark::done, TimeUnit.NANOSECONDS.convert(deadline));
         } finally {
             mark.remove(self);
         }

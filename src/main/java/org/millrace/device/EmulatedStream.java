@@ -1,6 +1,7 @@
 package org.millrace.device;
 
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.apache.logging.log4j.LogManager;
@@ -144,6 +145,7 @@ public final class EmulatedStream implements DeviceStream {
 
     @Override
     public void call(Runnable function) {
+        Objects.requireNonNull(function, "the function that the stream calls is null");
         if (captures(target -> target.call(function))) {
             return;
         }

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -201,7 +202,7 @@ final class TaskQueue {
         Waiter waiter = new Waiter(Thread.currentThread(), target);
         add(waiter);
         try {
-            return device.await(done, deadline.toNanos());
+            return device.await(done, TimeUnit.NANOSECONDS.convert(deadline));
         } finally {
             remove(waiter);
         }

@@ -68,6 +68,7 @@ public final class Operands {
      *                                  place
      */
     public void check(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type) {
+        checkCount(operation, count);
         long sendCount = operation.sendCount(count, ranks);
         long receiveCount = operation.receiveCount(count, ranks);
         checkSent(operation, send, sendCount, type);
@@ -87,6 +88,7 @@ public final class Operands {
     public void check(Operation operation, @Nullable MemorySegment send, @Nullable MemorySegment receive, long count,
             DataType type, int root) {
         checkRank(operation, "root", root);
+        checkCount(operation, count);
         if (rank == root) {
             check(operation, send, receive, count, type);
         } else if (operation.isSentByRoot()) {
@@ -98,11 +100,13 @@ public final class Operands {
 
     public void checkSend(MemorySegment buffer, long count, DataType type, int peer) {
         checkRank(Operation.SEND_RECEIVE, "peer", peer);
+        checkCount(Operation.SEND_RECEIVE, count);
         checkSent(Operation.SEND_RECEIVE, buffer, count, type);
     }
 
     public void checkReceive(MemorySegment buffer, long count, DataType type, int peer) {
         checkRank(Operation.SEND_RECEIVE, "peer", peer);
+        checkCount(Operation.SEND_RECEIVE, count);
         checkReceived(Operation.SEND_RECEIVE, buffer, count, type);
     }
 
@@ -115,6 +119,15 @@ public final class Operands {
         if (number < 0 || number >= ranks) {
             throw new IllegalArgumentException("rank " + rank + ", " + operation.label() + ": there is no " + role + " "
                     + number + "; ranks are 0 to " + (ranks - 1));
+        }
+    }
+
+    /** Refuses a count whose bytes on all ranks together have no number. */
+    private void checkCount(Operation operation, long count) {
+        long most = Long.MAX_VALUE / Long.BYTES / ranks;
+        if (count > most || count < -most) {
+            throw new IllegalArgumentException("rank " + rank + ", " + operation.label() + ": count " + count
+                    + " is out of range; give 0 to " + most);
         }
     }
 

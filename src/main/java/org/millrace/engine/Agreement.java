@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import org.millrace.MismatchException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
@@ -32,13 +33,18 @@ record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int c
         String algorithms = AlgorithmChoice.of(configuration).text() + ", " + ProtocolChoice.of(configuration).text()
                 + "; sends and receives: " + TransferOptions.of(configuration, control.size()).text();
         byte[] algorithmBytes = algorithms.getBytes(StandardCharsets.UTF_8);
-        ByteBuffer mine = ByteBuffer.allocate(3 * Integer.BYTES + Long.BYTES + host.length + algorithmBytes.length);
+        String network = network(configuration.get(Settings.NETWORK));
+        byte[] networkBytes = network.getBytes(StandardCharsets.UTF_8);
+        ByteBuffer mine = ByteBuffer
+                .allocate(4 * Integer.BYTES + Long.BYTES + host.length + algorithmBytes.length + networkBytes.length);
         mine.putInt(EngineOptions.proposedChannels(configuration))
                 .putLong(configuration.get(Settings.BUFFER_SIZE))
                 .putInt(host.length)
                 .put(host)
                 .putInt(algorithmBytes.length)
-                .put(algorithmBytes);
+                .put(algorithmBytes)
+                .putInt(networkBytes.length)
+                .put(networkBytes);
         byte[][] all = control.allGather(mine.array());
         int here = 0;
         int[] nodes = new int[all.length];
@@ -56,9 +62,15 @@ record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int c
             }
             nodes[rank] = hosts.indexOf(theirHost);
             requireSame(HOW_DATA_TRAVELS, algorithms, theirs.text("a text of how data travels"), control.rank(), rank);
+            requireSame(Settings.NETWORK.name(), network, theirs.text("its network"), control.rank(), rank);
             theirs.end();
         }
         return new Agreement(control.size(), hostName, here, nodes, channels, configuration.get(Settings.BUFFER_SIZE));
+    }
+
+    /** Returns the name of a network; of a plugin without its path, which hosts may have in different places. */
+    private static String network(String name) {
+        return name.startsWith(Settings.PLUGIN_PREFIX) ? "a plugin" : name.toLowerCase(Locale.ROOT);
     }
 
     private static void requireSame(String setting, Object mine, Object theirs, int rank, int other) {

@@ -98,6 +98,10 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
 
     /** Waits for the other ranks. One that is missing is a failure of the communicator, which all are told. */
     public final void meet(Duration deadline) {
+        if (deadline.isNegative()) {
+            throw new IllegalArgumentException(
+                    "rank " + control.rank() + ", barrier: the deadline " + deadline + " is negative; give 0 or more");
+        }
         try {
             control.barrier(deadline);
         } catch (MillraceException missing) {
