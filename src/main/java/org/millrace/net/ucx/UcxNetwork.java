@@ -45,7 +45,7 @@ public final class UcxNetwork implements Network {
      *
      * @param library libucp; empty to have it looked for by the loader
      * @param finder  over which peers find each other: closed with this network
-     * @throws org.millrace.net.ucx.UcxUnavailableException if UCX cannot be used here
+     * @throws UcxUnavailableException if UCX cannot be used here
      */
     public UcxNetwork(Optional<Path> library, Network finder) {
         this(UcxContext.get(library), finder);
