@@ -12,63 +12,67 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Accepts clients, and keeps those of whom it is not known yet who they are. Where there are too many, one goes of the
- * address from which most came, and not one that has shown already that it knows the listener's secret: so neither a
- * flood from one address keeps out who comes from another, nor one of clients without the secret who has it. Where the
- * process has no file descriptor left, one gives its own. Used by one thread at a time.
+ * Accepts clients, and keeps those that have not identified themselves yet. If there are too many, it drops one from
+ * the address with the most clients. A client that has proven knowledge of the listener's secret is spared. A flood
+ * from one address therefore does not keep out clients of other addresses, and a flood without the secret does not keep
+ * out clients that know it. If the process runs out of file descriptors, a client's descriptor is freed. Used by one
+ * thread at a time.
  */
 public final class Admission<C> {
 
-    /** Whose clients these are. */
+    /** Owner of the clients. */
     public interface Host<C> {
 
         /**
-         * Looks at a client before it has said anything; null if it cannot be a peer.
+         * Wraps a client before it has sent anything. Returns null if it cannot be a peer.
          *
          * @throws IOException if it has left already
          */
         @Nullable
         C arrived(SocketChannel channel) throws IOException;
 
-        /** Whether a client has shown that, though not yet who it is. */
+        /** Returns whether a client has proven that it knows the secret, although it has not identified itself yet. */
         boolean knowsSecret(C client);
 
-        /** Closes a client, which is forgotten, and tells why. */
+        /** Closes a client that was dropped, and sends it the reason. */
         void drop(C client, String why);
     }
 
-    /** Takes the next connection from the system; null if there is none. */
+    /** Takes the next connection from the system. Returns null without one. */
     public interface Accept {
         @Nullable
         SocketChannel next() throws IOException;
     }
 
     private static final Logger LOG = LogManager.getLogger(Admission.class);
-    /** Taken at a time: what those here say is looked for in between, several times before their turn to be dropped. */
+    /**
+     * Maximum number of connections accepted at a time. Between such batches the clients' messages are read. This
+     * happens several times before a new client can be dropped.
+     */
     public static final int MAX_ACCEPTED = 64;
-    /** Until the next attempt, where no connection can be accepted and no client is here to be dropped. */
+    /** Time to the next attempt, if no connection can be accepted and no client can be dropped. */
     private static final long PAUSE_NANOS = 100_000_000;
 
     private final int most;
     private final Host<C> host;
-    /** With the address that each came from, oldest first. */
+    /** Clients with their addresses, oldest first. */
     private final Map<C, Object> sources = new LinkedHashMap<>();
     private final Map<Object, Integer> bySource = new HashMap<>();
-    /** A descriptor that is given up for a connection when there is no other; null while it is. */
+    /** A descriptor that is freed for a connection if no other is left; null while it is freed. */
     private @Nullable SocketChannel reserve;
-    /** Why no connection can be accepted; null while they can. */
+    /** Reason why no connection can be accepted; null while connections can be accepted. */
     private @Nullable IOException shortage;
-    /** When that was first found and last, by {@link System#nanoTime}. */
+    /** First and last time of the shortage, by {@link System#nanoTime}. */
     private long shortageBegan;
     private long shortageSeen;
 
-    /** @param most clients that are kept */
+    /** @param most maximum number of clients */
     public Admission(int most, Host<C> host) {
         this.most = most;
         this.host = host;
     }
 
-    /** Takes some of the clients that wait; false if no other can be accepted now. */
+    /** Accepts some of the waiting clients. Returns false if no other can be accepted now. */
     public boolean accept(Accept from) {
         if (pauseNanos() > 0) {
             return false;
@@ -109,7 +113,7 @@ public final class Admission<C> {
         }
     }
 
-    /** A connection waits and cannot be accepted: there is the reserve's descriptor, and that of a client. */
+    /** Frees descriptors for a waiting connection that cannot be accepted: the reserve, and a client's descriptor. */
     private void makeRoom(IOException e) {
         closeReserve();
         shortageSeen = System.nanoTime();
@@ -117,13 +121,16 @@ public final class Admission<C> {
         shortage = dropOne("no other connection could be accepted beside it: " + e.getMessage()) ? null : e;
     }
 
-    /** Why no connection could be accepted for that long; null where they can, or a client could be dropped for one. */
+    /**
+     * Returns the reason why no connection could be accepted for a long time; null if connections can be accepted, or a
+     * client could be dropped.
+     */
     @Nullable
     IOException shortageOf(long nanos) {
         return shortageSeen - shortageBegan > nanos ? shortage : null;
     }
 
-    /** How long no connection is looked for; 0 if they are. */
+    /** Returns the remaining pause before the next accept; 0 if connections are accepted. */
     public long pauseNanos() {
         return shortage == null ? 0 : Math.max(0, shortageSeen + PAUSE_NANOS - System.nanoTime());
     }
@@ -133,7 +140,7 @@ public final class Admission<C> {
         bySource.merge(source, 1, Integer::sum);
     }
 
-    /** Does nothing if it is not here. */
+    /** Forgets a client. Does nothing for an unknown client. */
     public void remove(C client) {
         Object source = sources.remove(client);
         if (source != null) {
@@ -141,7 +148,7 @@ public final class Admission<C> {
         }
     }
 
-    /** Oldest first, as they are now. */
+    /** Returns a copy of the clients, oldest first. */
     public List<C> all() {
         return List.copyOf(sources.keySet());
     }
@@ -150,7 +157,7 @@ public final class Admission<C> {
         return sources.isEmpty();
     }
 
-    /** Drops the one to go first; false if there is none. */
+    /** Drops the client that is first to go. Returns false without clients. */
     private boolean dropOne(String why) {
         int crowd = bySource.values().stream().mapToInt(Integer::intValue).max().orElse(0);
         C chosen = null;
@@ -174,7 +181,7 @@ public final class Admission<C> {
         return true;
     }
 
-    /** No more are accepted; those that are here are the caller's to close. */
+    /** Stops accepting. The caller closes the remaining clients. */
     public void closeReserve() {
         ConnectionState.closeQuietly(reserve);
         reserve = null;

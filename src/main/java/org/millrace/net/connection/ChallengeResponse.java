@@ -11,8 +11,9 @@ import java.security.SecureRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What comes before TLS on a stream, in clear: the client shows that it knows what the ranks know, for the price of a
- * keyed hash. A handshake of TLS costs milliseconds and hundreds of kilobytes, which a listener spends on nobody else.
+ * The unencrypted exchange before TLS on a stream. The client proves that it knows the ranks' secret, at the price of a
+ * keyed hash. A TLS handshake costs milliseconds and hundreds of kilobytes, which a listener spends only on such
+ * clients.
  *
  * <pre>
  *   client   "MLRCTLS1", 16 random bytes ─▶
@@ -21,9 +22,9 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>
- * The listener shows nothing: who connects to it learns nothing to test guesses of the secret with. Who reads what is
- * said, or is taken for the listener, can test guesses, so the secret must be a random one. The client's random number
- * keeps answers from being computed before the question. Who passes has still to show who it is under TLS.
+ * The listener proves nothing, so a client cannot use its answer to test guesses of the secret. An eavesdropper or a
+ * false listener can test guesses, so the secret must be random. The client's random number prevents answers that were
+ * computed in advance. A client that passes must still authenticate under TLS.
  */
 final class ChallengeResponse {
 
@@ -36,16 +37,18 @@ final class ChallengeResponse {
     private final boolean client;
     private final byte[] secret;
     private final byte[] shared;
-    /** What the client says first; the listener's has its magic, until the client's has come. */
+    /**
+     * The client's first message. The listener's buffer has its magic number until the client's message has arrived.
+     */
     private final ByteBuffer opening = ByteBuffer.allocate(MAGIC.length + NONCE_BYTES);
     private @Nullable ByteBuffer challenge;
     private @Nullable ByteBuffer answer;
 
     /**
-     * One end, which begins when it is first asked to.
+     * Creates one end, which begins at its first call.
      *
-     * @param secret of the ranks
-     * @param shared what the listener and its clients know besides, of one length for each kind of listener
+     * @param secret the ranks' secret
+     * @param shared additional knowledge of the listener and its clients, of one length for each kind of listener
      */
     ChallengeResponse(SocketChannel stream, boolean client, byte[] secret, byte[] shared) {
         this.stream = stream;
@@ -58,9 +61,9 @@ final class ChallengeResponse {
     }
 
     /**
-     * Goes on, without waiting; true once all is said and heard.
+     * Continues without waiting. Returns true when the exchange is complete.
      *
-     * @throws ProtocolException if the client does not know what it has to, or says something else
+     * @throws ProtocolException if the client does not know the secret, or violates the protocol
      */
     boolean advance() throws IOException {
         return client ? answered() : examined();

@@ -9,8 +9,8 @@ import org.millrace.net.LastWordsException;
 import org.millrace.net.PeerClosedException;
 
 /**
- * The end of a connection, and the first thing that went wrong with it: from then on every call says so. What carries
- * the bytes is the subclass's.
+ * End of a connection, and its first failure, which every later call reports. The subclass owns the resources that
+ * carry the bytes.
  */
 public abstract class ConnectionState {
 
@@ -24,10 +24,10 @@ public abstract class ConnectionState {
     private volatile @Nullable String blamed;
 
     /**
-     * An open connection.
+     * Creates the state of an open connection.
      *
-     * @param name with its peer in it
-     * @param peer the process at the other end
+     * @param name name that contains the peer
+     * @param peer the peer process
      */
     protected ConnectionState(OpenResources network, String name, String peer) {
         this.network = network;
@@ -35,7 +35,7 @@ public abstract class ConnectionState {
         this.peer = peer;
     }
 
-    /** The process at the other end, for messages. */
+    /** Returns the peer process, for messages. */
     public final String peer() {
         return peer;
     }
@@ -51,7 +51,7 @@ public abstract class ConnectionState {
         }
     }
 
-    /** Checks that a receiver's payload may be given a destination. */
+    /** Checks that a receiver's payload may receive a destination. */
     public final void checkAccept(boolean headerShown) {
         checkOpen();
         if (!headerShown) {
@@ -60,30 +60,30 @@ public abstract class ConnectionState {
         }
     }
 
-    /** What went wrong first; null while nothing has. */
+    /** Returns the first failure; null without one. */
     protected final @Nullable ConnectionException failure() {
         return failure;
     }
 
-    /** The connection will be closed because another process was lost. */
+    /** Records that the connection will be closed because another process was lost. */
     public final void blame(String lostPeer) {
         blamed = lostPeer;
     }
 
-    /** The process that the connection will be closed for; null if there is none. */
+    /** Returns the lost process that is the reason for the closing; null without one. */
     public final @Nullable String blamed() {
         return blamed;
     }
 
-    /** What to throw when the peer has shut the connection down. */
+    /** Returns the exception for a peer that has shut the connection down. */
     public final ConnectionException closedByPeer(String progress) {
         return closedByPeer(progress, null);
     }
 
     /**
-     * What to throw when the peer has shut the connection down.
+     * Returns the exception for a peer that has shut the connection down.
      *
-     * @param lostPeer whom it has lost itself, and left for; null if it did not say so
+     * @param lostPeer the lost process that made the peer leave; null if the peer named none
      */
     public final ConnectionException closedByPeer(String progress, @Nullable String lostPeer) {
         return fail(lostPeer == null ? new PeerClosedException(name + ": closed by the peer " + progress)
@@ -92,17 +92,17 @@ public abstract class ConnectionState {
     }
 
     /**
-     * What to throw when the peer is gone without a shutdown message.
+     * Returns the exception for a peer that is gone without a shutdown message.
      *
-     * @param what     how that was noticed
-     * @param progress how far this end has come
-     * @param hint     what else may be the matter, and where to look
+     * @param what     the sign of the loss
+     * @param progress progress of this end
+     * @param hint     another possible cause, and where to look for it
      */
     protected final ConnectionException lost(String what, String progress, String hint, @Nullable Throwable cause) {
         return fail(new ConnectionException(name + ": connection lost (" + what + ") " + progress + hint, cause));
     }
 
-    /** What to throw when the connection was closed here, by another thread. */
+    /** Returns the exception for a connection that another thread of this process closed. */
     protected final ConnectionException closedHere() {
         return fail(new ConnectionException(name + ": was closed on this side"));
     }
@@ -120,7 +120,7 @@ public abstract class ConnectionState {
     /**
      * Closes the connection, once.
      *
-     * @param last what to do first, if the connection has not failed
+     * @param last last action, unless the connection has failed
      */
     public final void close(Runnable last) {
         if (!closed.compareAndSet(false, true)) {
@@ -140,10 +140,10 @@ public abstract class ConnectionState {
         }
     }
 
-    /** Gives back what carries the bytes. Called once. */
+    /** Releases the resources that carry the bytes. Called once. */
     protected abstract void release();
 
-    /** Closes something; a failure to do so is logged, as the system has given it back all the same. */
+    /** Closes a resource. A failure is logged only, because the system has released the resource in any case. */
     public static void closeQuietly(@Nullable AutoCloseable resource) {
         try {
             if (resource != null) {
@@ -159,7 +159,7 @@ public abstract class ConnectionState {
         return name;
     }
 
-    /** A sender or a receiver, as far as both are named, and blame others, by the state of their connection. */
+    /** Common part of senders and receivers: the state of the connection provides name and blame. */
     public static abstract class ConnectionEnd {
 
         private final ConnectionState state;

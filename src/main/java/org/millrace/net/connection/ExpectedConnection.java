@@ -10,14 +10,14 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 
-/** A connection that a listener expects, and what has come for it. Guarded by its listener. */
+/** A connection that a listener expects, with the clients that have arrived for it. Guarded by its listener. */
 public abstract class ExpectedConnection<C extends IncomingHello> implements Pending<FrameReceiver> {
 
     private final KeyedListener<C> listener;
     private final ConnectionKey key;
-    /** All of one peer, and none that was answered. */
+    /** Clients of one peer, none of them answered. */
     private final List<C> came = new ArrayList<>();
-    /** What became of it; null while it is expected. */
+    /** Outcome of the connection; null while it is expected. */
     private @Nullable String end;
 
     protected ExpectedConnection(KeyedListener<C> listener, ConnectionKey key) {
@@ -25,26 +25,26 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
         this.key = key;
     }
 
-    /** Takes a client that came with this key. */
+    /** Adds a client that arrived with this key. */
     final void add(C client) throws Refusal {
         check(client);
         client.checkWaits();
         came.add(client);
     }
 
-    /** Refuses a client that is not of the same connection as those that came. */
+    /** Refuses a client that belongs to another connection than the earlier clients. */
     protected void check(C client) throws Refusal {
         if (isComplete()) {
             throw new Refusal(HandshakeReply.KEY_TAKEN, "another client is connecting with key " + key);
         }
     }
 
-    /** Whether all have come that the connection needs. */
+    /** Returns whether all clients that the connection needs have arrived. */
     protected boolean isComplete() {
         return !came.isEmpty();
     }
 
-    /** Whether the connection is made but for a word of the client's, which may still begin anew. */
+    /** Returns whether the connection waits only for the client's confirmation. The client may still start again. */
     protected boolean isAnswered() {
         return false;
     }
@@ -53,7 +53,7 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
         return came;
     }
 
-    /** Makes room for another client if one that came is gone before the connection was made. */
+    /** Drops a client that left before the connection was established, and so makes room for another. */
     final void dropDeparted(BiConsumer<Object, Refusal> log) {
         try {
             for (C client : came) {
@@ -66,10 +66,10 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
         }
     }
 
-    /** Makes the connection of all that came; null while that waits for something: it is called again then. */
+    /** Creates the connection from the clients. Returns null while it has to wait; it is called again then. */
     protected abstract @Nullable FrameReceiver accept();
 
-    /** Closes all that came. */
+    /** Closes all clients. */
     protected void dropAll() {
         came.forEach(client -> client.refuse(new Refusal(HandshakeReply.KEY_TAKEN, "the connection was given up")));
         came.clear();

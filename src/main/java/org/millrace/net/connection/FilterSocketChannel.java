@@ -9,14 +9,14 @@ import java.nio.channels.SocketChannel;
 import java.util.Set;
 
 /**
- * A TCP stream whose bytes are others than those that its user reads and writes; all but the bytes is the stream's own.
- * It does not block.
+ * A TCP stream with a transformation between the user's bytes and the stream's. Everything else is the stream's own. It
+ * does not block.
  */
 abstract class FilterSocketChannel extends SocketChannel {
 
     final SocketChannel stream;
 
-    /** Closes the stream when it is closed. */
+    /** Wraps a stream, which is closed together with this channel. */
     FilterSocketChannel(SocketChannel stream) {
         super(stream.provider());
         this.stream = stream;

@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-/** Frames that were offered and wait until they can be sent, oldest first. One thread. */
+/** Offered frames that wait until they can be sent, oldest first. One thread. */
 public final class FrameQueue {
 
     private final InFlight window;
@@ -30,7 +30,7 @@ public final class FrameQueue {
         return window.isFull();
     }
 
-    /** Adds a frame, whose header is copied; returns its slot. */
+    /** Adds a frame, and copies its header. Returns its slot. */
     public int add(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         int slot = window.begin();
         headers[slot].set(header);

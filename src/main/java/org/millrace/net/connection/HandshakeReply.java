@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 
 /**
- * What a listener answers to a hello, little-endian, the same in all versions.
+ * A listener's reply to a hello, little-endian, the same in all versions.
  *
  * <pre>
  *   0          8         12      13      16
@@ -17,37 +17,37 @@ import org.millrace.net.ConnectionException;
  * </pre>
  *
  * <p>
- * A reply's number on the wire is its place here: add new ones at the end.
+ * A reply's number in the message is its ordinal here. Add new replies at the end.
  */
 public enum HandshakeReply {
 
     /** Frames may follow. */
     ACCEPTED("accepted"),
-    /** The hello was of another version. */
+    /** The hello has another version. */
     OTHER_VERSION("it speaks another version of the protocol: use the same Millrace in all processes"),
     /** The hello's secret is not this listener's. */
     WRONG_SECRET(
             "it does not know the secret in the address: the address is damaged, or another listener's, such as an "
                     + "older one's or another job's that had the same port"),
-    /** Nobody expected this key in time. */
+    /** No connection with this key was expected in time. */
     UNKNOWN_KEY("it expects no connection with this key: the two sides disagree on who connects to whom, or the "
             + "accepting side is not there yet"),
     /** Another client has this key. */
     KEY_TAKEN("the key is taken: another client connected with it, or the accepting side gave it up"),
-    /** The numbers of streams make no sense. */
+    /** The numbers of streams are invalid. */
     MALFORMED("it cannot make sense of the hello's streams"),
-    /** The ring that the hello names cannot be mapped. */
+    /** The ring named by the hello cannot be mapped. */
     NO_RING("it cannot map the ring: see its log"),
     /** The listener must read the client's memory, and cannot. */
     NO_SINGLE_COPY("it cannot read this process's memory, and MILLRACE_SHM_SINGLE_COPY=1 requires that: see its log"),
     /** The two sides have loaded different network plugins. */
     OTHER_PLUGIN("it has loaded another network plugin: MILLRACE_NET must be the same in all processes"),
-    /** No device of the listener's takes a connection. */
+    /** No device of the listener accepts a connection. */
     NO_DEVICE("its network plugin has no device that takes a connection: see its log"),
-    /** The ring lies in no directory, and cannot be opened from there; another one can. */
+    /** The ring is a sealed file without a directory, and cannot be opened. A ring in a directory can. */
     NO_SEALED_RING("it cannot open the ring, which lies in no directory");
 
-    /** Why a listener refuses a client. */
+    /** Reason of a listener to refuse a client. */
     public static final class Refusal extends Exception {
 
         private static final long serialVersionUID = 1L;
@@ -55,10 +55,10 @@ public enum HandshakeReply {
         private final transient @Nullable HandshakeReply reply;
 
         /**
-         * A reason.
+         * Creates a reason.
          *
-         * @param reply   what the client is told; null to tell it nothing, as it is no peer of ours
-         * @param message what the client did, for the log
+         * @param reply   the reply to the client; null to send none, because the client is no peer
+         * @param message action of the client, for the log
          */
         public Refusal(@Nullable HandshakeReply reply, String message) {
             super(message, null, false, false);
@@ -71,7 +71,7 @@ public enum HandshakeReply {
         }
     }
 
-    /** A listener refused the connection, as the client learns it. */
+    /** A listener refused the connection, as seen by the client. */
     public static final class Refused extends ConnectionException {
 
         private static final long serialVersionUID = 1L;
@@ -83,15 +83,15 @@ public enum HandshakeReply {
             this.reply = reply;
         }
 
-        /** What the listener said; null if it is of a later version's. */
+        /** Returns the listener's reply; null if a later version defines it. */
         public @Nullable HandshakeReply reply() {
             return reply;
         }
     }
 
     /**
-     * A listener ended the connection before it answered: its process has ended, or it dropped a client before it knew
-     * who that is, and takes it in if it connects again.
+     * A listener ended the connection before its reply: its process has ended, or it dropped a client that was not
+     * identified yet. Such a client is accepted if it connects again.
      */
     public static final class Unanswered extends ConnectionException {
 
@@ -106,11 +106,11 @@ public enum HandshakeReply {
         }
     }
 
-    /** Length of a reply. */
+    /** Length of a reply in bytes. */
     public static final int BYTES = 16;
 
     private static final int REPLY_OFFSET = 12;
-    /** In the word of the reply: the reply itself, and above it the process's number, which has 22 bits on Linux. */
+    /** Mask of the reply in the reply's word. The bits above hold the process ID, which has 22 bits on Linux. */
     private static final int REPLY_MASK = 0xff;
     private static final int PID_SHIFT = 8;
     private static final HandshakeReply[] BY_NUMBER = values();
@@ -127,24 +127,24 @@ public enum HandshakeReply {
         return bytes.putInt(REPLY_OFFSET, ordinal() | (int) ProcessHandle.current().pid() << PID_SHIFT);
     }
 
-    /** The reply in these bytes; null if it is one of a later version's. */
+    /** Returns the reply in these bytes; null if a later version defines it. */
     public static @Nullable HandshakeReply decode(ByteBuffer bytes) {
         int number = bytes.getInt(REPLY_OFFSET) & REPLY_MASK;
         return number >= 0 && number < BY_NUMBER.length ? BY_NUMBER[number] : null;
     }
 
-    /** The number of the process that sent a reply. */
+    /** Returns the ID of the process that sent a reply. */
     public static long pidIn(ByteBuffer bytes) {
         return bytes.getInt(REPLY_OFFSET) >>> PID_SHIFT;
     }
 
     /**
-     * Whether a listener has accepted; false while its reply is not whole.
+     * Returns whether a listener has accepted; false while its reply is incomplete.
      *
-     * @param received what came of the reply, up to the position
-     * @param ended    whether nothing more will come
-     * @throws Refused             if it refused
-     * @throws Unanswered          if it is gone
+     * @param received received bytes of the reply, up to the position
+     * @param ended    whether the stream has ended
+     * @throws Refused             if the listener refused
+     * @throws Unanswered          if the listener is gone
      * @throws ConnectionException if it is no listener of this network
      */
     public static boolean accepts(String listener, HelloFormat protocol, ByteBuffer received, boolean ended) {

@@ -6,8 +6,8 @@ import java.security.SecureRandom;
 import org.millrace.net.ConnectionKey;
 
 /**
- * How a network's hellos begin, little-endian; the rest is the network's own. The first 12 bytes are the same in all
- * versions.
+ * Beginning of a network's hellos, little-endian; the rest belongs to the network. The first 12 bytes are the same in
+ * all versions.
  *
  * <pre>
  *   0          8         12        16         32        40       48
@@ -17,15 +17,16 @@ import org.millrace.net.ConnectionKey;
  *   +----------+---------+---------+----------+---------+--------+---  -  ---+
  * </pre>
  *
- * @param magic   8 characters, how both sides begin
- * @param version of all that goes over the network's connections
+ * @param magic   8 characters at the beginning of both sides' messages
+ * @param version version of all data on the network's connections
+ * @param bytes   length of a hello
  */
 public record HelloFormat(String magic, int version, int bytes) {
 
-    /** Length of a listener's secret. */
+    /** Length of a listener's secret in bytes. */
     public static final int SECRET_BYTES = 16;
 
-    /** Length of what is common to all versions: magic and version. */
+    /** Length of the part that all versions share: magic number and version. */
     static final int COMMON_BYTES = 12;
 
     private static final int VERSION_OFFSET = 8;
@@ -33,14 +34,14 @@ public record HelloFormat(String magic, int version, int bytes) {
     private static final int KEY_HIGH_OFFSET = 32;
     private static final int KEY_LOW_OFFSET = 40;
 
-    /** A secret for a listener, which is in its address. */
+    /** Returns a new secret for a listener. Its address contains the secret. */
     public static byte[] newSecret() {
         byte[] secret = new byte[SECRET_BYTES];
         new SecureRandom().nextBytes(secret);
         return secret;
     }
 
-    /** A hello with all that networks have in common. */
+    /** Returns a hello with the fields that all networks share. */
     public ByteBuffer encode(byte[] secret, ConnectionKey key) {
         ByteBuffer hello = ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
         encodeCommon(hello);
@@ -54,7 +55,7 @@ public record HelloFormat(String magic, int version, int bytes) {
         to.putInt(VERSION_OFFSET, version);
     }
 
-    /** Whether as many bytes as came so far, from 0 to the position, are how this network begins. */
+    /** Returns whether the bytes received so far, from 0 to the position, are the beginning of this network's hello. */
     public boolean isBegunBy(ByteBuffer came) {
         for (int i = 0; i < Math.min(came.position(), magic.length()); i++) {
             if (came.get(i) != magic.charAt(i)) {
@@ -64,12 +65,12 @@ public record HelloFormat(String magic, int version, int bytes) {
         return true;
     }
 
-    /** The version in a hello or a reply. */
+    /** Returns the version in a hello or a reply. */
     public static int versionIn(ByteBuffer bytes) {
         return bytes.getInt(VERSION_OFFSET);
     }
 
-    /** The secret of the listener that a hello is for. */
+    /** Returns the secret of the listener that a hello addresses. */
     public static byte[] secretIn(ByteBuffer hello) {
         byte[] secret = new byte[SECRET_BYTES];
         hello.get(SECRET_OFFSET, secret);
@@ -80,7 +81,7 @@ public record HelloFormat(String magic, int version, int bytes) {
         return new ConnectionKey(hello.getLong(KEY_HIGH_OFFSET), hello.getLong(KEY_LOW_OFFSET));
     }
 
-    /** Bytes that should have been something else, as characters for a message; those that do not print are dots. */
+    /** Returns unexpected bytes as characters for a message; unprintable ones are dots. */
     public static String excerpt(ByteBuffer bytes) {
         StringBuilder text = new StringBuilder();
         for (int i = bytes.position(); i < bytes.limit(); i++) {

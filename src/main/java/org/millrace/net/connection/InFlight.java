@@ -1,9 +1,9 @@
 package org.millrace.net.connection;
 
 /**
- * What is under way on a connection, such as frames or requests, in the order in which it began. Each has a number,
- * counted from 0 for the life of the connection, and a slot until it is done, by which the user of the window keeps
- * arrays of its own. One thread.
+ * Items in flight on a connection, such as frames or requests, in the order of their beginning. Each has a number,
+ * counted from 0 over the life of the connection. Until it is done it also has a slot, which the window's user applies
+ * as an index to its own arrays. One thread.
  */
 public final class InFlight {
 
@@ -12,7 +12,7 @@ public final class InFlight {
     private long begun;
     private long done;
 
-    /** @param limit of what is under way at a time, 1 or more */
+    /** @param limit maximum number of items in flight, 1 or more */
     public InFlight(int limit) {
         this.limit = limit;
         mask = Integer.highestOneBit(limit * 2 - 1) - 1;
@@ -31,12 +31,12 @@ public final class InFlight {
         return begun - done == limit;
     }
 
-    /** {@return how many were begun so far} */
+    /** {@return number of items begun so far} */
     public long begun() {
         return begun;
     }
 
-    /** {@return how many were done so far} */
+    /** {@return number of items done so far} */
     public long done() {
         return done;
     }
@@ -45,17 +45,17 @@ public final class InFlight {
         return (int) number & mask;
     }
 
-    /** Begins one, of which there must not be too many; returns its slot. */
+    /** Begins an item, which requires room in the window. Returns its slot. */
     public int begin() {
         return slot(begun++);
     }
 
-    /** {@return the slot of the oldest, or of the next one if there is none} */
+    /** {@return the slot of the oldest item, or of the next one if none is in flight} */
     public int oldest() {
         return slot(done);
     }
 
-    /** The oldest is done; returns its slot. */
+    /** Marks the oldest item as done. Returns its slot. */
     public int finishOldest() {
         return slot(done++);
     }

@@ -12,8 +12,8 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 
 /**
- * A client of a listener, from its arrival until it is part of a connection. Nothing it says is believed before it is
- * checked. Guarded by its listener.
+ * A client of a listener, from its arrival until it is part of a connection. Its data is checked before any use.
+ * Guarded by its listener.
  */
 public abstract class IncomingHello {
 
@@ -25,9 +25,9 @@ public abstract class IncomingHello {
     private @Nullable ConnectionKey key;
 
     /**
-     * Takes a non-blocking channel over.
+     * Takes ownership of a non-blocking channel.
      *
-     * @param deadline by its listener's clock: when it must be part of a connection
+     * @param deadline time limit, by its listener's clock, to become part of a connection
      */
     protected IncomingHello(SocketChannel channel, HelloFormat format, String peer, long deadline) {
         this.channel = channel;
@@ -37,20 +37,20 @@ public abstract class IncomingHello {
         received = ByteBuffer.allocate(format.bytes()).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** Takes a non-blocking TCP stream over, whose address is its name. */
+    /** Takes ownership of a non-blocking TCP stream. Its address is the client's name. */
     protected IncomingHello(SocketChannel channel, HelloFormat format, long deadline) throws IOException {
         this(channel, format, channel.getRemoteAddress().toString().replaceFirst("^/", ""), deadline);
     }
 
-    /** A process at the other end of a TCP stream, by its number there. */
+    /** Returns the description of a TCP peer from its process ID. */
     protected final String process(long pid) throws IOException {
         return "pid " + pid + " on " + ((InetSocketAddress) channel.getRemoteAddress()).getAddress().getHostAddress();
     }
 
     /**
-     * Reads on.
+     * Reads more bytes.
      *
-     * @return whether the hello is here, and of a client who knows the listener's secret
+     * @return whether the hello is complete, from a client that knows the listener's secret
      * @throws Refusal if this is no peer
      */
     final boolean read(byte[] secret) throws Refusal {
@@ -75,7 +75,7 @@ public abstract class IncomingHello {
             }
             return false;
         }
-        // In constant time: how much of a guess was right must not show.
+        // Constant time: the duration must not reveal the correct part of a guess.
         if (!MessageDigest.isEqual(HelloFormat.secretIn(received), secret)) {
             throw new Refusal(HandshakeReply.WRONG_SECRET, "it does not know this listener's secret");
         }
@@ -84,10 +84,10 @@ public abstract class IncomingHello {
         return true;
     }
 
-    /** Reads the network's own part of the hello, and checks it. */
+    /** Reads and checks the network's part of the hello. */
     protected abstract void decode(ByteBuffer hello) throws Refusal;
 
-    /** Notices that the client left, or talks before it was answered. */
+    /** Checks that the client has neither left nor sent data before its reply. */
     public final void checkWaits() throws Refusal {
         try {
             int read = channel.read(received.clear().limit(1));
@@ -100,12 +100,12 @@ public abstract class IncomingHello {
         }
     }
 
-    /** Whether it has shown so much before its hello. */
+    /** Returns whether the client has proven knowledge of the secret before its hello. */
     final boolean knowsSecret() {
         return channel instanceof TlsChannel tls && tls.isChallengePassed();
     }
 
-    /** Which connection it wants; the hello must be here. */
+    /** Returns the key of the requested connection. The hello must be complete. */
     final ConnectionKey key() {
         return Objects.requireNonNull(key);
     }
@@ -118,12 +118,12 @@ public abstract class IncomingHello {
         return channel;
     }
 
-    /** Sends a reply: it always fits, as it is the first thing that is sent. */
+    /** Sends a reply. It always fits, because it is the first data that is sent. */
     public final void reply(HandshakeReply reply) throws IOException {
         channel.write(reply.encode(format));
     }
 
-    /** Tells the client why it is refused, unless it is no peer, and closes its channel. */
+    /** Sends the reason of a refusal, unless the client is no peer, and closes its channel. */
     public final void refuse(Refusal why) {
         try {
             HandshakeReply reply = why.reply();
@@ -131,7 +131,7 @@ public abstract class IncomingHello {
                 reply(reply);
             }
         } catch (IOException gone) {
-            // It left before it was answered.
+            // The client left before the reply.
         }
         close();
     }

@@ -5,14 +5,14 @@ import java.security.GeneralSecurityException;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** HMAC-SHA256: only who knows the key can compute it, and it tells nothing of the key. */
+/** HMAC-SHA256. Only a process that knows the key can compute it, and it reveals nothing about the key. */
 public final class KeyedHash {
 
     private static final String ALGORITHM = "HmacSHA256";
 
     private KeyedHash() {}
 
-    /** Of all parts behind each other, which are read to their ends. 32 bytes. */
+    /** Returns the hash of all parts in sequence, 32 bytes. The parts are read to their ends. */
     public static byte[] of(byte[] key, ByteBuffer... parts) {
         try {
             Mac mac = Mac.getInstance(ALGORITHM);

@@ -28,31 +28,31 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 
 /**
- * Accepts clients, and sorts them into the connections that are expected. There is no thread unless one
- * {@linkplain #attend attends}: each call that polls one of the pending connections moves all of them.
+ * Accepts clients, and assigns them to the expected connections. It has no thread unless one {@linkplain #attend
+ * attends}: each call that polls one of the pending connections advances all of them.
  *
  * <p>
- * A client whose hello is in order but whose key nobody expects yet is kept until its deadline, as a peer may be faster
- * than this side.
+ * A client with a valid hello and a key that is not expected yet is kept until its deadline: a peer may be faster than
+ * this side.
  */
 public abstract class KeyedListener<C extends IncomingHello> implements Listener {
 
-    /** A listener's queue in the system. */
+    /** Length of a listener's queue in the system. */
     protected static final int BACKLOG = 4096;
-    /** What to do where an address of this machine cannot be listened on. */
+    /** Remedy if the process cannot listen on an address of this machine. */
     protected static final String OTHER_ADDRESS =
             "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME";
 
     private static final Logger LOG = LogManager.getLogger(KeyedListener.class);
-    /** Clients that have not said who they are: where there are more, some are dropped. */
+    /** Maximum number of clients that have not identified themselves. Further ones cause some to be dropped. */
     static final int MAX_UNPROVEN = 256;
-    /** A listener lives as long as its communicator, and makes connections all the time. */
+    /** Maximum number of remembered keys. A listener lives as long as its communicator, and connects all the time. */
     static final int MAX_USED_KEYS = 16_384;
-    /** How many looks, at least, a client's time is made of: see {@link #watched}. */
+    /** Minimum number of looks in a client's time: see {@link #watched}. */
     private static final int LOOKS = 10;
     /**
-     * Between two looks of {@link #attend}, which are at all clients each: as few are worth one where few come. The
-     * short one lets those who poll come in between.
+     * Pause between two looks of {@link #attend}. Each look covers all clients. It polls slowly while no client
+     * connects. The short pause lets other pollers proceed in between.
      */
     private static final long PAUSE_NANOS = 20_000_000;
     private static final long SHORT_PAUSE_NANOS = 1_000_000;
@@ -64,21 +64,21 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private final List<ServerSocketChannel> servers;
     private final DropLog drops = new DropLog();
     private final Map<ConnectionKey, ExpectedConnection<C>> expected = new HashMap<>();
-    /** The latest, oldest first: who comes late with an older one than these finds a key that nobody knows. */
+    /** Most recent keys, oldest first. A late client with an evicted key is refused as unknown. */
     private final Set<ConnectionKey> usedKeys = new LinkedHashSet<>();
     private final Admission<C> unproven = new Admission<>(MAX_UNPROVEN, new Arrivals());
     private final List<C> early = new ArrayList<>();
     /**
-     * The clock of the clients' deadlines, nanoseconds. While nobody looks, as nobody expects a connection, or as this
-     * process gets no core, it hardly moves on: what a client said meanwhile was not heard.
+     * Clock of the clients' deadlines, in nanoseconds. It hardly advances while no thread looks, because no connection
+     * is expected or because this process gets no core: messages of clients were not read meanwhile.
      */
     private long watched;
     private long lastLook = System.nanoTime();
     private boolean closed;
-    /** Of {@link #attend}; null if nobody attends. */
+    /** Selector of {@link #attend}; null if no thread attends. */
     private @Nullable Selector selector;
 
-    /** Takes bound, non-blocking channels over. */
+    /** Takes ownership of bound, non-blocking channels. */
     protected KeyedListener(OpenResources network, String name, byte[] secret, Duration handshakeDeadline,
             List<ServerSocketChannel> servers) {
         this.network = network;
@@ -91,8 +91,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     /**
      * Listens on an address of this machine.
      *
-     * @param receiveBufferBytes of accepted streams; 0 for the system's choice
-     * @param advice             begins with a semicolon; or empty
+     * @param receiveBufferBytes buffer size of accepted streams; 0 for the system's choice
+     * @param advice             remedy that begins with a semicolon; or empty
      */
     protected static ServerSocketChannel bind(InetSocketAddress where, int receiveBufferBytes, String advice) {
         ServerSocketChannel server = null;
@@ -100,7 +100,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             server = ServerSocketChannel.open();
             server.configureBlocking(false);
             if (receiveBufferBytes > 0) {
-                // Before the bind: accepted streams inherit it, and the window's scale is agreed on while they connect.
+                // Before the bind: accepted streams inherit it, and the window's scale is negotiated while they
+                // connect.
                 server.setOption(StandardSocketOptions.SO_RCVBUF, receiveBufferBytes);
             }
             return server.bind(where, BACKLOG);
@@ -113,30 +114,30 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         }
     }
 
-    /** Where a TCP server of this machine's is. */
+    /** Returns the address of a TCP server of this machine. */
     protected static InetSocketAddress boundTo(ServerSocketChannel server) {
         return (InetSocketAddress) server.socket().getLocalSocketAddress();
     }
 
-    /** A connection of this network that a client with this key may come for. */
+    /** Returns an expected connection of this network for clients with this key. */
     protected abstract ExpectedConnection<C> newExpected(ConnectionKey key);
 
     /**
-     * Looks at a new client before it has said anything.
+     * Wraps a new client before it has sent anything.
      *
-     * @param deadline by the listener's clock: when it must be part of a connection
+     * @param deadline time limit, by the listener's clock, to become part of a connection
      * @throws Refusal if it cannot be a peer
      */
     protected abstract C newClient(SocketChannel channel, long deadline) throws IOException, Refusal;
 
-    /** Whether a client with a hello wanted no more than an answer, which it has now. */
+    /** Returns whether a client with a hello wanted only an answer, which it has received. */
     protected boolean isServed(C client) {
         return false;
     }
 
-    /** Called once, when everything is closed. */
+    /** Called once, after everything is closed. */
     protected void released() {
-        // nothing is left
+        // nothing to release
     }
 
     @Override
@@ -154,7 +155,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return connection;
     }
 
-    /** {@inheritDoc} Those who poll do the same meanwhile. */
+    /** {@inheritDoc} Threads that poll do the same meanwhile. */
     @Override
     public final void attend() {
         try (Selector arrivals = Selector.open()) {
@@ -181,7 +182,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return !closed;
     }
 
-    /** Until the next look at clients that say nothing; 0 where there are none. */
+    /** Returns the time until the next look at silent clients; 0 without such clients. */
     private synchronized long lookMillis() {
         return unproven.isEmpty() ? 0 : Math.max(1, handshakeDeadline.toMillis() / LOOKS);
     }
@@ -190,11 +191,11 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         try {
             return !closed && advance();
         } catch (ConnectionException shortage) {
-            return false; // whoever polls is told
+            return false; // the polling thread receives the failure
         }
     }
 
-    /** Does what can be done for all connections without waiting; returns whether more clients may wait. */
+    /** Advances all connections without waiting. Returns whether more clients may wait. */
     final synchronized boolean advance() {
         checkOpen();
         expected.values().forEach(connection -> connection.dropDeparted(drops::dropped));
@@ -229,7 +230,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return more;
     }
 
-    /** Moves the clients' clock on, by what the last look counts at the most. */
+    /** Advances the clients' clock by the time since the last look, up to a maximum. */
     private long look() {
         long now = System.nanoTime();
         watched += Math.min(now - lastLook, handshakeDeadline.toNanos() / LOOKS);
@@ -250,12 +251,13 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return more;
     }
 
-    /** Gives a client to the connection that it is for; false to keep it. */
+    /** Assigns a client to its connection. Returns false to keep it. */
     private boolean sort(C client, long now) throws Refusal {
         ConnectionKey key = client.key();
         ExpectedConnection<C> connection = expected.get(key);
         if (connection != null) {
-            // A client that begins again, as without one of its rails, closes what it had, and comes back at once.
+            // A client that starts again, for instance without one of its rails, closes its streams and connects again
+            // at once.
             connection.dropDeparted(drops::dropped);
             connection.add(client);
             return true;
@@ -276,7 +278,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         drops.dropped(client, why);
     }
 
-    /** Forgets a connection that was made or given up; its key stays used. */
+    /** Forgets a connection that was established or given up. Its key stays used. */
     final synchronized void forget(ConnectionKey key) {
         expected.remove(key);
     }
@@ -304,7 +306,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             unproven.all().forEach(IncomingHello::close);
             unproven.closeReserve();
             early.forEach(IncomingHello::close);
-            ConnectionState.closeQuietly(selector); // first: it would keep the servers' ports open
+            ConnectionState.closeQuietly(selector); // closed first, because it would keep the servers' ports open
             servers.forEach(ConnectionState::closeQuietly);
         }
         left.forEach(connection -> connection.end("its listener was closed"));
@@ -341,7 +343,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     }
 
     /**
-     * A few lines in a while, however many clients are refused: they must not flood the log. Guarded by the listener.
+     * Limits the log to a few lines in a period, however many clients are refused: they must not flood the log. Guarded
+     * by the listener.
      */
     private final class DropLog {
 

@@ -6,17 +6,17 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The name of a process that was lost, as a peer that ends its connections for it says it: in the words of a frame's
- * header, or in as many words of a ring.
+ * Name of a lost process, as sent by a peer that ends its connections because of that loss. It is encoded in the words
+ * of a frame's header, or in the same number of words of a ring.
  */
 public final class LastWords {
 
-    /** How many words there are. */
+    /** Number of words. */
     public static final int COUNT = 6;
 
     private LastWords() {}
 
-    /** One of the words; 0 for those behind the name's end, and for no name. */
+    /** Returns one of the words; 0 behind the name's end, and without a name. */
     public static long word(@Nullable String lostPeer, int index) {
         byte[] bytes = lostPeer == null ? new byte[0] : lostPeer.getBytes(StandardCharsets.US_ASCII);
         long word = 0;
@@ -26,25 +26,28 @@ public final class LastWords {
         return word;
     }
 
-    /** Takes one of the words. */
+    /** Receives one of the words. */
     @FunctionalInterface
     public interface Writer {
         void put(int index, long word);
     }
 
-    /** Writes the words of a name; zeros for none. */
+    /** Writes the words of a name; zeros without a name. */
     public static void write(@Nullable String lostPeer, Writer to) {
         for (int i = 0; i < COUNT; i++) {
             to.put(i, word(lostPeer, i));
         }
     }
 
-    /** The name in the words, as {@link #name} reads it. */
+    /** Returns the name in the words, like {@link #name}. */
     public static @Nullable String read(IntToLongFunction words) {
         return name(IntStream.range(0, COUNT).mapToLong(words).toArray());
     }
 
-    /** The name in the words; null if there is none. What does not print is a dot: another process wrote them. */
+    /**
+     * Returns the name in the words; null without one. Unprintable characters become dots, because another process
+     * wrote them.
+     */
     public static @Nullable String name(long... words) {
         StringBuilder name = new StringBuilder();
         for (int i = 0; i < COUNT * Long.BYTES; i++) {

@@ -8,15 +8,18 @@ import java.util.Set;
 import java.util.function.Consumer;
 
 /**
- * Says once of each host that answers after milliseconds what fills the way to it. How much is under way on a
- * connection is fixed before there is one to measure, and the same on all ranks: nobody else than the user can choose
- * it. One thread.
+ * Logs once for each host with a round trip of milliseconds the buffer size that fills the path. The amount in flight
+ * on a connection is fixed before the path can be measured, and is the same on all ranks. Only the user can choose it.
+ * One thread.
  */
 final class LongLines {
 
-    /** Under NCCL 4 MiB are under way on a connection unless the user says so: 800 MB/s at this distance. */
+    /**
+     * Round trip above which a host is reported. NCCL has 4 MiB in flight on a connection by default: 800 MB/s at this
+     * round trip.
+     */
     static final int LONG_MICROS = 5_000;
-    /** 10 Gbit/s. */
+    /** Rate of 10 Gbit/s. */
     private static final int BYTES_PER_MICRO = 1_250;
     private static final long MOST_MIB = 64;
 

@@ -6,13 +6,12 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Registered memory that CPU threads read and write by its address. It is seen without its arena: a copy then asks
- * neither which thread owns the memory nor whether its arena is open, as {@link org.millrace.net.Network#register} has
- * the caller promise both.
+ * Registered memory that CPU threads access by its address. Its view has no arena, so a copy checks neither the owner
+ * thread nor whether the arena is open. The caller of {@link org.millrace.net.Network#register} guarantees both.
  */
 public class NativeRegion implements MemoryRegion {
 
-    /** All of the user space of a 64-bit process on Linux: an offset is an address. Nothing is checked but that. */
+    /** The whole user space of a 64-bit process on Linux. Offsets are addresses; only this range is checked. */
     public static final MemorySegment ALL_MEMORY = unscoped(0, 1L << 47);
 
     private final OpenResources network;
@@ -21,7 +20,7 @@ public class NativeRegion implements MemoryRegion {
     private final String name;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /** Memory of a network; the name is for messages. */
+    /** Creates a region of a network. The name is for messages. */
     public NativeRegion(OpenResources network, MemorySegment segment, String name) {
         if (!segment.isNative()) {
             throw new IllegalArgumentException(
@@ -37,7 +36,7 @@ public class NativeRegion implements MemoryRegion {
         view = unscoped(segment.address(), segment.byteSize());
     }
 
-    @SuppressWarnings("restricted") // reinterprets the memory that the user gave, within its bounds
+    @SuppressWarnings("restricted") // reinterprets the user's memory, within its bounds
     private static MemorySegment unscoped(long address, long bytes) {
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }
@@ -47,12 +46,12 @@ public class NativeRegion implements MemoryRegion {
         return segment;
     }
 
-    /** The same memory in the global scope. */
+    /** Returns the same memory in the global scope. */
     public final MemorySegment view() {
         return view;
     }
 
-    /** The same memory in two networks or more, as it may serve connections of each: the second may be a pair. */
+    /** The same memory in two or more networks, for connections of each. The second may be a pair. */
     public record Pair(NativeRegion first, MemoryRegion second) implements MemoryRegion {
 
         @Override
@@ -71,7 +70,7 @@ public class NativeRegion implements MemoryRegion {
         }
     }
 
-    /** A region's memory in a network, if its connections may use these bytes of it; throws otherwise. */
+    /** Returns a region's memory in a network, if its connections may use these bytes of it. Throws otherwise. */
     public static NativeRegion check(@Nullable MemoryRegion region, OpenResources network, long offset, long bytes) {
         MemoryRegion part = region instanceof Pair pair ? pair.of(network) : region;
         if (!(part instanceof NativeRegion ours) || ours.network != network) {
@@ -102,7 +101,7 @@ public class NativeRegion implements MemoryRegion {
 
     /** Called once, when the region is closed. */
     protected void release() {
-        // nothing was taken
+        // nothing to release
     }
 
     @Override

@@ -4,8 +4,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What a network has open: it is closed with the network. Memory and connections belong together if they have the same
- * one of these. Safe from any thread.
+ * Open resources of a network, which are closed with it. Memory and connections belong to the same network if they have
+ * the same instance. Safe from any thread.
  */
 public final class OpenResources {
 
@@ -14,7 +14,7 @@ public final class OpenResources {
     private volatile boolean lostPeer;
     private volatile boolean closed;
 
-    /** Nothing is open yet; the name is for messages. */
+    /** Creates an empty set. The name is for messages. */
     public OpenResources(String network) {
         this.network = network;
     }
@@ -25,22 +25,22 @@ public final class OpenResources {
         }
     }
 
-    /** Notes what is to be closed with the network, and how. */
+    /** Adds a resource, and the action that closes it with the network. */
     public void opened(Object what, Runnable close) {
         open.put(what, close);
         if (closed) {
-            // The network was closed meanwhile, and may have missed it.
+            // The network was closed meanwhile, and may have missed the resource.
             close.run();
             checkOpen();
         }
     }
 
-    /** Notes that something was closed. */
+    /** Removes a closed resource. */
     public void forget(Object what) {
         open.remove(what);
     }
 
-    /** Notes that a peer was killed, and may have left something behind. */
+    /** Records that a peer was killed, and may have left files behind. */
     public void peerWasLost() {
         lostPeer = true;
     }

@@ -10,14 +10,17 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Unanswered;
 
 /**
- * A connection to a listener in the making, until it is returned, given up, or failed. A listener that has many
- * unauthenticated clients, or had no core for a while, may drop a client of its own before it has heard who that is:
- * the client comes again, a few times.
+ * A pending connection to a listener, until it is returned, given up, or failed. A listener with many unauthenticated
+ * clients, or without a core for a while, may drop a client before it is identified as a peer. The client then connects
+ * again, a few times.
  */
 public abstract class OutgoingConnection implements Pending<FrameSender> {
 
     private static final Logger LOG = LogManager.getLogger(OutgoingConnection.class);
-    /** After so many it is said: it may be that the listener drops whom it does not understand. */
+    /**
+     * Number of attempts after which the failure is reported: the listener may drop clients that it does not
+     * understand.
+     */
     private static final int ATTEMPTS = 7;
     private static final long FIRST_PAUSE_NANOS = 10_000_000;
 
@@ -27,7 +30,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     private final long deadline;
     private final Duration patience;
     private int attempts = 1;
-    /** By {@link System#nanoTime}: when the next attempt begins; 0 while one is being made. */
+    /** Time of the next attempt, by {@link System#nanoTime}; 0 during an attempt. */
     private long pause;
     private @Nullable Unanswered unanswered;
     private long unansweredSince;
@@ -35,21 +38,21 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     private boolean done;
 
     /**
-     * Begins.
+     * Begins to connect.
      *
-     * @param name  with the peer, for messages
-     * @param limit within which the connection must be made
+     * @param name  name with the peer, for messages
+     * @param limit time limit for the connection
      */
     protected OutgoingConnection(OpenResources network, String name, Duration limit) {
         this(network, name, limit, Duration.ZERO);
     }
 
     /**
-     * Begins.
+     * Begins to connect.
      *
-     * @param name     with the peer, for messages
-     * @param limit    within which the connection must be made
-     * @param patience for how long it begins anew when a listener does not answer; less than a second counts as that
+     * @param name     name with the peer, for messages
+     * @param limit    time limit for the connection
+     * @param patience time for new attempts if a listener does not answer; at least one second
      */
     protected OutgoingConnection(OpenResources network, String name, Duration limit, Duration patience) {
         this.network = network;
@@ -60,18 +63,18 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     }
 
     /**
-     * Does what can be done without waiting; returns the connection, null while it is not made yet. Begins anew after
-     * {@link #release}.
+     * Advances the connection attempt without blocking. Returns the sender, or null while the attempt is in progress.
+     * Starts again after {@link #release}.
      */
     protected abstract @Nullable FrameSender advance();
 
-    /** What the connection waits for, and what may help, for the message when the deadline has passed. */
+    /** Returns the event that the connection waits for, and a remedy, for the message after the deadline. */
     protected abstract String waitingFor();
 
-    /** Gives back what was taken for a connection that was not made. */
+    /** Releases the resources of a connection that was not established. */
     protected abstract void release();
 
-    /** Whether it begins anew when a listener does not answer. */
+    /** Returns whether it connects again if a listener does not answer. */
     protected final boolean mayTryAgain() {
         return nanosLeft() > 0 && (attempts < ATTEMPTS || System.nanoTime() - unansweredSince < patience.toNanos());
     }
@@ -80,7 +83,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
         return network;
     }
 
-    /** Time left until the deadline, nanoseconds. */
+    /** Returns the time until the deadline, in nanoseconds. */
     protected final long nanosLeft() {
         return deadline - System.nanoTime();
     }
@@ -131,7 +134,8 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
             unansweredSince = unanswered == null ? System.nanoTime() : unansweredSince;
             unanswered = e;
             release();
-            pause = (System.nanoTime() + (FIRST_PAUSE_NANOS << Math.min(attempts, ATTEMPTS) - 1)) | 1; // 0: none
+            // 0 means no pause
+            pause = (System.nanoTime() + (FIRST_PAUSE_NANOS << Math.min(attempts, ATTEMPTS) - 1)) | 1;
             attempts++;
             return null;
         }

@@ -1,24 +1,27 @@
 package org.millrace.net.connection;
 
 /**
- * What another process says, made fit for a log and a terminal: it can neither forge a line, nor move a cursor, nor
- * turn the direction of what follows.
+ * Makes another process's text safe for a log and a terminal. The text can neither forge a line, nor move a cursor, nor
+ * change the direction of the text behind it.
  */
 public final class PeerText {
 
-    /** How every line but the first begins, so that none is taken for one of the log's own. */
+    /** Prefix of every line but the first, so that none looks like a line of the log. */
     private static final String CONTINUED = "\n  | ";
 
     private PeerText() {}
 
-    /** A text of one line; what does not print is a question mark. */
+    /** Returns a text of one line; unprintable characters become question marks. */
     public static String line(String text) {
         StringBuilder clean = new StringBuilder(text.length());
         text.codePoints().map(point -> prints(point) ? point : '?').forEach(clean::appendCodePoint);
         return clean.toString();
     }
 
-    /** A text that keeps its lines and tabs, as of a stack trace. One that was treated so before stays as it is. */
+    /**
+     * Returns a text that keeps its lines and tabs, such as a stack trace. A text that was converted before stays
+     * unchanged.
+     */
     public static String lines(String text) {
         StringBuilder clean = new StringBuilder(text.length());
         text.replace(CONTINUED, "\n")

@@ -20,9 +20,9 @@ import javax.net.ssl.SSLEngine;
 import javax.net.ssl.X509ExtendedTrustManager;
 
 /**
- * The certificate that follows from a secret, the same wherever it is made: who can show that the private key is theirs
- * knows the secret. The key is one of Ed25519, whose private half is any 32 bytes: here a hash of the secret. Keys of
- * sessions do not follow from it: what was recorded stays unreadable when the secret becomes known.
+ * Certificate derived from a secret, identical in each process. A process that proves possession of the private key
+ * knows the secret. The key is an Ed25519 key: its private half is any 32 bytes, here a hash of the secret. Session
+ * keys do not follow from it, so recorded data stays unreadable if the secret becomes known.
  */
 record SecretCertificate(PrivateKey key, X509Certificate certificate) {
 
@@ -62,7 +62,7 @@ record SecretCertificate(PrivateKey key, X509Certificate certificate) {
         return text.getBytes(StandardCharsets.US_ASCII);
     }
 
-    /** Tag, length, and parts. */
+    /** Encodes tag, length, and parts. */
     private static byte[] der(int tag, byte[]... parts) {
         ByteArrayOutputStream content = new ByteArrayOutputStream();
         for (byte[] part : parts) {
@@ -86,7 +86,7 @@ record SecretCertificate(PrivateKey key, X509Certificate certificate) {
         return new Same(certificate.getPublicKey().getEncoded());
     }
 
-    /** Gives the bytes that were chosen, in place of random ones. */
+    /** Returns chosen bytes instead of random ones. */
     private static final class Chosen extends SecureRandom {
 
         private static final long serialVersionUID = 1L;
@@ -107,7 +107,7 @@ record SecretCertificate(PrivateKey key, X509Certificate certificate) {
         }
     }
 
-    /** Believes who has the key, and nobody else. TLS itself has them show that they have its private half. */
+    /** Trusts this key only. TLS itself verifies that the peer has the private half. */
     private static final class Same extends X509ExtendedTrustManager {
 
         private final byte[] key;

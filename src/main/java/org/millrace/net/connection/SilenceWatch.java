@@ -19,25 +19,30 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Looks once a second, on the trace's thread, whether the links of this process's TCP streams are silent, and writes
- * down which are. A link is a pair of addresses, with all streams between them.
+ * Checks once a second, on the trace's thread, whether links of this process's TCP streams are silent, and writes the
+ * silent ones to the trace. A link is a pair of addresses, with all streams between them.
  */
 public final class SilenceWatch {
 
     private static final Logger LOG = LogManager.getLogger(SilenceWatch.class);
     private static final Duration PERIOD = Duration.ofSeconds(1);
-    /** Peers are told for so long of a link whose streams were lost: they may be made again, or their owners go on. */
+    /**
+     * Duration of the reports to peers about a link without streams. The streams may be restored, or their owners may
+     * continue without them.
+     */
     private static final long TOLD_NANOS = Duration.ofMinutes(2).toNanos();
-    /** What another process says is news for so long: who was deaf itself by then has said so. */
+    /**
+     * Validity of another process's report. A process that was itself without a connection has reported that by then.
+     */
     private static final long NEWS_NANOS = Duration.ofSeconds(8).toNanos();
 
     private final ProcessTrace trace;
     private final TcpInfo info = new TcpInfo(Arena.global());
     private final LongLines longLines = new LongLines(this::say);
     private final Map<Link, Silent> silent = new HashMap<>();
-    /** What is written of links between other hosts. */
+    /** Trace entries of links between other hosts. */
     private final Map<Link, ProcessTrace.SilenceTrace> reported = new HashMap<>();
-    /** When the link that this process's peers are told of was silent last. */
+    /** Last time at which the link reported to this process's peers was silent. */
     private long told;
     private long last = System.nanoTime();
 
@@ -49,7 +54,8 @@ public final class SilenceWatch {
     }
 
     /**
-     * A silent link: what is written of it, and the streams that have been silent, which alone can tell that it ends.
+     * A silent link, with its trace entry and its silent streams. Only these streams can show that the silence has
+     * ended.
      */
     private record Silent(ProcessTrace.SilenceTrace trace, Set<TcpStream> streams) {
     }
@@ -58,7 +64,7 @@ public final class SilenceWatch {
         this.trace = trace;
     }
 
-    /** Watches while something is open that is written down. */
+    /** Starts the watch, as long as a trace is open. */
     public static void start(ProcessTrace trace) {
         if (TcpInfo.isKnown()) {
             trace.watch(new SilenceWatch(trace)::glance);
@@ -69,7 +75,7 @@ public final class SilenceWatch {
     private void glance() {
         long now = System.nanoTime();
         if (now - last >= PERIOD.toNanos()) {
-            // A process, or a machine, that was stopped received nothing: that time does not count.
+            // A stopped process or machine received nothing, so that time does not count.
             look(Math.min(now - last, 2 * PERIOD.toNanos()));
             last = now;
         }
@@ -131,8 +137,8 @@ public final class SilenceWatch {
     }
 
     /**
-     * Both ends of a link may say it, and over several connections. Who does not hear one of the two itself needs no
-     * other's word: it finds out at the same time, or a little later.
+     * Both ends of a link may report it, over several connections. A process that has lost contact with one of the two
+     * ends needs no report: it detects the silence at about the same time.
      */
     private void writeReported(List<TcpStream> open) {
         Collection<TcpStreams.Report> reports = TcpStreams.reports();
@@ -183,7 +189,10 @@ public final class SilenceWatch {
         known.streams.add(stream);
     }
 
-    /** Those that are still open when the kernel has been asked: a descriptor may be another's afterwards. */
+    /**
+     * Returns the streams that are still open after the kernel's answer: a closed descriptor may belong to another
+     * file.
+     */
     private List<TcpStream> update(List<TcpStream> open, long nanos) {
         List<TcpStream> unknown = open.stream().filter(stream -> stream.descriptor < 0).toList();
         try {

@@ -9,19 +9,19 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A link over which nothing comes, as one of its ends says it to its other peers: in the six words of a frame's header.
- * These are the lengths of the addresses, the addresses, and as much of the host's name as there is room for; zeros say
- * that there is no such link any more.
+ * A silent link, as one of its ends reports it to its other peers, in the six words of a frame's header. The words hold
+ * the lengths of the addresses, the addresses, and the beginning of the host's name. Zeros report that the silence has
+ * ended.
  *
- * @param local the address of the host that says it
- * @param host  that host's name
+ * @param local address of the reporting host
+ * @param host  name of the reporting host
  */
 public record SilentLink(InetAddress local, InetAddress remote, String host) {
 
-    /** How many words there are. */
+    /** Number of words. */
     public static final int WORDS = 6;
 
-    /** The words; zeros for no link. */
+    /** Returns the words; zeros without a link. */
     public static long[] words(@Nullable SilentLink link) {
         ByteBuffer bytes = ByteBuffer.allocate(WORDS * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         if (link != null) {
@@ -36,7 +36,7 @@ public record SilentLink(InetAddress local, InetAddress remote, String host) {
         return words;
     }
 
-    /** The link in the words; null for none, and for words of another kind: another process wrote them. */
+    /** Returns the link in the words; null without a link, and for invalid words: another process wrote them. */
     public static @Nullable SilentLink of(long[] words) {
         ByteBuffer bytes = ByteBuffer.allocate(WORDS * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         bytes.asLongBuffer().put(words);
@@ -55,7 +55,7 @@ public record SilentLink(InetAddress local, InetAddress remote, String host) {
         }
     }
 
-    /** Whether both are of the same two addresses. */
+    /** Returns whether both links have the same two addresses. */
     boolean isSame(InetAddress one, InetAddress other) {
         return local.equals(one) && remote.equals(other) || local.equals(other) && remote.equals(one);
     }

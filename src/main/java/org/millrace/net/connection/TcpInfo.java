@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
 /**
- * What Linux says of a TCP stream: {@code struct tcp_info} of {@code <linux/tcp.h>}. Java hands out no descriptors of
- * its sockets, so they are found among all that the process has. One thread.
+ * Linux's information about a TCP stream: {@code struct tcp_info} of {@code <linux/tcp.h>}. Java does not expose the
+ * descriptors of its sockets, so they are searched among all descriptors of the process. One thread.
  */
 final class TcpInfo {
 
@@ -42,10 +42,10 @@ final class TcpInfo {
     private static final int LAST_DATA_RECEIVED_OFFSET = 52;
     private static final int LAST_ACK_RECEIVED_OFFSET = 56;
     private static final int BYTES_ACKED_OFFSET = 120;
-    /** Since Linux 4.2; older ones, and others that play Linux, leave zeros. */
+    /** Since Linux 4.2. Older kernels and emulations of Linux leave zeros. */
     static final int SEGMENTS_IN_OFFSET = 140;
     private static final int NOT_SENT_OFFSET = 144;
-    /** Since Linux 4.6, as what follows; the greatest number while it is not known. */
+    /** Since Linux 4.6, like the following fields; the maximum value while unknown. */
     private static final int LEAST_ROUND_TRIP_OFFSET = 148;
     private static final int DATA_SEGMENTS_IN_OFFSET = 152;
     private static final int BYTES = 156;
@@ -53,19 +53,19 @@ final class TcpInfo {
     private final CFunction getsockopt = CFunction.named("getsockopt");
     private final CFunction getsockname = CFunction.named("getsockname");
     private final CFunction getpeername = CFunction.named("getpeername");
-    /** As the last call of {@link #read} left it. */
+    /** Result of the last call of {@link #read}. */
     final MemorySegment bytes;
     private final MemorySegment address;
     private final MemorySegment length;
 
-    /** Its memory is the arena's. */
+    /** Allocates its memory in the arena. */
     TcpInfo(Arena arena) {
         bytes = arena.allocate(BYTES, Long.BYTES);
         address = arena.allocate(LARGEST_ADDRESS, Long.BYTES);
         length = arena.allocate(ValueLayout.JAVA_INT);
     }
 
-    /** Whether this is Linux. */
+    /** Returns whether this is Linux. */
     static boolean isKnown() {
         return Files.isDirectory(DESCRIPTORS) && System.getProperty("os.name").equals("Linux");
     }
@@ -104,7 +104,7 @@ final class TcpInfo {
                 Short.toUnsignedInt(address.get(PORT, PORT_OFFSET)));
     }
 
-    /** Reads what the kernel says of a descriptor; false if it is no TCP stream, or one that was lost. */
+    /** Reads the kernel's information about a descriptor. Returns false if it is no TCP stream, or a lost one. */
     boolean read(int descriptor) {
         bytes.fill((byte) 0);
         length.set(ValueLayout.JAVA_INT, 0, BYTES);
@@ -112,27 +112,27 @@ final class TcpInfo {
                 && bytes.get(ValueLayout.JAVA_BYTE, STATE_OFFSET) != TCP_CLOSE;
     }
 
-    /** How many segments have come, with data or without, whatever became of them. */
+    /** Returns the number of received segments, with data or without, also if they were discarded. */
     int segmentsIn() {
         return number(SEGMENTS_IN_OFFSET);
     }
 
-    /** Whether this side sends again and again what nobody has acknowledged. */
+    /** Returns whether this side retransmits data without an acknowledgement. */
     boolean sendsAgain() {
         return number(UNACKED_OFFSET) > 0 && bytes.get(ValueLayout.JAVA_BYTE, RETRANSMITS_OFFSET) != 0;
     }
 
     /**
-     * Grows with each answer to what was sent: bytes that are acknowledged, and segments without data, as come from a
-     * peer that has no room for them. What the peer sends again is none.
+     * Returns a number that grows with each answer to sent data: acknowledged bytes, and segments without data, as a
+     * peer without room sends them. The peer's retransmissions do not count.
      */
     long answers() {
         return bytes.get(ValueLayout.JAVA_LONG, BYTES_ACKED_OFFSET) + segmentsIn() - number(DATA_SEGMENTS_IN_OFFSET);
     }
 
     /**
-     * For how long this side, which has sent nothing, has asked more than once without an answer; 0 if it waits for
-     * none. A window that is closed is another matter: see {@link TcpStream}.
+     * Returns the time since which this idle side has sent more than one probe without an answer; 0 if it waits for
+     * none. A closed window is a different case: see {@link TcpStream}.
      */
     long askedNanos() {
         boolean asked = number(UNACKED_OFFSET) == 0 && bytes.get(ValueLayout.JAVA_BYTE, PROBES_OFFSET) > 1
@@ -143,7 +143,7 @@ final class TcpInfo {
                 : 0;
     }
 
-    /** The shortest round trip of the last minutes, in microseconds; 0 or less if it is not known. */
+    /** Returns the shortest round trip of the last minutes, in microseconds; 0 or less if unknown. */
     int leastRoundTripMicros() {
         return number(LEAST_ROUND_TRIP_OFFSET);
     }

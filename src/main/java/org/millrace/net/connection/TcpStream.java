@@ -5,33 +5,34 @@ import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
 
 /**
- * For how long nothing has come on a stream that should have. A kernel whose peer's host is reached receives a segment
- * every few seconds, whatever the two processes do:
+ * Measures the silence of a stream that should carry something. A kernel that reaches the peer's host receives a
+ * segment every few seconds, independent of the two processes:
  *
  * <ul>
- * <li>nothing is under way: an answer to its own keep-alive, or the peer's keep-alive;
- * <li>what was sent is under way: an acknowledgement;
- * <li>the peer's process does not read, and has no room: this side's probes of the window come ever more rarely, up to
- * every two minutes, and keep-alives are not sent beside them; but the peer, which has nothing under way, sends its
- * own.
+ * <li>If nothing is in flight, it receives an answer to its own keep-alive, or the peer's keep-alive.
+ * <li>If data is in flight, it receives an acknowledgement.
+ * <li>If the peer's process does not read and has no room, this side's window probes become rarer, up to every two
+ * minutes, and the kernel sends no keep-alives beside them. The peer has nothing in flight and sends its own
+ * keep-alives.
  * </ul>
  *
- * So a stream is silent if the kernel's count of segments that came does not grow, or if, though it grows, what this
- * side has sent, or asked, gets no answer: the other way is silent alone. {@code TCP_USER_TIMEOUT} would end the
- * connection of a peer that does not read, from Linux 5.11 on.
+ * A stream is therefore silent if the kernel's count of received segments does not grow. It is also silent if the count
+ * grows, but this side's data or probes receive no answer: then only the other direction is silent. From Linux 5.11 on,
+ * {@code TCP_USER_TIMEOUT} would end the connection of a peer that does not read.
  */
 public final class TcpStream {
 
-    /** Two keep-alive probes have had no answer by then. */
+    /** Two keep-alive probes have had no answer after this time. */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Something comes every five seconds, and streams that one fault silences count as silent within six seconds of
-     * each other: when the first does, nothing has come on the others for longer than this.
+     * Time without input after which a stream is not heard. Something arrives every five seconds. Streams silenced by
+     * one fault count as silent within six seconds of each other. When the first does, the others have received nothing
+     * for longer than this.
      */
     private static final long HEARD_NANOS = TimeUnit.SECONDS.toNanos(4);
 
-    /** As long as the kernel takes, where nothing is under way: see {@link TcpStreams#keepAlive}. */
+    /** The time that the kernel needs without data in flight: see {@link TcpStreams#keepAlive}. */
     private static final long LOST_NANOS = TimeUnit.SECONDS.toNanos(14);
 
     private final SocketChannel channel;
@@ -39,7 +40,7 @@ public final class TcpStream {
     final InetSocketAddress remote;
     final String peer;
     final boolean carriesFrames;
-    /** -1 while it is not known. Of the thread that looks, as is what follows. */
+    /** -1 while unknown. This field and the following ones belong to the thread that looks. */
     int descriptor = -1;
     private int segments;
     private long answers;
@@ -63,9 +64,9 @@ public final class TcpStream {
         return channel.isOpen();
     }
 
-    /** Takes what the kernel says of it; of the time since the last look, what may count. */
+    /** Processes the kernel's information. {@code nanos} is the part of the time since the last look that counts. */
     void update(TcpInfo info, long nanos) {
-        if (info.segmentsIn() != segments || segments == 0) { // 0: a kernel that does not count
+        if (info.segmentsIn() != segments || segments == 0) { // 0 means that the kernel does not count
             segments = info.segmentsIn();
             unheardNanos = 0;
         } else {
@@ -84,22 +85,22 @@ public final class TcpStream {
     }
 
     /**
-     * Whether the stream has been silent for so long that it is given up. With bytes under way the kernel itself sends
-     * them again and again, for a quarter of an hour. Safe from any thread.
+     * Returns whether the stream has been silent for so long that it is given up. The kernel itself retransmits data in
+     * flight for a quarter of an hour. Safe from any thread.
      */
     public boolean isLost() {
         return lost;
     }
 
     /**
-     * Whether something has come of late. What is sent on another stream, and gets no answer, keeps the kernel from
-     * finding its end, as it probes idle streams alone. Safe from any thread.
+     * Returns whether something has arrived recently. Unanswered data on another stream keeps the kernel from detecting
+     * that stream's end, because it probes only idle streams. Safe from any thread.
      */
     public boolean isHeard() {
         return heard;
     }
 
-    /** For how long nothing has come that should have: 0 unless something should. */
+    /** Returns the time since which expected input is missing; 0 if none is expected. */
     long silentNanos() {
         return Math.max(unheardNanos, Math.max(unansweredNanos, askedNanos));
     }

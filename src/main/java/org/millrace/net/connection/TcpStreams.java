@@ -15,36 +15,36 @@ import java.util.concurrent.ConcurrentHashMap;
 import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
 
-/** The TCP streams of this process that lead to other hosts. Safe from any thread. */
+/** The TCP streams of this process to other hosts. Safe from any thread. */
 public final class TcpStreams {
 
     /**
-     * A stream on which neither side sends anything is probed after so many seconds, and lost when as many probes as
-     * this have had no answer: 14 seconds in all. The peer's kernel answers, whatever its process does.
+     * Idle time in seconds after which the kernel probes a stream. It is lost after this number of unanswered probes:
+     * 14 seconds in all. The peer's kernel answers, independent of its process.
      */
     private static final int KEEP_ALIVE_IDLE_SECONDS = 5;
     private static final int KEEP_ALIVE_INTERVAL_SECONDS = 3;
     private static final int KEEP_ALIVE_PROBES = 3;
 
-    /** Of a stream that is lost before its kernel says so. */
+    /** Reason for a stream that is lost before its kernel reports it. */
     public static final String SILENT = "nothing has come from the peer's host for 14 s";
 
-    /** What C, and so Java, calls ETIMEDOUT. */
+    /** The text of ETIMEDOUT in C, and therefore in Java. */
     private static final String TIMED_OUT = "Connection timed out";
 
     private static final List<TcpStream> OPEN = new ArrayList<>();
     private static final Map<InetAddress, String> HOSTS = new ConcurrentHashMap<>();
-    /** By connection: what its peer says of a link between two other hosts. */
+    /** Reports of peers about a link between two other hosts, by connection. */
     private static final Map<Object, Report> REPORTS = new ConcurrentHashMap<>();
     private static volatile @Nullable SilentLink silent;
 
-    /** What the process at the other end of a connection says. */
+    /** Report of a connection's peer process. */
     public record Report(String peer, SilentLink link, long time) {
     }
 
     private TcpStreams() {}
 
-    /** Has the kernel probe a stream while nothing is sent on it. Both ends need it: see {@link TcpStream}. */
+    /** Makes the kernel probe a stream while it is idle. Both ends need it: see {@link TcpStream}. */
     public static void keepAlive(SocketChannel channel) throws IOException {
         channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
         setIfSupported(channel, ExtendedSocketOptions.TCP_KEEPIDLE, KEEP_ALIVE_IDLE_SECONDS);
@@ -60,11 +60,11 @@ public final class TcpStreams {
     }
 
     /**
-     * A connected stream is watched from now on, until it is closed.
+     * Watches a connected stream until it is closed.
      *
-     * @param peer the process at its other end, for messages
-     * @param host the name of its host; null if it has not said it
-     * @return what is known of it; null for one that is never silent
+     * @param peer the peer process, for messages
+     * @param host name of the peer's host; null if it has not been sent
+     * @return state of the stream; null for a stream that is never silent
      */
     public static @Nullable TcpStream watch(SocketChannel channel, String peer, @Nullable String host) {
         SocketAddress here;
@@ -73,44 +73,44 @@ public final class TcpStreams {
             here = channel.getLocalAddress();
             there = channel.getRemoteAddress();
         } catch (IOException closed) {
-            return null; // the next call that uses it says why
+            return null; // the next call that uses it reports the reason
         }
         if (!(here instanceof InetSocketAddress local) || !(there instanceof InetSocketAddress remote)
                 || local.getAddress().equals(remote.getAddress())) {
-            return null; // what stays on one host is never silent
+            return null; // a stream within one host is never silent
         }
         if (host != null) {
             name(remote.getAddress(), host);
         }
         synchronized (OPEN) {
-            OPEN.removeIf(stream -> !stream.isOpen()); // nobody looks where nothing is written down
+            OPEN.removeIf(stream -> !stream.isOpen()); // without a trace no thread looks
             TcpStream watched = new TcpStream(channel, local, remote, peer, host == null);
             OPEN.add(watched);
             return watched;
         }
     }
 
-    /** What a stream's end comes from, as far as its error tells; null for an end without one. */
+    /** Returns the reason for a stream's end, as far as its error shows it; null for an end without an error. */
     public static String reason(@Nullable IOException cause) {
         return cause != null && (TIMED_OUT.equals(cause.getMessage()) || SILENT.equals(cause.getMessage()))
                 ? "nothing came back from the peer's host any more: the host is gone, or the network between is silent"
                 : "the peer's process ended, or the network between failed: look at what the peer said last";
     }
 
-    /** A link of this process's that is silent: its peers are told, who may have no connection over it. */
+    /** Returns a silent link of this process. Peers without a connection over it receive a report. */
     public static @Nullable SilentLink silent() {
         return silent;
     }
 
-    /** Has the peers told of a link; null for none. */
+    /** Sets the link reported to the peers; null for none. */
     public static void silent(@Nullable SilentLink link) {
         silent = link;
     }
 
     /**
-     * What the peer of a connection says.
+     * Records the report of a connection's peer.
      *
-     * @param connection it is forgotten with a null link
+     * @param connection the connection; a null link removes its report
      */
     public static void reported(Object connection, String peer, @Nullable SilentLink link) {
         if (link == null) {
@@ -131,12 +131,12 @@ public final class TcpStreams {
         }
     }
 
-    /** A host says its name: messages about its address have it from now on. */
+    /** Records a host's name. Messages about its address contain it from then on. */
     public static void name(InetAddress address, String host) {
         HOSTS.put(address, host);
     }
 
-    /** A host in words: its address, and its name if it has said one. */
+    /** Returns a host's description: its address, and its name if known. */
     static String words(InetAddress address) {
         String name = HOSTS.get(address);
         return name == null ? address.getHostAddress() : name + " (" + address.getHostAddress() + ")";

@@ -15,13 +15,13 @@ import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A TCP stream under TLS. It reads and writes as a non-blocking channel does, and makes the handshake meanwhile, after
- * a {@link ChallengeResponse}: until then there is neither an engine nor a buffer. One thread at a time; any thread
- * closes it. The JDK's engine allocates as it goes.
+ * A TCP stream under TLS. It reads and writes like a non-blocking channel, and performs the handshake in these calls. A
+ * {@link ChallengeResponse} comes first: until it has succeeded, the stream has neither an engine nor a buffer. One
+ * thread at a time; any thread closes it. The JDK's engine allocates memory during use.
  *
  * <p>
- * What was encrypted and is not with the kernel counts as not written: a caller offers the same bytes again, and they
- * are not encrypted a second time. So nothing is left behind when a caller has written all it has.
+ * Encrypted bytes that the kernel has not accepted count as not written. The caller offers the same bytes again, and
+ * they are not encrypted a second time. No byte is left behind when a caller has written all its bytes.
  *
  * <pre>
  *   write   caller's bytes ─▶ engine ─▶ out ─▶ stream          read   stream ─▶ in ─▶ engine ─▶ caller's buffer
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TlsChannel extends FilterSocketChannel {
 
-    /** Records that one call of the kernel moves: 128 KiB of data. */
+    /** Number of records in one call of the kernel: 128 KiB of data. */
     private static final int RECORDS = 8;
     private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
     private static final String ALTERED = "; something between the two ends changes data, or one end is no rank";
@@ -38,28 +38,28 @@ public final class TlsChannel extends FilterSocketChannel {
             "; MILLRACE_TLS, and the secret or the certificates, must be the same on all ranks";
 
     private final Supplier<SSLEngine> engines;
-    /** Null once it is done. */
+    /** Null after its success. */
     private @Nullable ChallengeResponse challenge;
     private SSLEngine engine;
     private int recordBytes;
-    /** Arrived and still encrypted, ready to be read. */
+    /** Received and still encrypted bytes, ready to be read. */
     private ByteBuffer in = NOTHING;
-    /** Encrypted and not sent, ready to be read. */
+    /** Encrypted and unsent bytes, ready to be read. */
     private ByteBuffer out = NOTHING;
-    /** Decrypted and not taken, ready to be read. */
+    /** Decrypted bytes that the caller has not taken, ready to be read. */
     private ByteBuffer plain = NOTHING;
-    /** How many of the caller's next bytes are in {@link #out} already. */
+    /** Number of the caller's next bytes that are in {@link #out} already. */
     private int held;
     private boolean established;
-    /** A whole record is wanted of which only a part is here. */
+    /** Whether the channel needs the rest of an incomplete record. */
     private boolean starved = true;
-    /** The last read brought less than there was room for: another would find nothing, for the price of a call. */
+    /** Whether the last read returned less than the buffer's room: another call would find nothing. */
     private boolean drained;
 
     /**
-     * Takes a stream over, of which nothing has been read or written.
+     * Takes ownership of an unused stream.
      *
-     * @param engines makes one for this stream, once
+     * @param engines creates an engine for this stream, once
      */
     TlsChannel(SocketChannel stream, ChallengeResponse challenge, Supplier<SSLEngine> engines) {
         super(stream);
@@ -67,7 +67,7 @@ public final class TlsChannel extends FilterSocketChannel {
         this.engines = engines;
     }
 
-    /** One record each way, as long as no peer has shown who it is. */
+    /** Allocates one record in each direction, until the peer has authenticated. */
     private void beginTls() throws SSLException {
         challenge = null;
         engine = engines.get();
@@ -84,22 +84,22 @@ public final class TlsChannel extends FilterSocketChannel {
         out = ByteBuffer.allocate(RECORDS * recordBytes).limit(0);
     }
 
-    /** What a selector takes in place of a channel. */
+    /** Returns the channel that a selector accepts. */
     public static SelectableChannel selectable(SocketChannel channel) {
         return channel instanceof TlsChannel tls ? tls.stream : channel;
     }
 
-    /** Whether a read may find something though nothing has arrived since. */
+    /** Returns whether a read may find data although nothing has arrived since. */
     public boolean hasInput() {
         return plain.hasRemaining() || in.hasRemaining() && !starved;
     }
 
-    /** Whether the other end has shown what a {@link ChallengeResponse} asks for. */
+    /** Returns whether the peer has passed the {@link ChallengeResponse}. */
     public boolean isChallengePassed() {
         return challenge == null;
     }
 
-    /** Whether both ends have shown who they are; until then writes write nothing. */
+    /** Returns whether both ends have authenticated. Before that, writes accept no bytes. */
     public boolean isEstablished() {
         return established;
     }
@@ -131,7 +131,10 @@ public final class TlsChannel extends FilterSocketChannel {
         plain.position(plain.position() + bytes);
     }
 
-    /** Decrypts a record into a buffer, or into {@link #plain} if it is too small; false if none is whole. */
+    /**
+     * Decrypts a record into a buffer, or into {@link #plain} if the buffer is too small. Returns false without a
+     * complete record.
+     */
     private boolean decrypt(ByteBuffer to) throws IOException {
         starved = !in.hasRemaining();
         if (starved) {
@@ -156,12 +159,12 @@ public final class TlsChannel extends FilterSocketChannel {
         return !starved;
     }
 
-    /** The peer wants new keys, as it does after 128 GiB: both go on with others. */
+    /** Answers a key update of the peer, which follows after 128 GiB: both sides continue with new keys. */
     private void answer() throws IOException {
         runTasks();
         if (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP && flush()) {
             encrypt(NOTHING);
-            flush(); // what is left goes with what is written next; the peer does not wait for it
+            flush(); // the rest is sent with the next write; the peer does not wait for it
         }
     }
 
@@ -174,12 +177,12 @@ public final class TlsChannel extends FilterSocketChannel {
         }
     }
 
-    /** What the engine says of bytes that do not fit is a word of its own. */
+    /** Returns an exception with a clear text for bytes that do not authenticate; the engine's own text is unclear. */
     private SSLException named(SSLException e) {
         return new SSLException("TLS: " + e.getMessage() + (established ? ALTERED : ""), e);
     }
 
-    /** Tells the peer what is wrong, as far as that needs no waiting. */
+    /** Sends the peer an alert, as far as that needs no waiting. */
     private void sendAlert() {
         try {
             if (flush()) {
@@ -188,11 +191,11 @@ public final class TlsChannel extends FilterSocketChannel {
                 }
             }
         } catch (IOException gone) {
-            // It knows already.
+            // The peer knows already.
         }
     }
 
-    /** Reads on; an end with an error is for the next call to tell if this one has something. */
+    /** Reads more bytes. If this call has data, the next call reports an end with an error. */
     private int fill(boolean hasSomething) throws IOException {
         in.compact();
         try {
@@ -231,7 +234,7 @@ public final class TlsChannel extends FilterSocketChannel {
         return from.position() - begin;
     }
 
-    /** Encrypts a record behind what is in {@link #out}, where there must be room; returns its bytes. */
+    /** Encrypts a record behind the bytes in {@link #out}, which must have room. Returns its length in bytes. */
     private int encrypt(ByteBuffer from) throws IOException {
         int begin = out.position();
         out.position(out.limit()).limit(out.capacity());
@@ -248,7 +251,7 @@ public final class TlsChannel extends FilterSocketChannel {
         }
     }
 
-    /** Sends what is encrypted; false if the kernel takes no more. */
+    /** Sends the encrypted bytes. Returns false if the kernel accepts no more. */
     private boolean flush() throws IOException {
         if (out.hasRemaining()) {
             stream.write(out);
@@ -269,7 +272,7 @@ public final class TlsChannel extends FilterSocketChannel {
         } catch (ProtocolException e) {
             throw e;
         } catch (IOException e) {
-            // As who refuses it does: with a reset, if it has not read all.
+            // A refusing peer that has not read all bytes ends the stream with a reset.
             throw new IOException("TLS: " + e.getMessage() + " in the handshake" + SAME, e);
         }
     }

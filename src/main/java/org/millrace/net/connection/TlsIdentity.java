@@ -31,9 +31,9 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * Who this process is under TLS, and whom it believes: both ends of every stream show a certificate. From a secret,
- * that is the one certificate which follows from it, the same for all who know it; from files, any certificate of the
- * authority is a rank's.
+ * Identity of this process under TLS, and its trusted peers. Both ends of every stream present a certificate. A secret
+ * yields one certificate, identical in all processes that know the secret. With files, any certificate of the authority
+ * is valid for a rank.
  */
 public final class TlsIdentity {
 
@@ -47,7 +47,7 @@ public final class TlsIdentity {
 
     private final SSLContext context;
     private final String description;
-    /** What both ends of a stream must know before TLS begins. */
+    /** Secret that both ends of a stream must know before TLS begins. */
     private final byte[] challengeSecret;
 
     private TlsIdentity(SSLContext context, String description, String secret) {
@@ -57,9 +57,9 @@ public final class TlsIdentity {
     }
 
     /**
-     * Who this process is as the settings say; null if data travels in clear.
+     * Returns this process's identity from the settings; null if data is not encrypted.
      *
-     * @throws ConfigurationException if they contradict each other, or a file cannot be used
+     * @throws ConfigurationException if the settings contradict each other, or a file cannot be used
      */
     public static @Nullable TlsIdentity of(Configuration settings) {
         Optional<Path> certificate = settings.get(Settings.TLS_CERTIFICATE);
@@ -156,22 +156,22 @@ public final class TlsIdentity {
             try {
                 return KeyFactory.getInstance(type).generatePrivate(new PKCS8EncodedKeySpec(encoded));
             } catch (InvalidKeySpecException another) {
-                // It is of another type.
+                // The key has another type.
             }
         }
         throw new IOException(file + " has a key in it that is none of " + String.join(", ", KEY_TYPES));
     }
 
     /**
-     * A stream that this process has opened, or opens.
+     * Wraps a stream that this process opens.
      *
-     * @param shared what the listener and its clients alone know, besides the secret of the ranks
+     * @param shared knowledge of the listener and its clients besides the ranks' secret
      */
     public SocketChannel client(SocketChannel stream, byte[] shared) {
         return channel(stream, true, shared);
     }
 
-    /** A stream that this process has accepted: at first it costs no more than the stream itself. */
+    /** Wraps a stream that this process has accepted. At first it costs no more than the stream itself. */
     public SocketChannel server(SocketChannel stream, byte[] shared) {
         return channel(stream, false, shared);
     }
