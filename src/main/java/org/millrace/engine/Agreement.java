@@ -14,11 +14,11 @@ import org.millrace.engine.bootstrap.Machine;
 import org.millrace.engine.bootstrap.RankLetter;
 
 /**
- * What the ranks of a group have agreed on before anything is connected.
+ * Settings and host names that the ranks of a group have agreed on before any connection is made.
  *
- * @param host     what this rank's machine is called: the user may make several hosts of one
- * @param nodes    the machine of each rank, from 0 on in the order of their first ranks
- * @param channels rings
+ * @param host     name of this rank's machine; the user may divide one machine into several hosts
+ * @param nodes    number of each rank's machine; machines count from 0 in the order of their first ranks
+ * @param channels number of rings
  */
 record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int channels, long bufferBytes) {
 
@@ -26,7 +26,7 @@ record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int c
             Settings.PROTOCOLS.name(), Settings.NET_SHARED_BUFFERS.name(), Settings.P2P_NET_CHUNK_SIZE.name(),
             Settings.P2P_LL_THRESHOLD.name(), Settings.GROUPED_CONNECTIONS.name());
 
-    /** Collective: tells the others what this rank has and hears what they have. */
+    /** Sends this rank's host name and settings to all ranks and receives theirs. Collective. */
     public static Agreement reach(ControlPlane control, Configuration configuration) {
         String hostName = configuration.get(Settings.HOST_ID).orElseGet(Machine::host);
         byte[] host = hostName.getBytes(StandardCharsets.UTF_8);

@@ -15,27 +15,32 @@ import org.millrace.config.Settings;
 import org.millrace.device.CollectiveFunction;
 
 /**
- * Which algorithm a collective runs: an all-reduce has ring, tree, collnetdirect and collnetchain, all-gather and
- * reduce-scatter have ring and collnetdirect, the others ring alone; collnet stands for both of these.
+ * Algorithms that each collective may run. An all-reduce can run ring, tree, collnetdirect and collnetchain. All-gather
+ * and reduce-scatter can run ring and collnetdirect, and all other collectives run ring only. The name collnet stands
+ * for collnetdirect and collnetchain.
  */
 record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
 
-    /** What the emulated device has to choose from. */
+    /** Algorithms of the emulated device. */
     private static final Set<CollectiveFunction.Algorithm> ALL =
             EnumSet.of(CollectiveFunction.Algorithm.RING, CollectiveFunction.Algorithm.TREE,
                     CollectiveFunction.Algorithm.COLLNET_DIRECT, CollectiveFunction.Algorithm.COLLNET_CHAIN);
 
-    /** Fewer ranks are as near each other in a ring. */
+    /** Minimum number of ranks for a tree. Fewer ranks are as near to each other in a ring. */
     private static final int SMALLEST_TREE = 3;
     /**
-     * A ring's way grows with the ranks, and so does the size up to which a tree is faster. Where ranks share cores
-     * that is a few KiB: 3 and 4 ranks on two busy cores took as long either way at 4 to 16 KiB, and half as long
-     * around a ring from 64 KiB on.
+     * Maximum size for a tree, in bytes per hop of a ring; larger operations are faster around a ring. The length of a
+     * ring grows with the number of ranks, and so does this limit. Where ranks share cores, the limit is a few KiB.
+     * With 3 and 4 ranks on two busy cores, both algorithms took equally long from 4 to 16 KiB. From 64 KiB on, the
+     * ring took half as long.
      */
     private static final long LARGEST_TREE_BYTES_PER_HOP = 2 * 1024;
 
     private static final String FUNCTION = "allreduce";
-    /** With names of NCCL's that the emulated device has not. */
+    /**
+     * Algorithms by their names in {@code NCCL_ALGO}. Names that the emulated device does not support map to an empty
+     * set.
+     */
     private static final Map<String, Set<CollectiveFunction.Algorithm>> NAMES = Map.of("ring",
             Set.of(CollectiveFunction.Algorithm.RING), "tree", Set.of(CollectiveFunction.Algorithm.TREE), "collnet",
             Set.of(CollectiveFunction.Algorithm.COLLNET_DIRECT, CollectiveFunction.Algorithm.COLLNET_CHAIN),
@@ -54,7 +59,10 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
         return configuration.get(Settings.GROUPED_CONNECTIONS) ? choice.ringsAlone() : choice;
     }
 
-    /** Trees run an operation's channels apart, so that they cannot share connections of a network. */
+    /**
+     * Returns a choice with rings only. Trees run the channels of an operation separately, so their channels cannot
+     * share connections of a network.
+     */
     private AlgorithmChoice ringsAlone() {
         if (!allowed.get(FUNCTION).contains(CollectiveFunction.Algorithm.RING)) {
             throw new ConfigurationException(Settings.GROUPED_CONNECTIONS.name() + "=1 needs rings, and "
@@ -63,7 +71,9 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
         return new AlgorithmChoice(FunctionSections.all(EnumSet.of(CollectiveFunction.Algorithm.RING)));
     }
 
-    /** @throws ConfigurationException if the text is not understood, or leaves none of what the emulated device has */
+    /**
+     * @throws ConfigurationException if the text is invalid, or allows no algorithm that the emulated device supports
+     */
     static AlgorithmChoice parse(String text) {
         Map<String, Set<CollectiveFunction.Algorithm>> allowed =
                 FunctionSections.parse(text, ALL, NAMES::get, "algorithm", why -> refused(text, why));
@@ -82,7 +92,7 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
                 + "semicolons between");
     }
 
-    /** Whether a pair of trees is better than a ring. All ranks say the same. */
+    /** Returns whether a pair of trees is preferred to a ring. The result is the same on all ranks. */
     public boolean prefersTree(int ranks, long bytes) {
         Set<CollectiveFunction.Algorithm> left = allowed.get(FUNCTION);
         if (!left.contains(CollectiveFunction.Algorithm.TREE) || !left.contains(CollectiveFunction.Algorithm.RING)) {
@@ -91,7 +101,7 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
         return ranks >= SMALLEST_TREE && bytes <= (ranks - 1) * LARGEST_TREE_BYTES_PER_HOP;
     }
 
-    /** Whether an operation may run an algorithm, as far as it has it. */
+    /** Returns whether an operation supports an algorithm and the user allows it. */
     public boolean allows(Operation operation, CollectiveFunction.Algorithm algorithm) {
         return of(operation).contains(algorithm)
                 && (algorithm != CollectiveFunction.Algorithm.COLLNET_CHAIN || operation == Operation.ALL_REDUCE);
@@ -101,7 +111,7 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
         return allowed.getOrDefault(operation.ncclName().toLowerCase(Locale.ROOT), Set.of());
     }
 
-    /** Whether an operation is to go through a network that reduces, and no other way. */
+    /** Returns whether the user allows only a network that reduces for an operation, and no ring or tree. */
     public boolean needsCollNet(Operation operation) {
         return (allows(operation, CollectiveFunction.Algorithm.COLLNET_DIRECT)
                 || allows(operation, CollectiveFunction.Algorithm.COLLNET_CHAIN))
@@ -109,24 +119,27 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
                 && (operation != Operation.ALL_REDUCE || !of(operation).contains(CollectiveFunction.Algorithm.TREE));
     }
 
-    /** For comparing with the other ranks'. */
+    /** Returns a text that ranks compare with each other's. */
     String text() {
         return allowed.toString().toLowerCase(Locale.ROOT);
     }
 
     /**
-     * The texts of {@code NCCL_ALGO} and {@code NCCL_PROTO}, read as NCCL reads them: names with commas between, after
-     * {@code ^} those that are not wanted; sections with semicolons between, each for the function that it begins with,
-     * or for all.
+     * Parser for the values of {@code NCCL_ALGO} and {@code NCCL_PROTO}, which it reads as NCCL does. Commas separate
+     * names. Names after {@code ^} are excluded. Semicolons separate sections. A section applies to the function that
+     * it begins with, or to all functions.
      */
     static final class FunctionSections {
 
-        /** {@code Operation.ncclName} in lower case, in the order of the operations' codes; no sends and receives. */
+        /**
+         * Values of {@code Operation.ncclName} in lower case, in the order of the operations' codes. Sends and receives
+         * are not included.
+         */
         static final List<String> FUNCTIONS = List.of("broadcast", "reduce", "allgather", "reducescatter", "allreduce");
 
         private FunctionSections() {}
 
-        /** The same for each function. */
+        /** Returns a map with the same value for each function. */
         static <T> Map<String, T> all(T each) {
             Map<String, T> functions = new LinkedHashMap<>();
             FUNCTIONS.forEach(function -> functions.put(function, each));
@@ -134,13 +147,13 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
         }
 
         /**
-         * What a text allows each function.
+         * Returns the values that a text allows for each function.
          *
-         * @param everything what {@code ^} takes names from
-         * @param named      what a name stands for; null for one that there is not
-         * @param what       what the names are of, for messages
-         * @param refused    makes the error of a reason
-         * @throws ConfigurationException if the text is not understood
+         * @param everything all values; {@code ^} excludes some of them
+         * @param named      returns the values for a name, or null if the name is unknown
+         * @param what       kind of the values, for messages
+         * @param refused    creates the exception for a reason
+         * @throws ConfigurationException if the text is invalid
          */
         static <E extends Enum<E>> Map<String, Set<E>> parse(String text, Set<E> everything,
                 Function<String, @Nullable Set<E>> named, String what,

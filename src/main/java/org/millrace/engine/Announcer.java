@@ -28,8 +28,8 @@ import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * Tells the proxies what the next kernel will send and receive, as its functions say. One thread at a time, in the
- * order in which kernels are started.
+ * Announces to the proxies the data that the next kernel will send and receive, as its functions define it. One thread
+ * at a time calls it, in the order of the kernel launches.
  */
 final class Announcer {
 
@@ -51,7 +51,10 @@ final class Announcer {
         this.trace = trace;
     }
 
-    /** Tells those that have a part in a collective, and those that have none; returns what it is. */
+    /**
+     * Announces a collective to the connectors that have a part in it and to the connectors that have none. Returns the
+     * identity of the operation.
+     */
     OperationId announce(PlannedCollective planned) {
         OperationId id = new OperationId(launched.collective(), planned.signature(), planned.asked().count());
         trace.collective(planned, id);
@@ -68,7 +71,8 @@ final class Announcer {
         List<Share> shares = planned.shares(findShares);
         ProxyOp part = null;
         ProxyOp run = null;
-        for (int i = 0; i < shares.size(); i++) { // by index: each operation comes here, and nothing is to be allocated
+        // A loop by index, because each operation runs it and it must not allocate.
+        for (int i = 0; i < shares.size(); i++) {
             Share share = shares.get(i);
             if (share.part() != part) {
                 part = share.part();
@@ -107,20 +111,23 @@ final class Announcer {
         }
     }
 
-    /** Neighbours that carry the same share one object, so that a run makes one. */
+    /** Adds a share. Neighbors with the same share get one object, so that a run creates only one. */
     private static void add(Connector<?> connector, ProxyOp part, List<Share> shares) {
         ProxyOp before = shares.isEmpty() ? null : shares.getLast().part();
         shares.add(new Share(connector, part.equals(before) ? before : part));
     }
 
-    /** What a network that reduces is asked for, step by step. */
+    /** Returns the requests to a network that reduces, for each step. */
     private ProxyOp.CollNetOp windows(int channel, PlannedCollective planned) {
         int number = planned.function();
         return FunctionTable.STANDARD.collective(FunctionNumber.operation(number), FunctionNumber.algorithm(number))
                 .network(number, planned.work(), device, channel);
     }
 
-    /** What a rank hands to itself needs no proxies: it has no tasks. Returns what it is. */
+    /**
+     * Announces a transfer and returns its identity. Data that a rank sends to itself needs no proxies, because it has
+     * no tasks.
+     */
     TransferId announce(PlannedTransfer planned) {
         TransferId id = new TransferId(planned, number(planned.send()), number(planned.receive()));
         trace.transfer(planned, id);
@@ -151,7 +158,10 @@ final class Announcer {
                 : launched.transfer(transfer.peer(), transfer.sends());
     }
 
-    /** A run of a plan's transfers, by which of their kind between two ranks they are; {@link #NONE} for no other. */
+    /**
+     * Identity of one run of a plan's transfers. The numbers count the sends, or the receives, between two ranks;
+     * {@link #NONE} if the run has no send or no receive to another rank.
+     */
     record TransferId(PlannedTransfer planned, long send, long receive) implements Meeting {
 
         static final long NONE = -1;
@@ -179,7 +189,7 @@ final class Announcer {
                 transfer.sends() ? transfer.regions().sent() : transfer.regions().received()));
     }
 
-    /** What ranks that run one operation together must agree on; they count operations alike. */
+    /** Properties that must be equal on all ranks that run one operation together. All ranks count operations alike. */
     record OperationId(long number, long signature, long count) implements Meeting {
 
         @Override
@@ -191,7 +201,7 @@ final class Announcer {
             return OperationSignature.operation(signature);
         }
 
-        /** @param user the memory that the device points to; null where data goes through slots */
+        /** @param user memory that the device refers to; null if the data is copied through slots */
         ProxyOp part(long chunks, ChunkShape shape, @Nullable MemoryRegion user) {
             return new ProxyOp(number, signature, count, chunks * shape.chunkSteps(), shape.chunkSteps(),
                     shape.sliceSteps(), shape.protocol(), user);

@@ -27,27 +27,27 @@ import org.millrace.trace.ProcessTrace;
  */
 final class Attendance implements EmulatedDevice.KernelWatch {
 
-    /** Says which operations a kernel needs other ranks for. */
+    /** Reports the operations of a kernel that need other ranks. */
     interface Meeting {
 
         void attend(Sink sink);
 
-        /** Takes what has to be there. */
+        /** Receives the requirements of a kernel. */
         interface Sink {
 
-            /** All ranks, at the collective of this number. */
+            /** Requires all ranks to have reached the collective of this number. */
             void collective(long number);
 
-            /** A rank, at the other half of this rank's send or receive of this number to or from it. */
+            /** Requires a rank to have reached its half of this rank's send or receive of this number. */
             void transfer(int peer, boolean sends, long number);
         }
     }
 
-    /** What a rank has said of itself. */
+    /** State that a rank has reported about itself. */
     private record Answer(long collectives, long sends, long receives, boolean stands, String doing) {
     }
 
-    // connections' tags have other high bytes
+    // The tags of connections have other high bytes.
     private static final long QUESTION = 0x7100_0000_0000_0000L;
     private static final long ANSWER = 0x7200_0000_0000_0000L;
     private static final long LONGEST_PAUSE_NANOS = 100_000_000;
@@ -61,10 +61,10 @@ final class Attendance implements EmulatedDevice.KernelWatch {
     private final long firstNanos;
     private final long pauseNanos;
     private final boolean recorded = ProcessTrace.isRecorded();
-    /** The kernel that stands still; null while all move. Written by the device's thread. */
+    /** Kernel that is stalled; null while all kernels make progress. Written by the device's thread. */
     private volatile @Nullable Object standing;
 
-    // The device's thread alone.
+    // Accessed by the device's thread only.
     private final @Nullable Answer[] answers;
     private final boolean[] asked;
     private long judged;
@@ -84,9 +84,9 @@ final class Attendance implements EmulatedDevice.KernelWatch {
         asked = new boolean[control.size()];
     }
 
-    // The connector service's thread.
+    // Methods of the connector service's thread.
 
-    /** Answers ranks that ask, and looks for those that close. */
+    /** Answers the questions of other ranks, and looks for ranks that close. */
     void answer() {
         launched.watch();
         for (int peer = 0; peer < control.size(); peer++) {
@@ -102,7 +102,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
         }
     }
 
-    // The device's thread.
+    // Methods of the device's thread.
 
     @Override
     public long stallNanos() {
@@ -236,7 +236,10 @@ final class Attendance implements EmulatedDevice.KernelWatch {
         return "rank " + peer + (answers[peer] == null ? " has not answered" : " has not come to it");
     }
 
-    /** Then nothing that any rank's program may still call could help: a communicator's kernels run in order. */
+    /**
+     * Returns whether all ranks are stalled. No further call of any rank's program can then help, because the kernels
+     * of a communicator run in order.
+     */
     private boolean allStand() {
         for (int peer = 0; peer < answers.length; peer++) {
             if (peer != control.rank() && (answers[peer] == null || !answers[peer].stands)) {

@@ -7,7 +7,9 @@ import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
 import org.millrace.device.EmulatedDevice;
 
-/** What must be so when a program calls a communicator, before anything is done for the call. Safe from any thread. */
+/**
+ * Checks each call that a program makes to a communicator, before the call has any effect. Callable from any thread.
+ */
 final class CallGuard {
 
     private final int rank;
@@ -21,7 +23,7 @@ final class CallGuard {
         this.failure = failure;
     }
 
-    /** No call is let in any more. Returns whether this was so for the first time. */
+    /** Refuses all further calls. Returns whether this was the first call of this method. */
     boolean close() {
         return closed.compareAndSet(false, true);
     }
@@ -30,7 +32,10 @@ final class CallGuard {
         return closed.get();
     }
 
-    /** The communicator is open and has not failed, and the caller is no function that its device calls. */
+    /**
+     * Requires that the communicator is open and has not failed, and that the caller is not a function that its device
+     * calls.
+     */
     void checkOpen() {
         if (closed.get()) {
             throw new MillraceException(label("the communicator is closed"));
@@ -39,7 +44,10 @@ final class CallGuard {
         device.checkCaller();
     }
 
-    /** The same, and there is a stream of the device; waits until it has room for more. */
+    /**
+     * Checks the same, and that the stream belongs to the device. Then waits until the stream has room for another
+     * operation.
+     */
     void checkOpen(DeviceStream stream) {
         checkOpen();
         device.check(stream);
@@ -58,7 +66,7 @@ final class CallGuard {
         }
     }
 
-    /** A message with whose it is. */
+    /** Returns a message that names this rank. */
     String label(String what) {
         return "rank " + rank + ", " + what;
     }

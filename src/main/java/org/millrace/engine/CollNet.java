@@ -33,13 +33,14 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;
 
 /**
- * Collectives that go through a network that reduces: which ones, and who takes part. There are two networks: of all
- * ranks, and of one leader for each host, to which the host's other ranks hand their elements along a chain.
+ * Selects the collectives for networks that reduce, and the members of these networks. There are two such networks. One
+ * connects all ranks. The other connects one leader of each host, and the host's other ranks pass their elements to the
+ * leader along a chain.
  */
 final class CollNet {
 
     private static final Logger LOG = LogManager.getLogger(CollNet.class);
-    /** What such a network can carry out. */
+    /** Operations that such a network supports. */
     public static final Set<Operation> OPERATIONS =
             Set.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER);
 
@@ -47,7 +48,7 @@ final class CollNet {
     private final CollNetTransport transport;
     private final int ranks;
     private final long maxBytes;
-    /** Whether there are several hosts, and some has several ranks. */
+    /** Whether there are several hosts, at least one of them with several ranks. */
     private final boolean hasLeaders;
 
     private CollNet(AlgorithmChoice choice, CollNetTransport transport, int ranks, long maxBytes, boolean hasLeaders) {
@@ -59,9 +60,9 @@ final class CollNet {
     }
 
     /**
-     * The transport that connects ranks with such a network, as this rank offers it.
+     * Returns the transport that connects ranks with such a network, as this rank offers it.
      *
-     * @param here where the others reach this rank over the network
+     * @param here listener at which other ranks reach this rank over the network
      */
     public static CollNetTransport transport(Configuration configuration, Network network, Listener here) {
         boolean wanted = configuration.get(Settings.COLLNET_ENABLE);
@@ -73,9 +74,10 @@ final class CollNet {
     }
 
     /**
-     * Says to connections and device who takes part; null if not all ranks want it. All ranks come to the same.
+     * Configures the members of the networks in the connections and in the device. Returns null unless all ranks enable
+     * the networks. The result is the same on all ranks.
      *
-     * @param nodes the host of each rank, from 0 on
+     * @param nodes host of each rank, numbered from 0
      */
     public static @Nullable CollNet of(Configuration configuration, AlgorithmChoice choice, int[] nodes,
             DeviceCommunicator device, TransportConnections connections, CollNetTransport transport) {
@@ -121,7 +123,7 @@ final class CollNet {
         return new CollNet(choice, transport, peers.size(), maxBytes, hasLeaders);
     }
 
-    /** The rank before one on its host; -1 if it is the first. */
+    /** Returns the previous rank on the same host, or -1 if the rank is the first. */
     private static int before(int[] nodes, int rank) {
         int before = rank - 1;
         while (before >= 0 && nodes[before] != nodes[rank]) {
@@ -145,7 +147,10 @@ final class CollNet {
         }
     }
 
-    /** Of other jars, by name. One that cannot be loaded is left out: the others hear that this rank has it not. */
+    /**
+     * Returns the providers of other jars, ordered by name. A provider that cannot be loaded is left out, and this rank
+     * does not offer it to the other ranks.
+     */
     private static List<CollectiveNetworkProvider> found() {
         TreeMap<String, CollectiveNetworkProvider> found = new TreeMap<>();
         for (var provider : ServiceLoader.load(CollectiveNetworkProvider.class).stream().toList()) {
@@ -160,14 +165,16 @@ final class CollNet {
     }
 
     /**
-     * By which algorithm a collective goes this way; the same on all ranks. Null if it goes another.
+     * Returns the algorithm of a collective that uses these networks, or null if the collective does not use them. The
+     * result is the same on all ranks.
      *
      * <p>
-     * Where there are leaders they take no longer than every rank's asking the network itself, at any size:
-     * {@code collnet.md} has the measurement.
+     * Where there are leaders, an all-reduce through them takes no longer, at any size, than if each rank uses the
+     * network itself. {@code collnet.md} has the measurement.
      *
-     * @param bytes of each rank
-     * @throws MillraceException if it can go no other, by what the user has set, and not this one
+     * @param bytes size of each rank's part
+     * @throws MillraceException if the user's settings allow no other algorithm and the networks do not support the
+     *                           operation
      */
     public CollectiveFunction.@Nullable Algorithm algorithm(Operation operation, long bytes, DataType type,
             ReduceOp op) {
@@ -190,10 +197,10 @@ final class CollNet {
                 : CollectiveFunction.Algorithm.COLLNET_DIRECT;
     }
 
-    /** Millrace's own: the ranks reduce for each other, on the threads that ask. */
+    /** Provider of Millrace's own network. The ranks reduce for each other, on the threads that issue the requests. */
     record MeshProvider(Network network, Listener here) implements CollectiveNetworkProvider {
 
-        /** No connection of a transport has such a key. */
+        /** Base of the connections' keys. No connection of a transport has such a key. */
         private static final long KEY = 0x434f4c4c00000000L;
 
         @Override
@@ -222,7 +229,7 @@ final class CollNet {
 
                 @Override
                 public void close() {
-                    // the listener is the communicator's
+                    // The communicator owns the listener.
                 }
             };
         }

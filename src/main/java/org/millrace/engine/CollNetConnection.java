@@ -23,9 +23,10 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.TransportEnd;
 
 /**
- * What both ends of a rank's connection with a network that reduces have in common, on one channel
- * ({@code ncclCollNetSharedRes}): the network, slots to send from, slots to receive into, and a proxy for each. The
- * receiving end connects it. Both proxies belong to one agent; all else is the thread's that makes connections.
+ * Resources that both ends of a rank's connection with a network that reduces share on one channel
+ * ({@code ncclCollNetSharedRes}): the network, slots to send from, slots to receive into, and a proxy for each
+ * direction. The receiving end makes the connection. Both proxies run on one agent. The thread that makes connections
+ * calls everything else.
  */
 final class CollNetConnection {
 
@@ -45,16 +46,14 @@ final class CollNetConnection {
     private @Nullable ConnectionTrace received;
     private int ends;
 
-    /**
-     * @param number of the network, among all of the communicator
-     */
+    /** @param number number of the network, among all networks of the communicator */
     CollNetConnection(CollectiveNetworkProvider provider, int number, Runnable onFreed) {
         this.provider = provider;
         this.number = number;
         this.onFreed = onFreed;
     }
 
-    /** One of its ends, of which nothing is done yet. */
+    /** Returns a new end of this connection, before its first phase. */
     TransportEnd end(EndRequest request) {
         ends++;
         return request.sends() ? new SendEnd() : new ReceiveEnd(request);
@@ -101,7 +100,7 @@ final class CollNetConnection {
         if (--ends == 0) {
             onFreed.run();
             if (sent != null) {
-                sent.close(); // a proxy that was never served did not stop
+                sent.close(); // A proxy that no agent has served did not stop, so its trace is still open.
             }
             if (received != null) {
                 received.close();
@@ -120,7 +119,7 @@ final class CollNetConnection {
         }
     }
 
-    /** What is given to the network. */
+    /** End that sends data to the network. */
     private final class SendEnd extends End {
 
         @Override
@@ -151,7 +150,7 @@ final class CollNetConnection {
         }
     }
 
-    /** What comes from the network: this end makes it, for both. */
+    /** End that receives data from the network. It makes the connection for both ends. */
     private final class ReceiveEnd extends End {
 
         private final EndRequest request;
@@ -185,7 +184,7 @@ final class CollNetConnection {
 
         @Override
         public void announce(ProxyOp op) {
-            // a result is asked for when what it is made of is given
+            // The send proxy requests the result when it submits this rank's contribution.
         }
 
         @Override
@@ -213,13 +212,13 @@ final class CollNetConnection {
     }
 
     /**
-     * What the send proxy has begun and the receive proxy waits for, oldest first (NCCL's {@code reqFifo}). Both run on
-     * one agent's thread.
+     * Requests that the send proxy has started and the receive proxy waits for, oldest first (NCCL's {@code reqFifo}).
+     * Both proxies run on one agent's thread.
      */
     static final class RequestFifo {
 
         private final int[] requests = new int[ConnectionLayout.SLOTS];
-        /** Of each, what comes of it. */
+        /** Size of each request's result, in bytes. */
         private final long[] bytes = new long[ConnectionLayout.SLOTS];
         private long added;
         private long done;
@@ -249,13 +248,16 @@ final class CollNetConnection {
             done++;
         }
 
-        /** How many are done since the beginning: the slots of as many steps are the device's again. */
+        /**
+         * Returns the number of requests completed since the beginning. The device may reuse the slots of as many
+         * steps.
+         */
         long done() {
             return done;
         }
     }
 
-    /** Asks for the oldest request, and tells the device of results that are there. */
+    /** Polls the oldest request, and informs the device of results that have arrived. */
     private static final class CollNetReceiveProxy extends AbstractProxy {
 
         private final ConnectionInfo receive;
@@ -270,7 +272,10 @@ final class CollNetConnection {
             this.requests = requests;
         }
 
-        /** The release of tail pairs with the device's acquire: it sees the result in its slot. */
+        /**
+         * Publishes completed results. The release store of tail pairs with the device's acquire load of tail, so that
+         * the device sees the result in its slot.
+         */
         @Override
         protected int pass() {
             int delivered = 0;

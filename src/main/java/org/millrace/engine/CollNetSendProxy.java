@@ -19,9 +19,9 @@ import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.Steps;
 
 /**
- * Gives the network what the device posted, one step a request, as soon as the receiving side has a slot for the
- * result; and gives slots back to the device whose requests are done. Protocol Simple, one step after the other,
- * without rounding, as NCCL's COLLNET has it.
+ * Submits the steps that the device posted to the network. Each request contains one step. A step is submitted as soon
+ * as the receiving side has a slot for its result. When a request completes, the proxy returns its slot to the device.
+ * The protocol is Simple, in the order of the steps, without rounding, as in NCCL's COLLNET.
  */
 final class CollNetSendProxy extends AbstractProxy {
 
@@ -36,7 +36,7 @@ final class CollNetSendProxy extends AbstractProxy {
     private ProxyOp.@Nullable CollNetOp op;
     private long steps;
     private long remaining;
-    /** This rank's number in the network. */
+    /** Number of this rank in the network. */
     private final int rank;
     private long posted;
     private long freed;
@@ -86,7 +86,7 @@ final class CollNetSendProxy extends AbstractProxy {
         return begun;
     }
 
-    /** Asks for a step's window, of which the device has posted what this rank gives. */
+    /** Requests the window of a step. The device has posted this rank's contribution to it. */
     private int ask(long step) {
         long window = op.windowBytes(step);
         long given = op.operation() == Operation.ALL_GATHER ? op.ownBytes(step, rank) : window;
@@ -115,7 +115,10 @@ final class CollNetSendProxy extends AbstractProxy {
         return remaining > 0;
     }
 
-    /** The release of head pairs with the device's acquire: it sees the empty size, and may write the slot. */
+    /**
+     * Returns slots of completed requests to the device. The release store of head pairs with the device's acquire load
+     * of head. The device then sees the empty size and may write the slot.
+     */
     private int release() {
         long done = send.firstStep() + requests.done();
         int released = (int) (done - freed);

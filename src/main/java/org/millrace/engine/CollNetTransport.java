@@ -17,13 +17,14 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * COLLNET: connects the ranks of a group with a network that reduces ({@code collNetTransport} in NCCL). All of them
- * offer it, and name the networks that they have; the first that all have is taken. No two ranks are connected by it.
+ * COLLNET transport, which connects the ranks of a group with a network that reduces ({@code collNetTransport} in
+ * NCCL). Each rank offers it and names the networks that it has. The ranks take the first network that all of them
+ * have. This transport never connects just two ranks.
  */
 final class CollNetTransport implements Transport {
 
     private static final String NAME = "COLLNET";
-    /** Channels of a group; NCCL's limit is 64. */
+    /** Maximum number of channels of a group; NCCL's limit is 64. */
     private static final int CHANNELS = 1 << 10;
 
     private final @Nullable String whyNot;
@@ -33,9 +34,10 @@ final class CollNetTransport implements Transport {
     private @Nullable CollectiveNetworkProvider chosen;
 
     /**
-     * @param whyNot    why this rank takes no part; null if it does
-     * @param limits    what all ranks must have the same, as in {@code "MILLRACE_COLLNET_MAX_BYTES=65536"}; no blanks
-     * @param providers in the order in which they are preferred
+     * @param whyNot    reason why this rank does not participate; null if it does
+     * @param limits    settings that must be equal on all ranks, such as {@code "MILLRACE_COLLNET_MAX_BYTES=65536"},
+     *                  without blanks
+     * @param providers providers in order of preference
      */
     CollNetTransport(@Nullable String whyNot, String limits, List<CollectiveNetworkProvider> providers) {
         this.whyNot = whyNot;
@@ -74,9 +76,10 @@ final class CollNetTransport implements Transport {
     }
 
     /**
-     * Takes the first network that all ranks have. The same one on each: they all know what each offers.
+     * Selects the first network that all ranks have. All ranks know each other's offers, so they select the same
+     * network.
      *
-     * @return its name; null if there is none
+     * @return name of the network; null if the ranks have no network in common
      */
     @Nullable
     String choose(List<PeerInfo> peers) {
@@ -89,7 +92,7 @@ final class CollNetTransport implements Transport {
         return null;
     }
 
-    /** {@return whether the network reduces such elements by such an operator} */
+    /** {@return whether the network can reduce elements of this type with this operator} */
     boolean reduceSupport(DataType type, ReduceOp op) {
         return chosen.reduceSupport(type, op);
     }

@@ -20,8 +20,8 @@ import org.millrace.engine.Registrations.UserRegions;
 import org.millrace.proxy.OperationSignature;
 
 /**
- * Makes an item of work of a collective: decides by which function it runs, over which channels, and whether its data
- * goes through slots or stays in the user's memory.
+ * Plans the work item of a collective. It selects the function and the channels. It also decides whether the data is
+ * copied through slots or stays in the user's memory.
  */
 final class CollectivePlanner {
 
@@ -29,7 +29,7 @@ final class CollectivePlanner {
     private final int ranks;
     private final EngineOptions options;
     private final Registrations registrations;
-    /** Null where no network reduces. */
+    /** Networks that reduce; null if none is used. */
     private final @Nullable CollNet collNet;
 
     public CollectivePlanner(DeviceCommunicator device, EngineOptions options, Registrations registrations,
@@ -42,9 +42,9 @@ final class CollectivePlanner {
     }
 
     /**
-     * Plans what the program asks for.
+     * Plans a collective that the program requested.
      *
-     * @throws IllegalArgumentException if the operator has no meaning for the type
+     * @throws IllegalArgumentException if the operator is undefined for the type
      */
     public PlannedCollective plan(Collective asked) {
         Operation operation = asked.operation();
@@ -57,7 +57,7 @@ final class CollectivePlanner {
         boolean reduces = operation.reduces();
         long bytes = asked.bytes();
         if (reduces) {
-            ElementKernel.of(type, op, ranks); // refuses what makes no sense, before anything is done
+            ElementKernel.of(type, op, ranks); // Refuses an invalid combination before anything else happens.
         }
         CollectiveFunction.Algorithm algorithm = algorithm(operation, bytes, type, op);
         CollectiveFunction function = FunctionTable.STANDARD.collective(operation, algorithm);
@@ -112,9 +112,9 @@ final class CollectivePlanner {
     }
 
     /**
-     * The memory in which elements stay that this rank sends, or only passes on.
+     * Returns the memory that connections use in place: the elements that this rank sends or forwards stay there.
      *
-     * @param output registered, perhaps; then that is what is used in place
+     * @param output output buffer, used in place if it is registered
      */
     private UserRegions regions(CollectiveFunction function, int number, CollectiveWork work, MemorySegment output,
             long bytes, long hopBytes) {
@@ -125,7 +125,8 @@ final class CollectivePlanner {
             int before = task.from().length == 0 ? Registrations.NOBODY : task.from()[0];
             int behind = task.to().length == 0 ? Registrations.NOBODY : task.to()[0];
             if (channel > 0 && (before != from || behind != to)) {
-                return UserRegions.NONE; // rings differ, and the regions are those of one peer on each side
+                // The rings have different neighbors, but the regions belong to one peer on each side.
+                return UserRegions.NONE;
             }
             from = before;
             to = behind;
@@ -137,25 +138,28 @@ final class CollectivePlanner {
         return registered == UserRegions.NONE ? registrations.ofAny(hopBytes, protocol, from, to) : registered;
     }
 
-    /** How an operation's elements are spread over channels. */
+    /** Distribution of an operation's elements over channels. */
     static final class ChannelPartition {
 
-        /** A channel is worth its steps only with this many bytes for each of a round's chunks. */
+        /**
+         * Minimum number of bytes for each chunk of a round. With fewer bytes, another channel costs more steps than it
+         * saves.
+         */
         private static final long SMALLEST_CHUNK_BYTES = 16 * 1024;
         private static final long ALIGNMENT_BYTES = 64;
 
         private ChannelPartition() {}
 
-        /** How many channels are worth it, 1 or more. */
+        /** Returns the number of channels that are useful, 1 or more. */
         static int channels(long bytes, int parts, int channels) {
             return Math.clamp(bytes / (parts * SMALLEST_CHUNK_BYTES), 1, channels);
         }
 
         /**
-         * Spreads a collective: contiguous shares of nearly equal size, each beginning at a multiple of 64 bytes. None
-         * is empty, unless there is nothing at all.
+         * Distributes a collective in contiguous shares of nearly equal size, each beginning at a multiple of 64 bytes.
+         * No share is empty, unless the collective has no elements.
          *
-         * @param work which will say the channels, from 0 on, and the elements of each
+         * @param work receives the channels, numbered from 0, and the number of elements of each
          */
         static void spread(CollectiveWork work, long count, int elementBytes, int parts, int channels) {
             long used = channels(count * elementBytes, parts, channels);

@@ -13,27 +13,27 @@ import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.proxy.ProxyException;
 
-/** What went wrong with a communicator, as its proxies tell it. */
+/** Failure of a communicator, as its proxies report it. */
 final class CommunicatorFailure extends GroupFailure implements ProxyConnection.StopListener {
 
     private final DeviceCommunicator device;
     private final Consumer<? super Throwable> trace;
 
-    /** @param trace writes it down */
+    /** @param trace records the failure */
     CommunicatorFailure(ControlPlane control, DeviceCommunicator device, Consumer<? super Throwable> trace) {
         super(control);
         this.device = device;
         this.trace = trace;
     }
 
-    /** Kernels leave. */
+    /** Makes the kernels leave the device. */
     @Override
     protected void failed() {
         device.abort();
         trace.accept(Objects.requireNonNull(get(), "called when it has failed"));
     }
 
-    /** What an end of a connection finds. */
+    /** Reports a failure that an end of a connection detected. */
     void failOf(Throwable thrown) {
         fail(thrown instanceof DisagreementException disagreement
                 ? new MismatchException(thrown.getMessage(), disagreement.connection().selfRank(),
@@ -41,7 +41,7 @@ final class CommunicatorFailure extends GroupFailure implements ProxyConnection.
                 : thrown);
     }
 
-    /** A proxy stops by itself only because something failed. */
+    /** Reports a failure of a proxy. A proxy that stops without a request stops only because of a failure. */
     @Override
     public void stopped(ProxyConnection connection, Throwable thrown) {
         if (thrown != null) {

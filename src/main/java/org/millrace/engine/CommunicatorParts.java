@@ -26,8 +26,8 @@ import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 
 /**
- * What a communicator is made of, apart from what it does: control plane, network, connections, and its share of the
- * rank's threads. What was opened is closed again if a later part fails.
+ * Parts of a communicator: control plane, network, connections, and its share of the rank's threads. If the set-up of a
+ * later part fails, the parts that were opened before are closed again.
  */
 final class CommunicatorParts {
 
@@ -36,9 +36,9 @@ final class CommunicatorParts {
     private final EngineResources resources = new EngineResources();
     final Configuration configuration;
     final ControlPlane control;
-    /** The same on all ranks of the group, and another for every communicator. */
+    /** Number of the communicator: the same on all ranks of the group, and different for each communicator. */
     private final long number;
-    /** What is traced of the communicator's operations. */
+    /** Trace of the communicator's operations. */
     final EngineTrace trace;
     final EngineOptions options;
     final EngineThreads threads;
@@ -49,27 +49,29 @@ final class CommunicatorParts {
     final LaunchCounts launched;
     final Attendance attendance;
     final Registrations registrations;
-    /** What the device allocates from; null where no other process maps it. */
+    /** Heap of the device's allocations; null if no other process maps it. */
     private @Nullable SharedHeap heap;
-    /** Number of processes of this host that run ranks of the group. */
+    /** Number of processes on this host that run ranks of the group. */
     private int processes = 1;
-    /** Answered behind a pass of the proxies that began after the failure; the device's thread asks. */
+    /**
+     * Acknowledgement that the proxies have completed a pass that began after the failure. Used by the device's thread.
+     */
     private @Nullable Acknowledgement passed;
-    /** Null where no network reduces. */
+    /** Networks that reduce; null if none is used. */
     final @Nullable CollNet collNet;
 
     /**
-     * Collective: all ranks of the group do it.
+     * Creates the parts. Collective: all ranks of the group must call it.
      *
-     * @param control closed with this, or when this fails
-     * @param shared  threads of the communicator that was split; null for others
+     * @param control control plane, closed with this object or if this constructor fails
+     * @param shared  threads of the communicator that was split; null if this communicator is not the result of a split
      */
     CommunicatorParts(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared) {
         this.control = control;
         this.configuration = configuration;
         try {
             resources.add(control);
-            // closed after the threads have stopped: kernels read work by its address
+            // Closed after the threads have stopped, because kernels read work by its address.
             Arena arena = resources.add(Arena.ofShared());
             Agreement agreement = Agreement.reach(control, configuration);
             EngineTrace.open(configuration, control);
@@ -141,13 +143,13 @@ final class CommunicatorParts {
 
     private void failed(Throwable why) {
         trace.failed(why);
-        EngineThreads running = threads; // null while this is made
+        EngineThreads running = threads; // Null until the constructor has created the threads.
         if (running != null) {
-            running.device.wake(); // its kernels leave
+            running.device.wake(); // Wakes the kernels so that they leave.
         }
     }
 
-    /** Null if every connection has slots of its own. */
+    /** Returns the sizes of shared slots, or null if each connection has its own slots. */
     private @Nullable SharedSlotSizes sharedSlots() {
         TransferOptions transfers = options.transfers();
         return transfers.sharesSlots()
@@ -155,19 +157,19 @@ final class CommunicatorParts {
                 : null;
     }
 
-    /** Adds a resource, which will be closed before all that were added earlier. */
+    /** Adds a resource, which is closed before all resources that were added earlier. */
     <T extends AutoCloseable> T add(T resource) {
         return resources.add(resource);
     }
 
-    /** The group has come together: from now on a rank reaches an operation when its program does. */
+    /** Ends the set-up of the group. From now on, a rank reaches an operation when its program calls the operation. */
     void begin() {
         connectors.serve(attendance, options.lateDeadline());
     }
 
     /**
-     * Whether no proxy is in a pass any more that began before the abort flag was up, which it is: they stand still.
-     * The device's thread asks, again and again.
+     * Returns whether every pass of a proxy that began before the abort flag was set has ended. The flag is already
+     * set, so the proxies then transfer nothing more. The device's thread calls this repeatedly.
      */
     boolean proxiesStand() {
         if (passed == null) {
@@ -176,7 +178,10 @@ final class CommunicatorParts {
         return passed.await(Duration.ZERO);
     }
 
-    /** A network may be writing by itself, and peers may be reading: after this nothing touches an operand. */
+    /**
+     * Stops the proxies after a failure. Until then, a network may still write to operands without the proxies, and
+     * peers may read them. Afterwards nothing accesses an operand.
+     */
     void stopProxiesAfterFailure() {
         if (failure.get() != null && !stopProxies(Duration.ZERO)) {
             throw new MillraceException(
@@ -185,7 +190,7 @@ final class CommunicatorParts {
         }
     }
 
-    /** Returns false if a thread does not acknowledge. */
+    /** Stops the proxies. Returns false if a thread does not acknowledge. */
     private boolean stopProxies(Duration patience) {
         if (!connectors.stop(EngineThreads.ACKNOWLEDGE_DEADLINE)) {
             return false;
@@ -193,7 +198,7 @@ final class CommunicatorParts {
         return threads.release(connectors.proxies(), patience);
     }
 
-    /** Lets go of everything. Once, when no kernel is on the device any more. */
+    /** Releases everything. Called once, when no kernel is on the device. */
     void tearDown() {
         Duration most = options.stallDeadline().compareTo(options.closeDeadline()) < 0 ? options.stallDeadline()
                 : options.closeDeadline();
@@ -206,13 +211,16 @@ final class CommunicatorParts {
         resources.close();
     }
 
-    /** Memory that a thread may still touch is never freed: a leak is better than a crash. */
+    /**
+     * Leaves all resources open. Memory that a thread may still access is never freed, because a leak is better than a
+     * crash.
+     */
     void leaveOpen(String why) {
         LOG.error("rank {}: {}; memory, connections and threads are left open", control.rank(), why);
         control.close();
     }
 
-    /** What the ends of connections tell each other, over the control plane. */
+    /** Messages between the ends of connections, which the control plane carries. */
     private record ControlMessages(ControlPlane control) implements PeerMessages {
 
         @Override

@@ -12,26 +12,26 @@ import org.millrace.device.DeviceEndpoint;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * One direction of one channel to one peer ({@code ncclConnector}), connected or on the way to be: operations can be
- * issued for it at once, and wait on the device and in a queue here.
+ * One direction of one channel to one peer ({@code ncclConnector}), connected or being connected. Operations can use it
+ * at once. Until it is connected, they wait on the device and in a queue of this connector.
  *
- * @param <P> the device's end of it
+ * @param <P> type of the device's end
  */
 final class Connector<P> {
 
-    /** How far the connection has come. The service's thread alone moves it on. */
+    /** State of the connection. Only the service's thread advances it. */
     enum State {
         /** An operation needs it; the service's thread has not seen it yet. */
         ASKED,
-        /** This end has what it needs, and has told the peer. The peer's answer is waited for. */
+        /** This end has its resources and has informed the peer. It waits for the peer's answer. */
         SETTING_UP,
-        /** Both ends have told each other what they set up, and connect. */
+        /** Both ends have told each other about their resources, and are connecting. */
         CONNECTING,
-        /** The device has its port, and the proxies have what was announced. */
+        /** The device has its port, and the proxies have received the announced operations. */
         CONNECTED,
-        /** It cannot be made: an end says why, or it was not made in time. */
+        /** The connection cannot be made, because an end reported a failure or a deadline has passed. */
         FAILED,
-        /** The communicator ended before it was made. */
+        /** The communicator was closed before the connection was made. */
         STOPPED
     }
 
@@ -39,21 +39,19 @@ final class Connector<P> {
     private final Supplier<PendingConnection> setup;
     private final Function<TransportConnection, P> toPort;
     private final Deadlines deadlines;
-    /** When both ends had told each other what they set up. The service's thread alone. */
+    /** Time at which both ends had told each other about their resources. Service's thread only. */
     private long metNanos;
     private final Queue<ProxyOp> early = new ArrayDeque<>();
     private volatile State state = State.ASKED;
-    /** What is on the way. The service's thread alone. */
+    /** Connection attempt in progress. Service's thread only. */
     private @Nullable PendingConnection pending;
     private @Nullable TransportConnection connection;
-    /** Sends or receives issued so far. Guarded by the thread that issues. */
+    /** Number of sends or receives issued so far. Guarded by the thread that issues. */
     private long transfers;
-    /** The last operation that was announced. Guarded by the thread that issues. */
+    /** Last operation that was announced. Guarded by the thread that issues. */
     private @Nullable ProxyOp last;
 
-    /**
-     * @param setup sets this end up and tells the other
-     */
+    /** @param setup sets up this end and informs the peer */
     Connector(DeviceEndpoint<P> endpoint, Deadlines deadlines, Supplier<PendingConnection> setup,
             Function<TransportConnection, P> toPort) {
         this.deadlines = deadlines;
@@ -62,28 +60,28 @@ final class Connector<P> {
         this.toPort = toPort;
     }
 
-    /** Numbers the sends, or receives, of this connector: the peer counts the same. */
+    /** Returns the number of the next send or receive of this connector. The peer counts in the same way. */
     long nextTransfer() {
         return transfers++;
     }
 
-    /** Whether an operation was the last that was announced. */
+    /** Returns whether an operation was the last that was announced. */
     boolean hasPart(long opCount) {
         return last != null && last.opCount() == opCount;
     }
 
-    /** The last operation that was announced; null if there was none. */
+    /** Returns the last operation that was announced; null if none was. */
     @Nullable
     ProxyOp last() {
         return last;
     }
 
-    /** What the data goes over; null while it is not connected. */
+    /** Returns the transport of the data; null while this is not connected. */
     synchronized @Nullable String transport() {
         return connection == null ? null : connection.transport();
     }
 
-    /** Where the data of the last operation lies while it travels. */
+    /** Returns the mode of the last operation, which names the place of its data in transit. */
     synchronized String mode() {
         if (last.user() != null) {
             return "PTR";
@@ -92,7 +90,9 @@ final class Connector<P> {
                 : "NORMAL";
     }
 
-    /** Whether the two devices share memory with no proxy between them, so that one may read the other's. */
+    /**
+     * Returns whether the two devices share memory with no proxy between them, so that one device may read the other's.
+     */
     synchronized boolean isDirect() {
         return connection != null && connection.info().direct() != null;
     }
@@ -111,8 +111,8 @@ final class Connector<P> {
     }
 
     /**
-     * Goes on as far as nothing has to be waited for. Returns the connection once, when it is made. What was announced
-     * early is announced then, before the device may begin.
+     * Advances the connection attempt without blocking. Returns the connection once, when it is made. Operations that
+     * were announced earlier are then announced to it, before the device may begin.
      *
      * @throws MillraceException if the connection cannot be made
      */
@@ -156,25 +156,29 @@ final class Connector<P> {
         return System.nanoTime() - (met ? metNanos : deadlines.begun) > allowed.toNanos();
     }
 
-    /** Which limit it is that has passed. */
+    /** Returns the limit that has passed and the name of its setting. */
     String overdueSetting() {
         boolean late = state != State.CONNECTING && deadlines.arrival != deadlines.connect;
         return late ? deadlines.arrival.toMillis() + " ms (MILLRACE_LATE_DEADLINE)"
                 : deadlines.connect.toMillis() + " ms (MILLRACE_CONNECT_DEADLINE)";
     }
 
-    /** The rank at the other end. */
+    /** Returns the rank of the peer. */
     int peer() {
         return deadlines.peer;
     }
 
     /**
-     * When it was asked for, how long the peer may take to come to it from then on, and both to connect once it has.
+     * Peer and time limits of a connection.
+     *
+     * @param begun   time of the request for the connection
+     * @param arrival time from then on within which the peer must begin the connection, too
+     * @param connect time within which both ends must connect, once the peer has begun
      */
     record Deadlines(int peer, long begun, Duration arrival, Duration connect) {
     }
 
-    /** Gives up making the connection. May be called twice; the first reason stays. */
+    /** Abandons the connection attempt. May be called twice; a failure stays the recorded state. */
     void giveUp(State why) {
         if (state != State.FAILED) {
             state = why;

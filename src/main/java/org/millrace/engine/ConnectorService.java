@@ -10,13 +10,13 @@ import org.millrace.agent.AgentRunner;
 import org.millrace.agent.RequestQueue;
 
 /**
- * The thread on which a rank's connections are made, for all communicators that share its other threads; NCCL calls it
- * the proxy's service thread. It hears of other ranks' failures, too. Device and proxies run on meanwhile.
+ * Thread that makes a rank's connections, for all communicators that share the rank's other threads. NCCL calls it the
+ * proxy's service thread. It also receives reports of other ranks' failures. Device and proxies run in the meantime.
  *
  * <p>
- * A core is the program's: the thread sleeps until something is asked of it. What a peer says of a connection wakes it.
- * While connections are on the way it polls them, too, and sleeps between two polls, for longer and longer as long as
- * nothing moves.
+ * The thread sleeps until it gets a request, and leaves its core to the program. A peer's message about a connection
+ * wakes it. While connections are being made, the thread also polls them. It sleeps between two polls, and the sleeps
+ * become longer as long as no connection makes progress.
  */
 final class ConnectorService implements AutoCloseable {
 
@@ -25,14 +25,14 @@ final class ConnectorService implements AutoCloseable {
     private static final long LONGEST_PARK_NANOS = 500_000;
 
     private final RequestQueue requests = new RequestQueue();
-    /** Whose connectors are served. The thread alone. */
+    /** Communicators' connectors that this thread serves. This thread only. */
     private final List<Connectors> served = new ArrayList<>();
     private final AgentRunner runner;
     private long parkNanos = FIRST_PARK_NANOS;
-    /** Something came that the pass under way may not have seen. */
+    /** Whether something has arrived that the current pass may not have seen. */
     private volatile boolean woken;
 
-    /** A service with a thread of its own. */
+    /** Starts a service with a thread. */
     ConnectorService(int rank) {
         runner = AgentRunner.start(new Agent() {
             @Override
@@ -47,13 +47,15 @@ final class ConnectorService implements AutoCloseable {
 
             @Override
             public void onFailure(Throwable failure) {
-                LOG.error("{}: a pass failed", name(), failure); // connectors keep what they find for themselves
+                LOG.error("{}: a pass failed", name(), failure); // Connectors record their own failures.
             }
         }, this::idle);
     }
 
     private int pass() {
-        woken = false; // before the queues are read: what comes behind this line is seen in the next pass at the latest
+        // Reset before the pass reads the queues. At the latest, the next pass sees an entry that is added after this
+        // line.
+        woken = false;
         int work = requests.runOne();
         for (Connectors each : served) {
             work += each.progress();
@@ -63,8 +65,8 @@ final class ConnectorService implements AutoCloseable {
     }
 
     /**
-     * A wake-up is not lost: it sets {@link #woken} before it unparks, so that either the flag is seen here or the
-     * thread does not sleep.
+     * Sleeps after a pass without work. No wake-up is lost, because {@link #wake} sets {@link #woken} before it
+     * unparks. The thread then either sees the flag here or does not sleep.
      */
     private void idle(int work) {
         if (work > 0) {
@@ -86,7 +88,7 @@ final class ConnectorService implements AutoCloseable {
         }
     }
 
-    /** Lets the thread look at everything. Does not wait. */
+    /** Requests another pass over all connectors. Does not wait. */
     void wake() {
         woken = true;
         LockSupport.unpark(runner.thread());
@@ -97,7 +99,10 @@ final class ConnectorService implements AutoCloseable {
         wake();
     }
 
-    /** Lets go of a communicator's connectors: once it is answered nothing touches them, or what they made. */
+    /**
+     * Removes a communicator's connectors. Once the request is answered, this thread no longer accesses them or the
+     * connections that they made.
+     */
     RequestQueue.Request remove(Connectors connectors) {
         RequestQueue.Request request = requests.ask(new RequestQueue.Request() {
             @Override
@@ -111,7 +116,7 @@ final class ConnectorService implements AutoCloseable {
         return request;
     }
 
-    /** Ends the thread. No connectors are served any more. */
+    /** Stops the thread, when it no longer serves connectors. */
     @Override
     public void close() {
         runner.close();

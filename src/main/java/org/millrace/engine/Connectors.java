@@ -29,9 +29,9 @@ import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * A communicator's connectors, each connected when it is asked for the first time. The thread that asks does not wait:
- * the {@link ConnectorService} makes the connections, all at once, none waiting for another, and a connection that is
- * not made in time fails the communicator.
+ * Connectors of a communicator. Each connection is made at its first use. The requesting thread does not wait. The
+ * {@link ConnectorService} makes all requested connections concurrently, and none waits for another. A connection that
+ * is not made in time fails the communicator.
  */
 final class Connectors {
 
@@ -53,21 +53,21 @@ final class Connectors {
     private final DirectTraces direct;
     private final Map<Key, Connector<SendPort>> sends = new ConcurrentHashMap<>();
     private final Map<Key, Connector<ReceivePort>> receives = new ConcurrentHashMap<>();
-    /** Those of collectives among the receives: every collective goes through them. */
+    /** Receive connectors of collectives. Each collective uses all of them. */
     private final List<Connector<ReceivePort>> collectiveReceives = new CopyOnWriteArrayList<>();
     private final ConcurrentLinkedQueue<Connector<?>> asked = new ConcurrentLinkedQueue<>();
     private final AtomicInteger missing = new AtomicInteger();
-    /** What is on the way. The service's thread alone. */
+    /** Connectors that are being connected. Service's thread only. */
     private final List<Connector<?>> connecting = new ArrayList<>();
-    /** The service's thread alone, until it has acknowledged that it stopped. */
+    /** Completed connections. Service's thread only, until it has acknowledged that it stopped. */
     private final List<TransportConnection> made = new ArrayList<>();
 
     /**
-     * @param connections what makes the ends; null in a group of one
-     * @param failure     learns what cannot be made; watched on the service's thread
-     * @param counter     is told of each connection that is made, with 1, and of each that is closed, with -1
-     * @param turnedAway  how many clients this rank's listener has turned away
-     * @param direct      writes down what connections without proxies do
+     * @param connections creates the ends; null in a group of one
+     * @param failure     receives connection failures; watched on the service's thread
+     * @param counter     receives each connection that is made, with 1, and each that is closed, with -1
+     * @param turnedAway  returns the number of clients that this rank's listener has refused
+     * @param direct      records the progress of connections without proxies
      */
     Connectors(DeviceCommunicator device, @Nullable TransportConnections connections, Duration connectDeadline,
             GroupFailure failure, ProxyAgent proxies, ObjIntConsumer<TransportConnection> counter,
@@ -87,9 +87,10 @@ final class Connectors {
     }
 
     /**
-     * What is called in each pass of the service's thread: other ranks' messages wake it.
+     * Sets the object that answers other ranks in each pass of the service's thread. Other ranks' messages wake this
+     * thread.
      *
-     * @param deadline how long a peer that has not come to a connection is waited for from now on
+     * @param deadline maximum time from now on to wait for a peer that has not yet begun a connection
      */
     void serve(Attendance ranks, Duration deadline) {
         attendance = ranks;
@@ -97,7 +98,10 @@ final class Connectors {
         service.wake();
     }
 
-    /** Asked for by the thread that issues; the device finds what was asked for before. */
+    /**
+     * Returns a connector, which is created at the first call. The thread that issues operations calls this. The device
+     * finds only connectors that were requested before.
+     */
     Connector<SendPort> send(int peer, int channel, int index) {
         return sends.computeIfAbsent(new Key(peer, channel, index), _ -> ask(new Connector<>(
                 device.channel(channel).send(peer, index), deadlines(peer),
@@ -105,7 +109,10 @@ final class Connectors {
                 connection -> traced(new SendPort(connection.name(), connection.info()), connection, channel, index))));
     }
 
-    /** Asked for by the thread that issues; the device finds what was asked for before. */
+    /**
+     * Returns a connector, which is created at the first call. The thread that issues operations calls this. The device
+     * finds only connectors that were requested before.
+     */
     Connector<ReceivePort> receive(int peer, int channel, int index) {
         return receives.computeIfAbsent(new Key(peer, channel, index), _ -> {
             Connector<ReceivePort> made = new Connector<>(device.channel(channel).receive(peer, index), deadlines(peer),
@@ -119,7 +126,7 @@ final class Connectors {
         });
     }
 
-    /** The proxies of a connection write down what it does, if it has any. */
+    /** Registers a port for tracing if its connection has no proxies. Proxies trace their connections themselves. */
     private <P extends Port> P traced(P port, TransportConnection connection, int channel, int index) {
         if (connection.proxies().isEmpty()) {
             direct.add(connection.name(), channel, index, port instanceof SendPort, connection.transport(), port);
@@ -138,12 +145,12 @@ final class Connectors {
         return connector;
     }
 
-    /** The connectors that were asked for so far. Not safe from several threads at a time. */
+    /** Returns the connectors that were requested so far. Not safe from several threads at a time. */
     List<Connector<?>> senders(int index) {
         return ofIndex(sends, index);
     }
 
-    /** The connectors that were asked for so far. Not safe from several threads at a time. */
+    /** Returns the connectors that were requested so far. Not safe from several threads at a time. */
     List<Connector<?>> receivers(int index) {
         return ofIndex(receives, index);
     }
@@ -158,14 +165,14 @@ final class Connectors {
         return found;
     }
 
-    /** Why transports were not possible. */
+    /** Returns the reasons why transports were not possible. */
     List<String> refusals() {
         return connections == null ? List.of() : connections.refusals();
     }
 
     /**
-     * Tells the collectives' connectors that have no part in an operation so: a peer that sends something for it runs
-     * another one. Not safe from several threads at a time.
+     * Announces an operation to the collectives' connectors that have no part in it. A peer that sends data for it then
+     * runs a different operation. Not safe from several threads at a time.
      */
     void announceWithout(long opCount, long signature, long count) {
         for (int i = 0; i < collectiveReceives.size(); i++) {
@@ -177,7 +184,7 @@ final class Connectors {
     }
 
     /**
-     * Waits until all that was asked for is connected: for the set-up of a communicator.
+     * Waits until all requested connections are made. Used in the set-up of a communicator.
      *
      * @throws MillraceException if the communicator fails, or the thread is interrupted
      */
@@ -192,9 +199,9 @@ final class Connectors {
         }
     }
 
-    // The service's thread.
+    // Methods of the service's thread.
 
-    /** Goes on with what is on the way, and with what a failure means. Returns how much came of it. */
+    /** Advances the connections in progress and handles failures. Returns the amount of work done. */
     int progress() {
         Attendance ranks = attendance;
         if (ranks != null) {
@@ -209,7 +216,7 @@ final class Connectors {
         try {
             return connectAll();
         } catch (RuntimeException | Error thrown) {
-            failure.fail(thrown); // a connection that cannot be made leaves an operation that cannot run
+            failure.fail(thrown); // An operation cannot run if its connection cannot be made.
             return 1;
         }
     }
@@ -230,7 +237,7 @@ final class Connectors {
         return work;
     }
 
-    /** Returns true if there is nothing more to do for the connector. */
+    /** Returns true if the connector needs no further work. */
     private boolean isOver(Connector<?> connector) {
         TransportConnection connection;
         try {
@@ -239,7 +246,7 @@ final class Connectors {
             failure.suspect(
                     new PeerLostException("the connection " + connector + " cannot be made: " + lost.getMessage(),
                             device.rank(), connector.peer(), null, lost));
-            return true; // it stays missing: the caller that waits for it hears of the failure
+            return true; // The connector stays missing. The caller that waits for it receives the failure.
         }
         if (connection != null) {
             made.add(connection);
@@ -263,7 +270,10 @@ final class Connectors {
         return false;
     }
 
-    /** How long there is nothing to do, unless somebody wakes the service; 0 if connections are on the way. */
+    /**
+     * Returns the time without work unless another thread wakes the service, in nanoseconds; 0 while connections are
+     * being made.
+     */
     long idleNanos() {
         if (failure.get() != null) {
             return Long.MAX_VALUE;
@@ -271,25 +281,25 @@ final class Connectors {
         return connecting.isEmpty() ? failure.nanosToWatch() : 0;
     }
 
-    /** Makes no more connections. */
+    /** Abandons all connections in progress. */
     void stopped() {
         connecting.forEach(connector -> connector.giveUp(State.STOPPED));
         connecting.clear();
     }
 
-    // The end.
+    // Methods for the end.
 
-    /** Makes no more connections; returns false if the service's thread does not acknowledge. May be called twice. */
+    /** Makes no more connections. Returns false if the service's thread does not acknowledge. May be called twice. */
     boolean stop(Duration patience) {
         return service.remove(this).await(patience);
     }
 
-    /** The proxies of what was made, after {@link #stop}. */
+    /** Returns the proxies of all connections made. To be called after {@link #stop}. */
     List<ProxyConnection> proxies() {
         return made.stream().flatMap(connection -> connection.proxies().stream()).toList();
     }
 
-    /** Frees what the connections hold, after their proxies have stopped. */
+    /** Frees the resources of the connections, after their proxies have stopped. */
     void close() {
         for (TransportConnection connection : made) {
             connection.close();

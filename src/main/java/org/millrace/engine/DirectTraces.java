@@ -11,8 +11,8 @@ import org.millrace.trace.ConnectionTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Connections whose devices reach each other's memory: no proxy writes down what they do, so their ports are looked at
- * ten times a second.
+ * Traces of connections between devices that access each other's memory. No proxy traces such a connection, so their
+ * ports are sampled ten times a second.
  */
 final class DirectTraces implements AutoCloseable {
 
@@ -28,7 +28,7 @@ final class DirectTraces implements AutoCloseable {
     private final List<Traced> ports = new CopyOnWriteArrayList<>();
     private final Runnable watcher = () -> ports.forEach(Traced::look);
 
-    /** @param communicator its number */
+    /** @param communicator number of the communicator */
     DirectTraces(long communicator) {
         this.communicator = communicator;
         if (process != null) {
@@ -37,10 +37,10 @@ final class DirectTraces implements AutoCloseable {
     }
 
     /**
-     * A connection is made.
+     * Adds a new connection.
      *
-     * @param kind    0 of collectives, 1 of sends and receives
-     * @param network what its data goes over
+     * @param kind    0 for collectives, 1 for sends and receives
+     * @param network transport of its data
      */
     void add(ConnectionName name, int channel, int kind, boolean sends, String network, Port port) {
         ConnectionTrace trace = process == null ? null

@@ -40,8 +40,8 @@ import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RemoteFailure;
 
 /**
- * A communicator on the emulated device, as the program calls it: checks each operation, has it planned, and queues it.
- * Kernels and proxies are ours, the network is any of {@code org.millrace.net}.
+ * Communicator on the emulated device, as the program calls it. It checks each operation, has it planned, and queues
+ * it. Kernels and proxies are Millrace's own. The network is any of {@code org.millrace.net}.
  */
 final class EngineCommunicator implements Communicator {
 
@@ -52,7 +52,7 @@ final class EngineCommunicator implements Communicator {
     private final CollectivePlanner collectivePlanner;
     private final TransferPlanner transferPlanner;
     private final WorkLauncher launcher;
-    /** Those that were split from it, as long as somebody has them: an abort is theirs too. */
+    /** Communicators that were split from this one and that the program still references. An abort also aborts them. */
     private final Set<EngineCommunicator> children = Collections.newSetFromMap(new WeakHashMap<>());
     private final LaunchQueue launches;
     private final Routes routes;
@@ -78,7 +78,7 @@ final class EngineCommunicator implements Communicator {
         Topology.connectRings(device, parts.connectors, options.channels());
     }
 
-    /** What its kernels see: the host may read there what they have begun and completed. */
+    /** Returns the state that kernels see. The host may read there the work that kernels have begun and completed. */
     DeviceCommunicator deviceCommunicator() {
         return parts.device;
     }
@@ -143,7 +143,7 @@ final class EngineCommunicator implements Communicator {
         collective(Operation.REDUCE, send, receive, count, type, op, root, stream);
     }
 
-    /** @param root this rank, where there is none */
+    /** @param root root of the operation; this rank if the operation has no root */
     private void collective(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
             ReduceOp op, int root, DeviceStream stream) {
         Operands.require(op, operation, "op");
@@ -160,7 +160,10 @@ final class EngineCommunicator implements Communicator {
         parts.threads.device.catchUp(stream);
     }
 
-    /** Outside of groups, plans and captures: without what those need. */
+    /**
+     * Launches a collective directly, without the preparations that groups, plans and captures need. Returns false
+     * inside a group, a plan or a capture.
+     */
     private synchronized boolean launchAlone(Collective asked, DeviceStream stream) {
         if (OperationGroup.isOpen() || launches.isInGroup() || stream.isCapturing()) {
             return false;
@@ -243,7 +246,7 @@ final class EngineCommunicator implements Communicator {
         }
     }
 
-    /** Operations whose work is placed once, in memory that stays, and launched again and again. */
+    /** Plan of operations. Their work is placed once, in memory that remains allocated, and launched repeatedly. */
     private final class EnginePlan implements Plan {
 
         private final Recorded recorded;
@@ -298,7 +301,10 @@ final class EngineCommunicator implements Communicator {
         return Optional.of(child);
     }
 
-    /** {@code childAbortFlag} of NCCL: kernels of the communicators that were split from this one leave too. */
+    /**
+     * Aborts the communicators that were split from this one, so that their kernels leave, too ({@code childAbortFlag}
+     * of NCCL).
+     */
     private void abortChildren(@Nullable Throwable reason) {
         List<EngineCommunicator> all;
         synchronized (children) {
@@ -332,8 +338,8 @@ final class EngineCommunicator implements Communicator {
     }
 
     /**
-     * Launches at once, or leaves it to the thread's group. What was issued before something threw is launched all the
-     * same: the other ranks count on it.
+     * Launches operations at once, or leaves the launch to the thread's group. If an operation throws, the operations
+     * issued before it are launched nevertheless, because the other ranks rely on them.
      */
     private synchronized void issue(Runnable operations) {
         guard.checkOpen();
@@ -364,7 +370,7 @@ final class EngineCommunicator implements Communicator {
     }
 
     /**
-     * Waits for the operations under way, and for the other ranks to leave.
+     * Waits for the operations in progress, and for the other ranks to leave.
      *
      * @throws DeadlineException after everything else, if operations were given up or another rank did not close in
      *                           time
@@ -377,10 +383,10 @@ final class EngineCommunicator implements Communicator {
             parts.launched.close();
         }
         DeadlineException givenUp = parts.failure.get() == null ? giveUpLate(launcher.drain(patience), patience) : null;
-        // A rank that left at once would look to its slower neighbours like one that was lost.
+        // If a rank left at once, slower peers could not distinguish it from a lost rank.
         MillraceException alone = parts.failure.get() == null ? parts.control.leaveTogether(patience, begun) : null;
         if (alone != null) {
-            parts.failure.watch(); // it may be what has ended the wait
+            parts.failure.watch(); // A failure may have ended the wait.
             Throwable told = parts.failure.get();
             if (told != null) {
                 LOG.warn("rank {} closes the communicator, and the others had not done with it: {}", rank(),
@@ -397,7 +403,10 @@ final class EngineCommunicator implements Communicator {
         }
     }
 
-    /** What has not completed in time is given up, here and on the other ranks. Null if all has. */
+    /**
+     * Gives up operations that have not completed in time, here and on the other ranks. Returns null if all have
+     * completed.
+     */
     private @Nullable DeadlineException giveUpLate(List<EmulatedKernel> late, Duration patience) {
         if (late.isEmpty()) {
             return null;
