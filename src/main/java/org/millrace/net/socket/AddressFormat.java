@@ -15,7 +15,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.connection.HelloFormat;
 
 /**
- * A listener's address as peers pass it on, little-endian but for the internet address itself.
+ * A listener's address in the form that peers exchange, little-endian except for the internet address itself.
  *
  * <pre>
  *   0          8          10       12       14       16         20                 36              52        64
@@ -26,8 +26,8 @@ import org.millrace.net.connection.HelloFormat;
  * </pre>
  *
  * <p>
- * A listener with several rails has as many addresses, of which this is the first. It tells all of them to clients that
- * ask, behind its reply:
+ * A listener with several rails has one address for each; this is the first. It sends all of them to clients that ask,
+ * behind its reply:
  *
  * <pre>
  *   0        4        8        10       12         16                 32
@@ -38,11 +38,11 @@ import org.millrace.net.connection.HelloFormat;
  * </pre>
  *
  * @param network name, at most 8 characters
- * @param version of all that goes over the network's connections
+ * @param version version of all data on the network's connections
  */
 public record AddressFormat(String network, int version) {
 
-    /** The addresses of this network. */
+    /** Format of this network's addresses. */
     public static final AddressFormat SOCKET = new AddressFormat("socket", StreamHello.VERSION);
 
     private static final int NAME_BYTES = 8;
@@ -55,12 +55,12 @@ public record AddressFormat(String network, int version) {
     private static final int LIST_OFFSET = 8;
     private static final int ENTRY_BYTES = 24;
     private static final int ENTRY_HOST_OFFSET = 8;
-    /** Length of a list, however many addresses are in it. */
+    /** Length of a list in bytes, for any number of addresses. */
     static final int LIST_BYTES = LIST_OFFSET + SocketOptions.MAX_RAILS * ENTRY_BYTES;
 
-    /** From the port to the family, in an address and in an entry of a list. */
+    /** Distance from the port to the family, in an address and in an entry of a list. */
     private static final int PORT_TO_FAMILY = 2;
-    /** From the scope to the internet address. */
+    /** Distance from the scope to the internet address. */
     private static final int SCOPE_TO_HOST = 4;
     private static final int IPV4 = 4;
     private static final int IPV6 = 6;
@@ -87,7 +87,7 @@ public record AddressFormat(String network, int version) {
         to.put(hostAt, host);
     }
 
-    /** Where a listener is; throws if the bytes are no address of this network. */
+    /** Returns a listener's socket address. Throws if the bytes are no address of this network. */
     public InetSocketAddress decode(byte[] address) {
         ByteBuffer bytes = Listener.numbers(address);
         if (bytes.slice(0, NAME_BYTES).mismatch(ByteBuffer.wrap(name())) >= 0) {
@@ -121,7 +121,7 @@ public record AddressFormat(String network, int version) {
         }
     }
 
-    /** How many addresses the listener has. */
+    /** Returns the listener's number of addresses. */
     static int rails(byte[] address) {
         return Short.toUnsignedInt(ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN).getShort(RAILS_OFFSET));
     }

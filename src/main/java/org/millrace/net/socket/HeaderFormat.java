@@ -7,7 +7,7 @@ import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.SilentLink;
 
 /**
- * How the bytes that go before each payload begin, little-endian.
+ * Beginning of the bytes before each payload, little-endian.
  *
  * <pre>
  *   0        4        6        8                16                                   64
@@ -18,36 +18,39 @@ import org.millrace.net.connection.SilentLink;
  * </pre>
  *
  * <p>
- * A shutdown message has no payload, and its words are 0, or {@link LastWords}. The receiving end may send one too: it
- * is all that ever travels that way.
+ * A shutdown message has no payload, and its words are 0, or {@link LastWords}. The receiving end may send one, too. It
+ * is the only header in that direction.
  */
 final class HeaderFormat {
 
-    /** Length of a header. */
+    /** Length of a header in bytes. */
     public static final int BYTES = 64;
 
     /**
-     * The longest payload: 1 GiB, the longest that NCCL's own socket transport takes. A view of memory that begins at
-     * any GiB can hold it.
+     * Maximum length of a payload: 1 GiB, the maximum of NCCL's own socket transport. A memory view that begins at any
+     * GiB can hold it.
      */
     public static final int MAX_PAYLOAD_BYTES = 1 << 30;
 
-    /** Parts and pieces of a payload begin at multiples of a page, as far as the payload does. */
+    /** Alignment of a payload's parts and pieces: a page, relative to the payload's beginning. */
     public static final int PART_ALIGNMENT = 4096;
 
-    /** The last header of a connection that is closed on purpose. */
+    /** The last header of a connection that is closed in order. */
     static final int TYPE_SHUTDOWN = 2;
 
     /** A piece of a frame. */
     public static final int TYPE_PIECE = 3;
 
-    /** A piece of a frame that is to be acknowledged at once. */
+    /** A piece of a frame that requests an immediate acknowledgement. */
     static final int TYPE_URGENT_PIECE = 4;
 
-    /** No frame: the sender waits for an acknowledgement of what it has sent. */
+    /** Message without a frame: the sender requests an acknowledgement of its sent data. */
     static final int TYPE_ASK = 5;
 
-    /** No frame: a link of the sender's host to a third is silent, or is not any more: {@link SilentLink}. */
+    /**
+     * Message without a frame: a link between the sender's host and a third host is silent, or is active again. See
+     * {@link SilentLink}.
+     */
     static final int TYPE_SILENT = 6;
 
     /** The bytes {@code M R F 1}. */
@@ -60,7 +63,7 @@ final class HeaderFormat {
 
     private HeaderFormat() {}
 
-    /** Length of a header's payload; throws if no frame can be so long. */
+    /** Returns the length of a header's payload. Throws if it exceeds the maximum. */
     public static int checkedLength(FrameHeader header) {
         long bytes = header.payloadBytes();
         if (bytes < 0 || bytes > MAX_PAYLOAD_BYTES) {
@@ -69,7 +72,7 @@ final class HeaderFormat {
         return (int) bytes;
     }
 
-    /** A header with words, of a type that has them. */
+    /** Encodes a header with words, of a type that has them. */
     public static void encode(FrameHeader header, int type, ByteBuffer to, int at) {
         encodeFixed(to, at, type, header.payloadBytes());
         for (int word = 0; word < FrameHeader.WORDS; word++) {
@@ -77,7 +80,7 @@ final class HeaderFormat {
         }
     }
 
-    /** A shutdown message for the sake of another process that was lost; null for none. */
+    /** Encodes a shutdown message. It names the lost process that caused it, or null. */
     public static void encodeShutdown(@Nullable String lostPeer, ByteBuffer to, int at) {
         encodeFixed(to, at, TYPE_SHUTDOWN, 0);
         for (int word = 0; word < FrameHeader.WORDS; word++) {
@@ -85,7 +88,7 @@ final class HeaderFormat {
         }
     }
 
-    /** A message without a frame. */
+    /** Encodes a message without a frame. */
     static void encodeAsk(ByteBuffer to, int at) {
         encodeFixed(to, at, TYPE_ASK, 0);
     }
@@ -98,12 +101,12 @@ final class HeaderFormat {
         }
     }
 
-    /** Which process the peer that sends this shutdown message has lost; null if none. */
+    /** Returns the process that the sender of this shutdown message has lost; null without one. */
     public static @Nullable String lostPeer(ByteBuffer from, int at) {
         return LastWords.name(words(from, at));
     }
 
-    /** The words of a header. */
+    /** Returns the words of a header. */
     static long[] words(ByteBuffer from, int at) {
         long[] words = new long[FrameHeader.WORDS];
         for (int word = 0; word < words.length; word++) {
@@ -118,7 +121,7 @@ final class HeaderFormat {
         to.putLong(at + LENGTH_OFFSET, payloadBytes);
     }
 
-    /** Whether these bytes are a header of a type that has a payload. */
+    /** Returns whether these bytes are a header of a type with a payload. */
     public static boolean is(int type, ByteBuffer from, int at) {
         long length = from.getLong(at + LENGTH_OFFSET);
         return from.getInt(at + MAGIC_OFFSET) == MAGIC && from.getInt(at + TYPE_OFFSET) == type && length >= 0
@@ -141,7 +144,7 @@ final class HeaderFormat {
         }
     }
 
-    /** What is wrong with bytes that are neither a header of a type with a payload nor a shutdown message. */
+    /** Describes the error in bytes that are neither a header of a type with a payload nor a shutdown message. */
     public static String problem(ByteBuffer from, int at) {
         int magic = from.getInt(at + MAGIC_OFFSET);
         if (magic != MAGIC) {

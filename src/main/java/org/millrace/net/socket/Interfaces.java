@@ -23,24 +23,24 @@ import org.millrace.config.Settings;
 import org.millrace.net.ConnectionException;
 
 /**
- * Which of a machine's addresses to announce to peers, chosen as NCCL does ({@code ncclFindInterfaces} of NCCL 2.28),
- * but for what leads nowhere.
+ * Selects the addresses that a machine announces to peers. The selection is NCCL's ({@code ncclFindInterfaces} of NCCL
+ * 2.28), except that unreachable addresses are left out.
  *
  * <p>
- * A choice is a list of names with commas: {@code eth,ib} takes interfaces whose names begin so, {@code =eth0} those
- * with exactly these names, {@code ^docker} those whose names do not begin so, {@code ^=eth0} those with other names.
- * Without a choice the first that exists is taken of: names that begin with ib, any but docker, lo and virbr, then
- * docker, then lo, then virbr. Interfaces that are not running are left out, and so is {@code ::1}. Of an interface the
- * first address is taken: of IPv4, else of IPv6.
+ * A choice is a list of names with commas. {@code eth,ib} selects interfaces by the beginnings of their names, and
+ * {@code =eth0} by exact names. {@code ^docker} excludes beginnings, and {@code ^=eth0} exact names. Without a choice,
+ * the first existing group is selected: names that begin with ib, then any but docker, lo and virbr, then docker, then
+ * lo, then virbr. Interfaces that are not running are left out, and so is {@code ::1}. The first address of an
+ * interface is selected: of IPv4, else of IPv6.
  *
  * <p>
- * Unlike NCCL, which takes what the system names first: an address that cannot be listened on is left out, as one of
- * IPv6 that is tentative or another machine's too; and addresses that are valid on one link alone come last, those of
- * IPv6 only where there is nothing else.
+ * NCCL selects the address that the system lists first. Unlike NCCL, this class leaves out addresses that a listener
+ * cannot use, such as a tentative IPv6 address, or one that another machine has, too. Link-local addresses come last;
+ * those of IPv6 are selected only without any other.
  */
 public final class Interfaces {
 
-    /** What is tried in turn without a choice, and what is to be said of it. */
+    /** A group to try without a choice, and its description. */
     private record Preference(String choice, String words) {
     }
 
@@ -55,10 +55,10 @@ public final class Interfaces {
     private Interfaces() {}
 
     /**
-     * What was chosen.
+     * Result of a selection.
      *
-     * @param addresses one of each interface, at least one in all
-     * @param words     what they are of, and why they were chosen
+     * @param addresses one address of each interface, at least one in all
+     * @param words     description of the group, and the reason of its selection
      */
     public record Choice(List<InetAddress> addresses, String words) {
 
@@ -69,10 +69,11 @@ public final class Interfaces {
     }
 
     /**
-     * The addresses to announce: those that the options name, or one of each interface that they name, up to as many as
-     * a connection can have rails. If they name none it is one: an interface that was not chosen may lead nowhere.
+     * Returns the addresses to announce: the addresses in the options, or one of each interface in the options. Their
+     * maximum number is the maximum number of rails. Without either it is one address, because an interface that was
+     * not chosen may be unreachable.
      *
-     * @throws ConnectionException if no interface is as wanted: it lists those that exist
+     * @throws ConnectionException if no interface matches; the message lists the existing ones
      */
     public static Choice choose(SocketOptions options) {
         return options.addresses().isEmpty()
@@ -116,7 +117,7 @@ public final class Interfaces {
     }
 
     private static String describe(LocalAddress address) {
-        // without what the JDK writes behind a percent sign: the interface, or its number
+        // without the JDK's suffix behind a percent sign: the interface, or its number
         return address.address().getHostAddress().split("%", 2)[0] + " of " + address.name();
     }
 
@@ -132,19 +133,20 @@ public final class Interfaces {
         try (ServerSocketChannel trial = ServerSocketChannel.open()) {
             trial.bind(new InetSocketAddress(address, 0));
             return true;
-        } catch (IOException | UnsupportedAddressTypeException refused) { // the latter: Java was told to use IPv4 alone
+            // the latter if Java was told to use IPv4 only
+        } catch (IOException | UnsupportedAddressTypeException refused) {
             return false;
         }
     }
 
-    /** Whether a name is in a choice; a choice without names matches all. */
+    /** Returns whether a name matches a choice; a choice without names matches all. */
     static boolean matches(String name, String choice) {
         boolean not = choice.startsWith("^");
         String rest = not ? choice.substring(1) : choice;
         boolean exact = rest.startsWith("=");
         List<String> names = new ArrayList<>();
         for (String item : (exact ? rest.substring(1) : rest).split(",")) {
-            // NCCL's lists may carry a port behind a colon; it says nothing about interfaces.
+            // NCCL's lists may contain a port behind a colon, which is irrelevant for interfaces.
             String wanted = item.split(":", 2)[0];
             if (!wanted.isEmpty()) {
                 names.add(wanted);
@@ -158,15 +160,15 @@ public final class Interfaces {
         return address.address() instanceof Inet4Address ? StandardProtocolFamily.INET : StandardProtocolFamily.INET6;
     }
 
-    /** The system's usual order: IPv4, IPv6, those of the link. */
+    /** Returns the rank in the system's usual order: IPv4, IPv6, link-local addresses. */
     private static int rank(LocalAddress address) {
         int ipv6 = address.address() instanceof Inet4Address ? 0 : 1;
         return address.address().isLinkLocalAddress() ? 2 + ipv6 : ipv6;
     }
 
     /**
-     * A peer's address, as this machine has to write it. One of IPv6 that is valid on one link alone names an interface
-     * too, by a number that means nothing on another host: it is that of the first such address of ours.
+     * Returns a peer's address in this machine's form. A link-local IPv6 address also names an interface, by a number
+     * that another host does not know. The interface of this machine's first such address replaces it.
      */
     public static InetSocketAddress reachable(InetSocketAddress theirs, Supplier<List<InetAddress>> ours) {
         byte[] host = theirs.getAddress().getAddress();

@@ -12,28 +12,28 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.connection.TlsChannel;
 
 /**
- * Streams that were closed on purpose, and whose other end may not have read all. A socket that is closed with unread
- * bytes in it, or gets some later, resets its stream, and what is not with the other end by then is destroyed. So these
- * are read, and what comes is thrown away, until the other end closes, too, or for ten seconds. One thread of the
- * process does so, while there are any.
+ * Streams that were closed in order while the peer may not have read all data. Closing a socket with unread bytes, or
+ * bytes that arrive later, resets its stream, and data that the peer has not received is lost. These streams are
+ * therefore read, and the input is discarded, until the peer closes, too, or for ten seconds. One thread of the process
+ * does so, as long as such streams exist.
  */
 final class LingeringStreams {
 
     private static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final long AWAIT_MILLIS = 5_000;
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
-    /** Of the thread that there is. */
+    /** Buffer of the single thread. */
     private static final ByteBuffer SCRATCH = ByteBuffer.allocateDirect(64 << 10);
     private static final int TURN_READS = 16;
-    /** What lingers; the thread runs while there is anything. Guarded by itself. */
+    /** The lingering streams; the thread runs while the list is not empty. Guarded by itself. */
     private static final List<Stream> STREAMS = new ArrayList<>();
 
     private record Stream(OpenResources network, SocketChannel channel, long since) {
 
-        /** Whether the other end has closed it, or nobody waits for that any longer. */
+        /** Returns whether the peer has closed the stream, or the time is over. */
         boolean isOver(ByteBuffer scratch) {
             try {
-                // Not decrypted: nobody wants to know what it says.
+                // The content is discarded, so it is not decrypted.
                 SocketChannel raw = (SocketChannel) TlsChannel.selectable(channel);
                 for (int i = 0; i < TURN_READS; i++) {
                     int read = raw.read(scratch.clear());
@@ -50,7 +50,7 @@ final class LingeringStreams {
 
     private LingeringStreams() {}
 
-    /** Closes a stream on which all has been written: at once on this side, and in order. */
+    /** Closes a stream after all data was written: at once on this side, and in order. */
     static void close(OpenResources network, SocketChannel channel) {
         try {
             channel.shutdownOutput();
@@ -86,8 +86,8 @@ final class LingeringStreams {
     }
 
     /**
-     * Waits, for some seconds at most, until the other ends of a network's streams have closed them: the process may
-     * end then.
+     * Waits, for some seconds at most, until the peers of a network's streams have closed them. The process may end
+     * afterwards.
      */
     static void await(OpenResources network) {
         long begin = System.nanoTime();

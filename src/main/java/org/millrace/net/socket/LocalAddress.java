@@ -19,12 +19,12 @@ import org.millrace.net.connection.NativeRegion;
 /**
  * An address of this machine.
  *
- * @param name       of its interface; the address itself if no interface shows it
+ * @param name       name of its interface; the address itself if no interface has it
  * @param subnetBits length of its subnet's prefix
  */
 public record LocalAddress(String name, InetAddress address, int subnetBits) {
 
-    /** As {@code getifaddrs} of Linux's C libraries lays it out. */
+    /** Layout of {@code getifaddrs} in Linux's C libraries. */
     private static final class Layout {
         static final int NAME = 8;
         static final int FLAGS = 16;
@@ -44,9 +44,9 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
     private static final MemorySegment MEMORY = NativeRegion.ALL_MEMORY;
 
     /**
-     * The addresses of the interfaces that are running, in the order in which NCCL sees them: the kernel's. All of IPv4
-     * are before those of IPv6, and on an interface the one that it got first is the first. The JDK lists those of IPv4
-     * the other way around.
+     * Returns the addresses of running interfaces in the kernel's order, which NCCL sees, too. All IPv4 addresses come
+     * before IPv6 addresses, and an interface's oldest address comes first. The JDK lists IPv4 addresses in reverse
+     * order.
      */
     static List<LocalAddress> ofRunningInterfaces() {
         try (Arena arena = Arena.ofConfined()) {
@@ -82,7 +82,7 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
         try {
             int scope = ipv4 ? 0 : MEMORY.get(ValueLayout.JAVA_INT, address + Layout.IPV6_SCOPE);
             byte[] host = host(address, ipv4);
-            // eth0:1 is one more address of eth0
+            // eth0:1 is a further address of eth0
             return new LocalAddress(name.split(":", 2)[0],
                     scope == 0 ? InetAddress.getByAddress(host) : Inet6Address.getByAddress(null, host, scope), bits);
         } catch (UnknownHostException impossible) {
@@ -95,7 +95,10 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
                 .toArray(ValueLayout.JAVA_BYTE);
     }
 
-    /** An address of this machine; one that no interface shows, as most of 127.0.0.0/8, has the subnet of its kind. */
+    /**
+     * Returns an address of this machine. An address without an interface, like most of 127.0.0.0/8, has the subnet of
+     * its class.
+     */
     public static LocalAddress of(InetAddress address) {
         LocalAddress loopback = null;
         for (LocalAddress each : ofRunningInterfaces()) {
@@ -110,7 +113,7 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
                 : new LocalAddress(address.getHostAddress(), address, address.getAddress().length * Byte.SIZE);
     }
 
-    /** Whether an interface that is running shows an address. */
+    /** Returns whether a running interface has an address. */
     public static boolean isHere(InetAddress address) {
         return ofRunningInterfaces().stream().anyMatch(each -> each.address.equals(address));
     }
@@ -131,31 +134,31 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
     }
 
     /**
-     * What the name of a host, at which one process listens and others look for it, means on this machine.
+     * Meaning of a host name on this machine. One process listens at the host, and others look for it.
      *
      * <p>
-     * {@code /etc/hosts} often says that a host's own name is 127.0.1.1: Debian's and Ubuntu's does. Who listens there
-     * is not reached by other hosts, which have another address for the name. So a name that means loopback here and is
-     * not one of loopback's own is taken for the address that this machine announces, and it is listened at all
+     * {@code /etc/hosts} often maps a host's own name to 127.0.1.1, as on Debian and Ubuntu. Other hosts have another
+     * address for the name and cannot reach a listener there. A name that maps to loopback here, and is no name of
+     * loopback itself, therefore stands for the address that this machine announces. The listener then uses all
      * addresses.
      *
-     * @param addresses where to look, in this order; at least one
-     * @param listenAt  where to listen, if this is the host: one address, or the wildcard
-     * @param words     why, for messages; empty if the name means one address
+     * @param addresses addresses to connect to, in this order; at least one
+     * @param listenAt  address for a listener, if this is the host: one address, or the wildcard
+     * @param words     reason, for messages; empty if the name maps to one address
      */
     public record NamedHost(List<InetAddress> addresses, InetAddress listenAt, String words) {
 
         private static final InetAddress ALL = new InetSocketAddress(0).getAddress();
-        /** Names that mean loopback wherever they are used, and addresses. */
+        /** Names that mean loopback on each host, and numeric addresses. */
         private static final Pattern AS_IT_IS = Pattern.compile(
                 "(.*\\.)?(localhost|ip6-localhost|ip6-loopback)(\\..*)?|[0-9.]+|.*:.*", Pattern.CASE_INSENSITIVE);
 
         /**
-         * Looks a name up.
+         * Resolves a name.
          *
-         * @param name    a name, or an address as numbers
-         * @param sockets which of its addresses this machine announces
-         * @throws UnknownHostException if there is no such host
+         * @param name    a name, or a numeric address
+         * @param sockets selects the address that this machine announces
+         * @throws UnknownHostException if the host does not exist
          */
         public static NamedHost of(String name, SocketOptions sockets) throws UnknownHostException {
             return of(name, List.of(InetAddress.getAllByName(name)), sockets);
@@ -170,20 +173,21 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
                 return new NamedHost(announced.addresses().subList(0, 1), ALL,
                         means + " here, where other hosts do not reach it: taken for " + announced);
             }
-            // of several any may be the one by which others come
+            // with several addresses, others may use any of them
             List<InetAddress> here = asItIs ? found : found.stream().filter(LocalAddress::isHere).toList();
             return new NamedHost(found,
                     here.size() > 1 && !asItIs ? ALL : here.isEmpty() ? found.getFirst() : here.getFirst(),
                     found.size() == 1 ? "" : means);
         }
 
-        /** Whether one of its addresses is this machine's. */
+        /** Returns whether one of its addresses belongs to this machine. */
         public boolean isHere() {
             return addresses.stream().anyMatch(LocalAddress::isHere);
         }
 
         /**
-         * The address of this machine that others of a group are told: where it listens, or the first that is its own.
+         * Returns this machine's address for the other members of a group: the listener's address, or the first own
+         * address.
          */
         public InetAddress announced() {
             return !listenAt.isAnyLocalAddress() ? listenAt

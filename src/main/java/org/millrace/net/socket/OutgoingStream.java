@@ -17,10 +17,10 @@ import org.millrace.net.connection.HandshakeReply.Unanswered;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 
-/** One TCP stream to a listener, from the call of connect to the listener's reply. */
+/** A TCP stream to a listener, from the call of connect to the listener's reply. */
 public final class OutgoingStream {
 
-    /** There is no way to the listener's host; there may be one in a moment. */
+    /** The listener's host is unreachable, possibly only for a moment. */
     static final class NoWayException extends ConnectionException {
 
         private static final long serialVersionUID = 1L;
@@ -30,7 +30,7 @@ public final class OutgoingStream {
         }
     }
 
-    /** What C, and so Java, calls EHOSTUNREACH, ENETUNREACH and ETIMEDOUT. */
+    /** The texts of EHOSTUNREACH, ENETUNREACH and ETIMEDOUT in C, and therefore in Java. */
     private static final Set<String> NO_WAY =
             Set.of("No route to host", "Network is unreachable", "Connection timed out");
 
@@ -47,7 +47,7 @@ public final class OutgoingStream {
     /**
      * Begins to connect.
      *
-     * @param from the address on this side; null to leave it to the system
+     * @param from the local address; null for the system's choice
      */
     public OutgoingStream(@Nullable InetAddress from, InetSocketAddress to, HelloFormat format, ByteBuffer hello,
             SocketOptions options) {
@@ -79,7 +79,7 @@ public final class OutgoingStream {
         return "port " + address.getPort() + " of " + address.getAddress().getHostAddress();
     }
 
-    /** Goes on; true once the listener has accepted this stream. */
+    /** Continues without waiting. Returns true when the listener has accepted this stream. */
     public boolean advance() {
         if (accepted) {
             return true;
@@ -108,9 +108,9 @@ public final class OutgoingStream {
     }
 
     /**
-     * Reads what the listener says behind its reply; true once it fills the buffer.
+     * Reads the listener's data behind its reply. Returns true when the buffer is full.
      *
-     * @param what it is that it says, for messages
+     * @param what description of the data, for messages
      */
     public boolean receive(ByteBuffer answer, String what) {
         try {
@@ -143,17 +143,17 @@ public final class OutgoingStream {
         return accepted;
     }
 
-    /** The process that accepted it. */
+    /** Returns the process that accepted the stream. */
     public String process() {
         return "pid " + HandshakeReply.pidIn(received) + " on " + host;
     }
 
-    /** Whether there is a TCP connection, whatever is at its other end. */
+    /** Returns whether the TCP connection exists, to any process. */
     public boolean isConnected() {
         return connected;
     }
 
-    /** What this stream waits for, for the message when the deadline has passed. */
+    /** Returns the event that this stream waits for, for the message after the deadline. */
     public String waitingFor() {
         return waitingFor;
     }

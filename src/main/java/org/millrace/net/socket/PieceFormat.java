@@ -8,8 +8,8 @@ import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.SilentLink;
 
 /**
- * The bytes that go before each piece of a frame, little-endian. Every piece carries the whole header of its frame, so
- * that the first to come introduces it.
+ * The bytes before each piece of a frame, little-endian. Every piece carries the whole header of its frame, so the
+ * first piece to arrive introduces the frame.
  *
  * <pre>
  *   0                                     64               72               76              80
@@ -20,13 +20,13 @@ import org.millrace.net.connection.SilentLink;
  * </pre>
  *
  * <p>
- * Type 4 asks for an acknowledgement at once, as the sender has no copy: its memory is held until then. Type 5 asks for
- * one of what has come before, and has nothing else. Type 6 tells of a link that is silent. A shutdown message has type
- * 2 and, in place of the frame, how many frames there were in all.
+ * Type 4 requests an immediate acknowledgement: the sender has no copy, and holds the frame's memory until then. Type 5
+ * requests an acknowledgement of the earlier data, and has no other content. Type 6 reports a silent link. A shutdown
+ * message has type 2 and, in the field of the frame, the total number of frames.
  */
 final class PieceFormat {
 
-    /** Length of a piece's header. */
+    /** Length of a piece's header in bytes. */
     static final int BYTES = HeaderFormat.BYTES + 16;
 
     private static final int FRAME_OFFSET = HeaderFormat.BYTES;
@@ -35,7 +35,7 @@ final class PieceFormat {
 
     private PieceFormat() {}
 
-    /** @param type of a piece, which is acknowledged at once or not */
+    /** @param type type of a piece, with or without an immediate acknowledgement */
     static void encode(int type, FrameHeader header, long frame, int offset, int length, ByteBuffer to, int at) {
         HeaderFormat.encode(header, type, to, at);
         to.putLong(at + FRAME_OFFSET, frame);
@@ -61,7 +61,7 @@ final class PieceFormat {
         return HeaderFormat.is(HeaderFormat.TYPE_PIECE, from, at) || isUrgent(from, at);
     }
 
-    /** Whether the sender waits for its acknowledgement. */
+    /** Returns whether the sender waits for its acknowledgement. */
     static boolean isUrgent(ByteBuffer from, int at) {
         return HeaderFormat.is(HeaderFormat.TYPE_URGENT_PIECE, from, at);
     }
@@ -79,7 +79,7 @@ final class PieceFormat {
     }
 
     /**
-     * What a receiver says on each stream, little-endian.
+     * A receiver's message on each stream, little-endian.
      *
      * <pre>
      *   0        4        8                      16                     24                32
@@ -90,34 +90,33 @@ final class PieceFormat {
      * </pre>
      *
      * <p>
-     * The counts are cumulative: a later acknowledgement says all that an earlier one said. The pieces of a stream are
-     * acknowledged in the order in which they were sent there, so a count names them. A stream that takes the place of
-     * a lost one begins with an acknowledgement, which says what need not be sent again. Before a shutdown message for
-     * the sake of another process that was lost stand {@value #LOST} of type 3, each with three of the
-     * {@link LastWords} in place of counts. The words of a {@link SilentLink} stand in the same way before one of type
-     * 4.
+     * The counts are cumulative: a later acknowledgement includes all earlier ones. The pieces of a stream are
+     * acknowledged in the order in which the stream sent them, so a count identifies them. A successor of a lost stream
+     * begins with an acknowledgement, so that the sender resends only missing data. A shutdown message may name a lost
+     * process: then {@value #LOST} messages of type 3 precede it. Each holds three words of {@link LastWords} in place
+     * of the counts. The words of a {@link SilentLink} precede a message of type 4 in the same way.
      */
     static final class Ack {
 
-        /** Length of an acknowledgement. */
+        /** Length of an acknowledgement in bytes. */
         static final int BYTES = 32;
 
         /** Pieces arrived. */
         static final int TYPE_ACK = 1;
 
-        /** The receiver is closed on purpose: the last that it says. */
+        /** The receiver is closed in order; this is its last message. */
         static final int TYPE_SHUTDOWN = 2;
 
-        /** A part of the name of a process that was lost. */
+        /** A part of a lost process's name. */
         static final int TYPE_LOST = 3;
 
-        /** What was said before is of a link that is silent. */
+        /** The preceding words describe a silent link. */
         static final int TYPE_SILENT = 4;
 
-        /** Words in each of these. */
+        /** Number of words in each message of type 3. */
         static final int LOST_WORDS = 3;
 
-        /** How many of these there are. */
+        /** Number of messages of type 3 for a name. */
         static final int LOST = LastWords.COUNT / LOST_WORDS;
 
         /** The bytes {@code M R A 1}. */
@@ -133,14 +132,14 @@ final class PieceFormat {
             to.putLong(at + 24, whole);
         }
 
-        /** A shutdown message, and what stands before it; returns where it ends. */
+        /** Encodes a shutdown message and the messages before it. Returns the position behind it. */
         static int encodeShutdown(@Nullable String lostPeer, ByteBuffer to) {
             int at = lostPeer == null ? 0 : encodeWords(index -> LastWords.word(lostPeer, index), to);
             encode(TYPE_SHUTDOWN, 0, 0, 0, to, at);
             return at + BYTES;
         }
 
-        /** A link that is silent, or none; returns where it ends. */
+        /** Encodes a silent link, or none. Returns the position behind it. */
         static int encodeSilent(@Nullable SilentLink link, ByteBuffer to) {
             long[] words = SilentLink.words(link);
             int at = encodeWords(index -> words[index], to);

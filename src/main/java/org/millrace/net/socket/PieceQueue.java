@@ -1,8 +1,6 @@
 package org.millrace.net.socket;
 
-/**
- * Pieces in an order: each has a number, counted from 0, by which it can be looked at until it is taken. One thread.
- */
+/** A queue of pieces. Each has a number, counted from 0, by which it is accessible until it is taken. One thread. */
 final class PieceQueue {
 
     private final long[] frames;
@@ -14,7 +12,7 @@ final class PieceQueue {
     private long added;
 
     /**
-     * An empty queue.
+     * Creates an empty queue.
      *
      * @param capacity a power of two
      */
@@ -35,7 +33,7 @@ final class PieceQueue {
         added++;
     }
 
-    /** Removes the oldest. */
+    /** Removes the oldest piece. */
     void take() {
         taken++;
     }
@@ -56,7 +54,7 @@ final class PieceQueue {
         return pieces[(int) at & mask];
     }
 
-    /** Bytes of the oldest. */
+    /** Returns the length of the oldest piece in bytes. */
     int length() {
         return length(taken);
     }
@@ -65,7 +63,7 @@ final class PieceQueue {
         return lengths[(int) at & mask];
     }
 
-    /** When the oldest was added. */
+    /** Returns the time at which the oldest piece was added. */
     long time() {
         return time(taken);
     }
@@ -82,12 +80,12 @@ final class PieceQueue {
         return added == taken;
     }
 
-    /** How many were ever taken. */
+    /** Returns the total number of taken pieces. */
     long taken() {
         return taken;
     }
 
-    /** How many were ever added. */
+    /** Returns the total number of added pieces. */
     long added() {
         return added;
     }

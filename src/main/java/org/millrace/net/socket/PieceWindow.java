@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames under way on one side of a connection: a ring, oldest first. Frames are numbered from 0 for the life of
- * the connection; a slot is a frame's place in the ring. Pieces arrive in any order, frames complete in theirs. One
+ * The frames in flight on one side of a connection: a ring, oldest first. Frames are numbered from 0 for the life of
+ * the connection; a slot is a frame's place in the ring. Pieces arrive in any order, frames complete in order. One
  * thread.
  */
 abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
@@ -17,14 +17,16 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
     final FrameHeader[] headers;
     final @Nullable ByteBuffer[] views;
     final int[] starts;
-    /** Pieces that have not come to their end: an acknowledgement here, or the destination there. */
+    /**
+     * By slot: number of unfinished pieces. The sender waits for their acknowledgements, the receiver for their data.
+     */
     final int[] missing;
-    /** By slot, a bit for each piece that has arrived; they grow to the longest frame that the slot ever had. */
+    /** By slot: a bit for each arrived piece. The arrays grow to the slot's longest frame. */
     private final long[][] arrived;
     private final int mask;
-    /** Frames that are whole. */
+    /** Number of complete frames. */
     long completed;
-    /** Frames that have a destination at the receiver. */
+    /** Number of frames with a destination at the receiver. */
     long accepted;
 
     PieceWindow(Pieces pieces) {
@@ -43,7 +45,7 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         return (int) frame & mask;
     }
 
-    /** All pieces of a slot's new frame are missing. */
+    /** Marks all pieces of a slot's new frame as missing. */
     final void beginPieces(int slot) {
         int count = pieces.count((int) headers[slot].payloadBytes());
         missing[slot] = count;
@@ -55,7 +57,7 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         }
     }
 
-    /** Whether a piece has arrived in the receiver's process, wherever. */
+    /** Returns whether a piece has arrived in the receiver's process, at any place. */
     final boolean isArrived(long frame, int piece) {
         return frame < completed || (arrived[slot(frame)][piece >> 6] & 1L << piece) != 0;
     }
@@ -64,7 +66,7 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         arrived[slot][piece >> 6] |= 1L << piece;
     }
 
-    /** All pieces of a slot's frame have arrived. */
+    /** Marks all pieces of a slot's frame as arrived. */
     final void markAllArrived(int slot) {
         missing[slot] = 0;
         Arrays.fill(arrived[slot], -1);
@@ -74,17 +76,17 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         return completed;
     }
 
-    /** How many frames have a destination, as far as is known here. */
+    /** Returns the number of frames with a destination, as far as this side knows. */
     final long accepted() {
         return accepted;
     }
 
-    /** The memory of a frame that has some. */
+    /** Returns the memory of a frame that has memory. */
     final ByteBuffer view(long frame) {
         return Objects.requireNonNull(views[slot(frame)]);
     }
 
-    /** The same; null if it has none. */
+    /** Returns the memory of a frame; null if it has none. */
     final @Nullable ByteBuffer source(long frame) {
         return views[slot(frame)];
     }

@@ -1,9 +1,9 @@
 package org.millrace.net.socket;
 
 /**
- * One way between two hosts: one address on this side, one on the other.
+ * A path between two hosts: a local address and a remote address.
  *
- * @param number from 0
+ * @param number number of the rail, from 0
  * @param name   its two addresses, for messages
  */
 record Rail(int number, String name) {

@@ -7,22 +7,19 @@ import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.ConnectionState;
 
-/**
- * One stream of a receiver: the piece that it is in the middle of, and what it has acknowledged. One thread.
- */
+/** One stream of a receiver, with its incomplete piece and its acknowledged count. One thread. */
 final class ReceiveStream {
 
-    /** How a call of {@link #receive} ended. */
+    /** Result of a call of {@link #receive}. */
     enum End {
         NO_MORE, WAITS, SHUTDOWN, GONE, NOT_PROTOCOL
     }
 
     /**
-     * Pieces of up to this many bytes are taken in before they have a destination: the sender has its memory back the
-     * earlier.
+     * Maximum length of pieces that are read before they have a destination. The sender's memory is released earlier.
      */
     private static final int SMALL_BYTES = 16 << 10;
-    /** So many pieces at a time, so that the other streams have their turn. */
+    /** Maximum number of pieces in a call, so that the other streams have their turn. */
     private static final int TURN_PIECES = 64;
     private static final int SCRATCH_BYTES = 64 << 10;
     private static final int NO_PLACE = -1;
@@ -35,7 +32,7 @@ final class ReceiveStream {
     private final Pieces pieces;
     private final UnexpectedPieces unexpected;
     private final StagedInput staged;
-    /** Made when it is first needed. */
+    /** Allocated at its first use. */
     private @Nullable ByteBuffer scratch;
     private final ByteBuffer ack = ByteBuffer.allocateDirect((PieceFormat.Ack.LOST + 1) * PieceFormat.Ack.BYTES)
             .order(ByteOrder.LITTLE_ENDIAN);
@@ -51,7 +48,7 @@ final class ReceiveStream {
     private long bytes;
     private long toldCount;
     private long toldBytes;
-    /** Something is to be acknowledged at once. */
+    /** Whether something must be acknowledged at once. */
     private boolean urgent;
     private boolean pieceUrgent;
     private long toldAccepted;
@@ -59,12 +56,12 @@ final class ReceiveStream {
     private boolean open = true;
     private boolean peerShutDown;
     private boolean deaf;
-    /** The last read brought something: there may be more. */
+    /** Whether the last read had data, so that more may be available. */
     private boolean more;
-    /** The last read brought less than there was room for: what came later is left to the next call. */
+    /** Whether the last read filled its buffer only in part: later data is left to the next call. */
     private boolean dry;
 
-    /** @param first whether no stream was before in this one's place */
+    /** @param first whether this stream has no predecessor */
     ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces,
             UnexpectedPieces unexpected, boolean first, StreamSet connection) {
         this.channel = channel;
@@ -91,12 +88,12 @@ final class ReceiveStream {
         return peerShutDown;
     }
 
-    /** Frames that there were in all, as a shutdown message says. */
+    /** Returns the total number of frames, from a shutdown message. */
     long total() {
         return PieceFormat.frame(staged.buffer(), staged.begin());
     }
 
-    /** Whom the peer that sent a shutdown message has lost; null if nobody. */
+    /** Returns the process that the sender of a shutdown message has lost; null without one. */
     @Nullable
     String lostPeer() {
         return staged.lostPeer();
@@ -106,14 +103,14 @@ final class ReceiveStream {
         return problem;
     }
 
-    /** Bytes and pieces that came since the last call. */
+    /** Returns the number of bytes and pieces received since the last call. */
     long takeMoved() {
         long bytes = moved;
         moved = 0;
         return bytes;
     }
 
-    /** Receives what has come, until a piece needs a destination. */
+    /** Receives the available data, until a piece needs a destination. */
     End receive() throws IOException {
         more &= pieces.isWhole();
         for (int turn = 0; turn < TURN_PIECES; turn++) {
@@ -149,13 +146,13 @@ final class ReceiveStream {
                 return end;
             }
             if (pieces.isWhole() && !staged.hasHeader()) {
-                return End.NO_MORE; // as far as is known: the next call reads
+                return End.NO_MORE; // as far as is known; the next call reads
             }
         }
         return End.NO_MORE;
     }
 
-    /** Reads once what has arrived; null if so many bytes are here then. */
+    /** Reads once. Returns null if the required number of bytes is available then. */
     private @Nullable End readAhead(int bytes) throws IOException {
         if (dry) {
             dry = false;
@@ -186,7 +183,7 @@ final class ReceiveStream {
         moved++;
     }
 
-    /** Goes on with the payload; null once it is whole. */
+    /** Continues with the payload. Returns null when it is complete. */
     private @Nullable End receivePayload() throws IOException {
         if (length <= StagedInput.NUMBER_BYTES && staged.bytes() < length) {
             End end = readAhead(length);
@@ -198,8 +195,8 @@ final class ReceiveStream {
             ByteBuffer to;
             int at;
             int limit = length - done;
-            // Looked up for every read: meanwhile the piece may have come by another way, and its destination be its
-            // owner's again.
+            // Checked before every read: the piece may have arrived on another stream meanwhile, and its destination
+            // may belong to its owner again.
             if (frames.isArrived(frame, piece)) {
                 leavePlace();
                 to = scratch == null ? scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES) : scratch;
@@ -240,7 +237,7 @@ final class ReceiveStream {
         return null;
     }
 
-    /** Takes what was read ahead of a payload that has just been given a destination. */
+    /** Moves data that was read ahead into a payload's new destination. */
     void takeStaged() {
         if (inPiece && place == NO_PLACE && frame < frames.accepted() && !frames.isArrived(frame, piece)
                 && (length > StagedInput.NUMBER_BYTES || length <= staged.bytes())) {
@@ -282,7 +279,7 @@ final class ReceiveStream {
         }
     }
 
-    /** Says what has arrived here, if that is news. */
+    /** Sends the counts of arrived pieces and frames, if they have changed. */
     void acknowledge() {
         if (deaf) {
             return;
@@ -305,12 +302,12 @@ final class ReceiveStream {
                 channel.write(ack);
             }
         } catch (IOException e) {
-            // The sender is gone; what it sent before is still received, and its end found there.
+            // The sender is gone. The data that it sent before is still received, and the end is detected there.
             deaf = true;
         }
     }
 
-    /** Destinations alone are told when the sender may be about to wait for them. */
+    /** Destinations alone are reported when the sender may be about to wait for them. */
     private boolean isNews() {
         return urgent || count - toldCount >= pieces.acknowledgedAfter()
                 || bytes - toldBytes >= pieces.acknowledgedBytes()
@@ -319,7 +316,7 @@ final class ReceiveStream {
     }
 
     /**
-     * The shutdown message, behind what is left to acknowledge, if the sender can be told; null if not.
+     * Returns the shutdown message, behind the remaining acknowledgement, if the sender can receive it; null otherwise.
      */
     @Nullable
     ByteBuffer shutdownMessage(@Nullable String lostPeer) {
@@ -328,17 +325,17 @@ final class ReceiveStream {
         return deaf || ack.hasRemaining() ? null : ack.limit(PieceFormat.Ack.encodeShutdown(lostPeer, ack.clear()));
     }
 
-    /** The sender is closed, and waits for nothing but the end of what is said here. */
+    /** Ends the acknowledgements. The sender is closed, and waits only for the end of this side's data. */
     void endAcknowledgements() {
         deaf = true;
         try {
             channel.shutdownOutput();
         } catch (IOException gone) {
-            // It does not wait any more.
+            // The sender has stopped waiting.
         }
     }
 
-    /** Gives up: a piece that is not whole will come by another way. */
+    /** Gives up. An incomplete piece will arrive on another stream. */
     void giveUp() {
         open = false;
         leavePlace();

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
-/** The frames of a receiver: they are shown, accepted and completed in their order. */
+/** The frames of a receiver. They are shown, accepted and completed in order. */
 final class ReceiveWindow extends PieceWindow {
 
     private final boolean[] known;
@@ -15,7 +15,7 @@ final class ReceiveWindow extends PieceWindow {
         known = new boolean[headers.length];
     }
 
-    /** What is wrong with a piece's header; null if nothing is. Nothing that it says is used before. */
+    /** Describes the error in a piece's header; null without an error. Called before any use of the header. */
     @Nullable
     String problem(ByteBuffer from, int at) {
         if (!PieceFormat.isPiece(from, at)) {
@@ -44,7 +44,7 @@ final class ReceiveWindow extends PieceWindow {
         return null;
     }
 
-    /** Learns a frame's header from one of its pieces, if it is not known. */
+    /** Takes a frame's header from one of its pieces, unless it is known already. */
     void introduce(long frame, ByteBuffer from, int at) {
         if (!isKnown(frame)) {
             int slot = slot(frame);
@@ -62,12 +62,12 @@ final class ReceiveWindow extends PieceWindow {
         markArrived(slot(frame), piece);
     }
 
-    /** Notes that a piece is at its destination. */
+    /** Records that a piece is at its destination. */
     void placed(long frame) {
         missing[slot(frame)]--;
     }
 
-    /** Gives the oldest frame that has none a destination. */
+    /** Sets the destination of the oldest frame without one. */
     void accept(@Nullable ByteBuffer view, int start) {
         int slot = slot(accepted);
         views[slot] = view;
@@ -86,8 +86,8 @@ final class ReceiveWindow extends PieceWindow {
     }
 
     /**
-     * Whether nothing but a destination is needed for the connection to go on: frames that have one are whole, and the
-     * next one's header is here.
+     * Returns whether the connection waits only for a destination: all frames with a destination are complete, and the
+     * next frame's header has arrived.
      */
     boolean waitsForDestination() {
         return accepted == completed && isKnown(accepted);
@@ -105,7 +105,7 @@ final class ReceiveWindow extends PieceWindow {
         return acceptedPieces;
     }
 
-    /** Whether a frame that has a destination is not whole. */
+    /** Returns whether a frame with a destination is incomplete. */
     boolean isReceiving() {
         return accepted > completed;
     }

@@ -35,24 +35,27 @@ import org.millrace.net.connection.TlsChannel;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Makes lost streams again, on a thread of its own, which sleeps while none is lost: one for all networks of a process
- * that have the same options. It has a port, as listeners are closed when their connections are made, and a secret, by
- * which it is known as the same process.
+ * Restores lost streams, on its own thread, which sleeps while none is lost. All networks of a process with the same
+ * options share one. It has a port, because listeners are closed when their connections are established. Its secret
+ * identifies the process.
  */
 public final class Reconnector implements Runnable {
 
     private static final Logger LOG = LogManager.getLogger(Reconnector.class);
-    /** Processes that have not shown that they know the secret. */
+    /** Maximum number of clients that have not proven that they know the secret. */
     private static final int MAX_UNPROVEN = 64;
     private static final int BACKLOG = 1024;
     private static final long STEP_MILLIS = 5;
     private static final long CLOSE_MILLIS = 5000;
-    /** The kernel sends its second SYN after one second, the third after two more: an attempt anew is as good. */
+    /**
+     * Time limit of a connection attempt. The kernel sends its second SYN after one second and the third after two
+     * more; a new attempt is equally good.
+     */
     private static final long CONNECT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final long FIRST_HANDSHAKE_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
-    /** Senders that are closed without a stream wait so long for one: all that are closed in a row. */
+    /** Time that senders closed without a stream wait for one, in total for consecutive closes. */
     private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long CLOSING_ROW_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final int MAX_CLOSED = 4096;
@@ -68,10 +71,10 @@ public final class Reconnector implements Runnable {
     private final List<Attempt> attempts = new ArrayList<>();
     private final Admission<Client> clients = new Admission<>(MAX_UNPROVEN, new Arrivals());
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-reconnect").unstarted(this);
-    /** Connections that were closed in order, and when; oldest first. Guarded by itself. */
+    /** Connections closed in order, with the time, oldest first. Guarded by itself. */
     private final Map<ResumeFormat.Id, Long> closedInOrder = new LinkedHashMap<>();
     private long closingSince;
-    /** Networks that use this. Guarded by {@link #OF_PROCESS}. */
+    /** Number of networks that use this. Guarded by {@link #OF_PROCESS}. */
     private int users;
     private volatile boolean closed;
 
@@ -81,7 +84,7 @@ public final class Reconnector implements Runnable {
         this.selector = selector;
     }
 
-    /** The process's for these options; each network that has it closes it. */
+    /** Returns the process's instance for these options. Each network that has it closes it. */
     public static Reconnector shared(SocketOptions options) throws IOException {
         synchronized (OF_PROCESS) {
             Reconnector known = OF_PROCESS.get(options);
@@ -129,7 +132,7 @@ public final class Reconnector implements Runnable {
         connections.put(connection.id(), connection);
     }
 
-    /** @param inOrder whether the other end is told, if it asks, that the connection was closed in order */
+    /** @param inOrder whether a peer that asks learns that the connection was closed in order */
     void remove(StreamRecovery connection, boolean inOrder) {
         if (inOrder) {
             synchronized (closedInOrder) {
@@ -152,7 +155,7 @@ public final class Reconnector implements Runnable {
         }
     }
 
-    /** Whether a sender that is closed without a stream may wait for one. */
+    /** Returns whether a sender that is closed without a stream may wait for one. */
     synchronized boolean mayWait() {
         long now = System.nanoTime();
         if (closingSince == 0 || now - closingSince > CLOSING_ROW_NANOS) {
@@ -161,13 +164,13 @@ public final class Reconnector implements Runnable {
         return now - closingSince < CLOSING_NANOS;
     }
 
-    /** A stream is to be made again, or asked for. */
+    /** Requests that a lost stream be restored. */
     void lost(StreamRecovery connection, int stream) {
         begun.add(new Attempt(connection, stream));
         selector.wakeup();
     }
 
-    /** What the other end of a stream is told that is no network's: see {@link StreamRecovery#of}. */
+    /** Returns the data for the peer of a stream outside a network: see {@link StreamRecovery#of}. */
     public byte[] offer() {
         List<InetSocketAddress> here = List.of();
         try {
@@ -185,7 +188,7 @@ public final class Reconnector implements Runnable {
                 .array();
     }
 
-    /** The last network that uses this ends it: returns when the thread has ended. */
+    /** Ends this with its last network. Returns when the thread has ended. */
     public void close() {
         synchronized (OF_PROCESS) {
             if (--users > 0) {
@@ -229,7 +232,7 @@ public final class Reconnector implements Runnable {
         attempts.forEach(Attempt::closeChannel);
     }
 
-    /** Until the next step; 0 if there is none before somebody comes. */
+    /** Returns the time until the next step; 0 if the next step follows only an event. */
     private long pauseMillis() {
         if (!clients.isEmpty() || !begun.isEmpty()) {
             return STEP_MILLIS;
@@ -290,7 +293,7 @@ public final class Reconnector implements Runnable {
         }
     }
 
-    /** Who asks for a stream, until its question is answered. */
+    /** A client that asks for a stream, until its request is answered. */
     private final class Client {
 
         private final SocketChannel channel;
@@ -345,7 +348,7 @@ public final class Reconnector implements Runnable {
         }
     }
 
-    /** One end's attempts to have a stream made again, one after the other. */
+    /** Attempts of one end to restore a stream, one after the other. */
     private final class Attempt {
 
         private final StreamRecovery connection;
@@ -354,12 +357,12 @@ public final class Reconnector implements Runnable {
         private @Nullable SocketChannel channel;
         private boolean connected;
         private boolean known;
-        /** Of TLS, as far as is known. */
+        /** Progress of the TLS handshake, as far as known. */
         private int stage;
         private long epoch;
         private long begin = System.nanoTime();
         private long pause = FIRST_PAUSE_NANOS;
-        /** How long the next handshake may take: what a cut swallowed of one, TCP sends again only after seconds. */
+        /** Time limit of the next handshake. TCP retransmits data lost in a cut only after seconds. */
         private long patience = FIRST_HANDSHAKE_NANOS;
         private ByteBuffer question = ResumeFormat.emptyQuestion();
         private ByteBuffer challenge = ByteBuffer.allocate(ResumeFormat.CHALLENGE_BYTES);
@@ -372,7 +375,7 @@ public final class Reconnector implements Runnable {
             lostEpoch = connection.epoch(stream);
         }
 
-        /** Goes on; true once there is no more to do. */
+        /** Continues without waiting. Returns true when nothing is left to do. */
         boolean advance() {
             if (connection.isClosed() || connection.end() != null || connection.epoch(stream) != lostEpoch) {
                 closeChannel();
@@ -426,7 +429,7 @@ public final class Reconnector implements Runnable {
             return hear(open, now);
         }
 
-        /** A host that is slow is no network that is cut: its time counts from what came last. */
+        /** A slow host is no cut network, so its time counts from its last data. */
         private void noteProgress(SocketChannel open, long now) {
             int reached =
                     !(open instanceof TlsChannel tls) || tls.isEstablished() ? 2 : tls.isChallengePassed() ? 1 : 0;
@@ -441,7 +444,7 @@ public final class Reconnector implements Runnable {
             answer.clear();
             if (said == ResumeFormat.GONE && !connection.connects() && !connection.isHeard()) {
                 closeChannel();
-                again(now); // it has perhaps not read yet that it was accepted
+                again(now); // the peer may not have read yet that it was accepted
                 return false;
             } else if (said == ResumeFormat.GONE || said == ResumeFormat.CLOSED) {
                 closeChannel();
@@ -497,7 +500,7 @@ public final class Reconnector implements Runnable {
         }
     }
 
-    /** Tells of the streams that a connection loses, and of those that are made again. */
+    /** Reports the streams that a connection loses, and the restored ones. */
     public static final class Outage {
 
         private static final Logger LOG = LogManager.getLogger(Outage.class);
@@ -506,14 +509,14 @@ public final class Reconnector implements Runnable {
         private final String peer;
         private final Map<Object, Long> lostSince = new HashMap<>();
         private boolean waits;
-        /** While it waits, what others see of that; null if there is no trace. */
+        /** Trace entry of the waiting connection; null without a trace. */
         private ProcessTrace.@Nullable SilenceTrace cut;
 
         /**
-         * Of one connection.
+         * Creates the outage of one connection.
          *
-         * @param connection for messages
-         * @param peer       the process at its other end
+         * @param connection the connection, for messages
+         * @param peer       the peer process
          */
         public Outage(Object connection, String peer) {
             this.connection = connection;
@@ -521,10 +524,10 @@ public final class Reconnector implements Runnable {
         }
 
         /**
-         * A stream of a rail is lost, or the only one.
+         * Reports the loss of a rail's stream, or of the only stream.
          *
-         * @param left what the connection goes on over; null if it waits
-         * @param owed pieces that are sent again; -1 if this end sends none
+         * @param left remaining paths of the connection; null if it waits
+         * @param owed number of pieces to resend; -1 if this end resends none
          */
         public synchronized void begins(Object rail, String why, @Nullable String left, int owed) {
             lostSince.putIfAbsent(rail, System.nanoTime());
@@ -541,7 +544,7 @@ public final class Reconnector implements Runnable {
             }
         }
 
-        /** A stream of a rail is there again. */
+        /** Reports that a rail's stream is restored. */
         public synchronized void ended(Object rail) {
             Long since = lostSince.remove(rail);
             if (since != null) {
@@ -558,7 +561,7 @@ public final class Reconnector implements Runnable {
             }
         }
 
-        /** Nobody waits any more. */
+        /** Ends the outage: no thread waits for the connection. */
         public synchronized void over() {
             if (cut != null) {
                 cut.heard();

@@ -1,24 +1,23 @@
 package org.millrace.net.socket;
 
 /**
- * Lets a stream that has nothing to do send what another stream is slow with, so that one slow rail never holds a
- * connection back. Each piece that was sent is reinjected once at most, and the receiver throws the later copy away.
- * One thread.
+ * Lets an idle stream send pieces that another stream is slow with, so that one slow rail never delays a connection.
+ * Each sent piece is reinjected at most once, and the receiver discards the later copy. One thread.
  */
 final class Reinjection {
 
-    /** A stream is slow with a piece if it would take more than this many times as long as the idle one. */
+    /** A stream is slow with a piece if it would take this many times as long as the idle stream. */
     private static final double ADVANTAGE = 4;
-    /** Nothing is reinjected that was sent less than this long ago: a receiver's thread may not run for so long. */
+    /** Minimum age of a reinjected piece: a receiver's thread may not run for this time. */
     private static final long PATIENCE_NANOS = 1_000_000;
-    /** The same for pieces that wait for a destination, as far as is known. */
+    /** Minimum age of reinjected pieces that probably wait for a destination. */
     private static final long UNACCEPTED_PATIENCE_NANOS = 100_000_000;
-    /** A stream is lost if it delivers nothing for so long, though others delivered its pieces. */
+    /** A stream is lost if it delivers nothing for this time although others delivered its pieces. */
     private static final long SILENCE_NANOS = 10_000_000_000L;
 
     private final SendStream[] streams;
     private final SendWindow frames;
-    /** By stream: how many of its sent pieces were reinjected, counted as its queue counts. */
+    /** By stream: number of its sent pieces that were reinjected, in the numbering of its queue. */
     private final long[] reinjected;
 
     Reinjection(SendStream[] streams, SendWindow frames) {
@@ -27,12 +26,12 @@ final class Reinjection {
         reinjected = new long[streams.length];
     }
 
-    /** A stream has taken the place of another. */
+    /** Handles the replacement of a stream. */
     void replaced(int stream) {
         reinjected[stream] = 0;
     }
 
-    /** Looks once whether a stream without work can help another. */
+    /** Checks once whether an idle stream can help another. */
     void step(long now) {
         for (SendStream idle : streams) {
             if (idle.isOpen() && idle.owed() == 0) {
@@ -65,7 +64,7 @@ final class Reinjection {
         }
     }
 
-    /** Short pieces stay together: one write takes them all. */
+    /** Short pieces stay together, because one write sends them all. */
     private static boolean mayPart(SendStream slow, long now) {
         return !ShortPieces.isShort(slow.unsentLength()) || slow.silence(now) > PATIENCE_NANOS;
     }
@@ -77,7 +76,9 @@ final class Reinjection {
                 && slow.nanosFor(0, now) > ADVANTAGE * idle.nanosFor(sent.length(at), now);
     }
 
-    /** A stream that has delivered nothing for long while others delivered its oldest piece; null if there is none. */
+    /**
+     * Returns a stream that has delivered nothing for long while others delivered its oldest piece; null without one.
+     */
     SendStream silent(long now) {
         for (SendStream stream : streams) {
             PieceQueue sent = stream.sent();

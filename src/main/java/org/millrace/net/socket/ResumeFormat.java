@@ -10,8 +10,8 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.KeyedHash;
 
 /**
- * What two processes say to each other about a lost stream, little-endian. Each has told the other its secret when the
- * connection was made.
+ * Messages of two processes about a lost stream, little-endian. The processes exchanged their secrets when the
+ * connection was established.
  *
  * <pre>
  *   asks     0          8         12        14        16      32        40      48          64
@@ -26,16 +26,16 @@ import org.millrace.net.connection.KeyedHash;
  * </pre>
  *
  * <p>
- * The end is that which is asked, 1 if it receives. The receiving end of a connection that is known says first that it
- * is, and that the stream is resumed when the thread that moves its frames has taken the stream.
+ * The end field names the asked end, 1 if it receives. The receiving end of a known connection first answers that it is
+ * known. It answers that the stream is resumed when the thread that moves its frames has taken the stream.
  */
 final class ResumeFormat {
 
     /**
      * One end of a connection.
      *
-     * @param attempt  which of the clients with this key
-     * @param receiver whether it is the end that receives frames
+     * @param attempt  identifies the client among those with this key
+     * @param receiver whether it is the receiving end
      */
     record Id(ConnectionKey key, long attempt, boolean receiver) {
 
@@ -51,11 +51,11 @@ final class ResumeFormat {
 
     /** The connection is known. */
     static final int KNOWN = 1;
-    /** It is not: it was closed with frames under way, or given up, or is another process's. */
+    /** The connection is unknown: it was closed with frames in flight, or given up, or belongs to another process. */
     static final int GONE = 2;
-    /** The stream takes the lost one's place. */
+    /** The stream replaces the lost one. */
     static final int RESUMED = 3;
-    /** It was closed in order, and not long ago. */
+    /** The connection was closed in order, recently. */
     static final int CLOSED = 4;
 
     private static final byte[] MAGIC = "MLRRESUM".getBytes(StandardCharsets.US_ASCII);
@@ -92,7 +92,7 @@ final class ResumeFormat {
         return allocate(QUESTION_BYTES);
     }
 
-    /** Throws if what has come so far, up to the position, is not how a question begins. */
+    /** Throws if the bytes received so far, up to the position, are not the beginning of a request. */
     static void checkBegin(ByteBuffer question) throws ProtocolException {
         for (int i = 0; i < Math.min(question.position(), MAGIC.length); i++) {
             if (question.get(i) != MAGIC[i]) {
@@ -120,7 +120,7 @@ final class ResumeFormat {
         return ByteBuffer.wrap(random);
     }
 
-    /** What shows that who asks knows the secret. */
+    /** Returns the proof that the asking process knows the secret. */
     static ByteBuffer proof(byte[] secret, ByteBuffer question, ByteBuffer challenge) {
         return ByteBuffer.wrap(KeyedHash.of(secret, whole(question), whole(challenge)));
     }
@@ -143,7 +143,7 @@ final class ResumeFormat {
         return allocate(ANSWER_BYTES);
     }
 
-    /** What an answer says; throws if it is not of the process that has the secret. */
+    /** Returns the value of an answer. Throws if the answer is not from the process with the secret. */
     static int said(ByteBuffer answer, byte[] secret, ByteBuffer question, ByteBuffer challenge)
             throws ProtocolException {
         int what = answer.getInt(0);

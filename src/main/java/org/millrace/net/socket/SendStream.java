@@ -11,28 +11,25 @@ import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.SilentLink;
 
-/**
- * One stream of a sender: the pieces that it was given, those that it has sent, and what the receiver says of them. One
- * thread.
- */
+/** One stream of a sender: its assigned pieces, its sent pieces, and the receiver's acknowledgements. One thread. */
 final class SendStream {
 
-    /** What {@link #readAcks} found, beside acknowledgements. */
+    /** Result of {@link #readAcks}, besides acknowledgements. */
     enum Peer {
         THERE, SHUT_DOWN, GONE, TALKS_NONSENSE
     }
 
-    /** Pieces of one of several streams that are not acknowledged: more than any network needs. */
+    /** Maximum number of unacknowledged pieces of one of several streams: more than any network needs. */
     private static final int QUEUE = 1024;
 
-    /** Pieces that are given ahead: those that are not may still go to the stream that turns out to be faster. */
+    /** Number of pieces assigned in advance. The remaining pieces may still go to a faster stream. */
     private static final int AHEAD = 8;
 
-    /** Pieces of up to this many bytes say little of how fast a stream is. */
+    /** Pieces up to this length show little about a stream's speed. */
     static final int SHORT_BYTES = 16 << 10;
     private static final int PADDING_BYTES = 64 << 10;
     private static final int ACKS = 64;
-    /** A short piece's time counts for so much of what is known of them. */
+    /** Weight of a short piece's time in their average. */
     private static final int NEWEST_SHORT_SHARE = 8;
 
     private final SocketChannel channel;
@@ -46,34 +43,34 @@ final class SendStream {
     private final PieceQueue given;
     private final PieceQueue sent;
     private final StagedOutput staged;
-    /** By place in the queue of sent pieces: where their staged bytes end. */
+    /** By place in the queue of sent pieces: end of their staged bytes. */
     private final long[] stagedEnds;
-    /** Pieces of whose staged bytes the kernel has all. */
+    /** Number of pieces with all staged bytes in the kernel. */
     private long written;
-    /** Made when it is first needed. */
+    /** Allocated at its first use. */
     private @Nullable ByteBuffer padding;
     private final ByteBuffer acks =
             ByteBuffer.allocateDirect(ACKS * PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-    /** The payload that goes straight from its memory, if any is left of it. */
+    /** Rest of the payload that is sent directly from its memory. */
     private ByteBuffer direct;
     private int directAt;
     private int directEnd;
     private long directFrame;
     private long owedBytes;
-    /** How long short pieces took lately, from the moment at which they were written; 0 if there were none. */
+    /** Recent duration of short pieces, from their write; 0 without any. */
     private long shortNanos;
     private long deliveredBytes;
     private boolean open = true;
     private boolean cut;
-    /** Whether the receiver has said what it has, as it does first on a stream that takes the place of a lost one. */
+    /** Whether the receiver has sent its state, which is its first message on a replacement stream. */
     private boolean greeted;
     private boolean peerShutDown;
-    /** What the peer says of a process that it has lost itself. */
+    /** The peer's message about a process that it has lost. */
     private final long[] lost = new long[LastWords.COUNT];
     private final StreamSet connection;
     private int lostWords;
 
-    /** @param first whether no stream was before in this one's place */
+    /** @param first whether this stream has no predecessor */
     SendStream(SocketChannel channel, StreamInput input, Rail rail, SendWindow frames, Pieces pieces, boolean first,
             StreamSet connection) {
         this.connection = connection;
@@ -92,7 +89,7 @@ final class SendStream {
         staged = new StagedOutput(pieces.stagedBytes(), connection.memory(first));
     }
 
-    /** How many pieces a stream can be given, and how many it can have sent; a power of two. */
+    /** Returns the maximum number of assigned and of sent pieces; a power of two. */
     static int queue(Pieces pieces) {
         return pieces.isWhole() ? Integer.highestOneBit(pieces.window() * 2 - 1) : QUEUE;
     }
@@ -101,7 +98,7 @@ final class SendStream {
         return greeted;
     }
 
-    /** Whether what was copied has room for more. */
+    /** Returns whether the staging buffer has room. */
     boolean hasStagingRoom() {
         return staged.hasRoom();
     }
@@ -118,12 +115,12 @@ final class SendStream {
         return open;
     }
 
-    /** Resets the stream, so that the peer sees it at once though the kernel may hold bytes for it. */
+    /** Resets the stream, so that the peer notices at once although the kernel may hold bytes for it. */
     void reset() {
         try {
             channel.setOption(StandardSocketOptions.SO_LINGER, 0);
         } catch (IOException gone) {
-            // It is closed or reset already, which is what is wanted.
+            // The stream is closed or reset already, as intended.
         }
         input.leave();
         ConnectionState.closeQuietly(channel);
@@ -139,12 +136,12 @@ final class SendStream {
         return cut;
     }
 
-    /** Pieces that were given and are not acknowledged. */
+    /** Returns the number of assigned pieces without an acknowledgement. */
     int owed() {
         return given.size() + sent.size();
     }
 
-    /** Bytes of payloads that were acknowledged, those that another stream brought before among them. */
+    /** Returns the number of acknowledged payload bytes, including those that another stream delivered first. */
     long deliveredBytes() {
         return deliveredBytes;
     }
@@ -153,14 +150,12 @@ final class SendStream {
         return greeted && given.size() < ahead && given.size() + sent.size() < queue;
     }
 
-    /**
-     * When this stream would have delivered a piece of so many bytes if it were given one now: nanoseconds from now.
-     */
+    /** Estimates the time for this stream to deliver a piece assigned now, in nanoseconds. */
     double nanosFor(int length, long now) {
         return rate.nanosFor(owedBytes + length + (owed() + 1L) * PieceFormat.BYTES, owed() > 0, now);
     }
 
-    /** How long short pieces took lately; 0 if none was sent. */
+    /** Returns the recent duration of short pieces; 0 if none was sent. */
     long shortNanos() {
         return shortNanos;
     }
@@ -173,12 +168,12 @@ final class SendStream {
         owedBytes += length;
     }
 
-    /** The pieces that were sent and are not acknowledged. */
+    /** Returns the sent pieces without an acknowledgement. */
     PieceQueue sent() {
         return sent;
     }
 
-    /** Takes back the oldest piece that was given and not sent; there must be one. */
+    /** Moves the oldest assigned but unsent piece to another stream. Such a piece must exist. */
     void passOn(SendStream other, long now) {
         other.give(given.frame(), given.piece(), given.length(), now);
         owedBytes -= given.length();
@@ -197,7 +192,7 @@ final class SendStream {
         return owed() == 0 ? 0 : rate.silence(now);
     }
 
-    /** Sends what was given, until the kernel takes no more. */
+    /** Sends assigned pieces, until the kernel accepts no more. */
     long write(long now) throws IOException {
         long moved = 0;
         while (true) {
@@ -235,8 +230,8 @@ final class SendStream {
     private int writeDirect() throws IOException {
         ByteBuffer from = direct;
         if (directFrame < frames.completed()) {
-            // Another stream was faster, and the memory is its owner's again. The receiver expects the rest of the
-            // piece, and throws it away.
+            // Another stream was faster, and the memory belongs to its owner again. The receiver expects the rest of
+            // the piece, and discards it.
             ByteBuffer zeros = padding == null ? padding = ByteBuffer.allocateDirect(PADDING_BYTES) : padding;
             from = zeros.clear().limit(Math.min(directEnd - directAt, zeros.capacity()));
         } else {
@@ -247,7 +242,10 @@ final class SendStream {
         return count;
     }
 
-    /** Adds pieces that were given to what is staged; false if there is none, or no room before an acknowledgement. */
+    /**
+     * Moves assigned pieces to the staging buffer. Returns false without a piece, or without room before an
+     * acknowledgement.
+     */
     private boolean stage(long now) {
         boolean any = false;
         while (!given.isEmpty() && directAt == directEnd) {
@@ -291,7 +289,7 @@ final class SendStream {
         return any;
     }
 
-    /** Tells the peer of a silent link, or of none; false if there is no room yet. */
+    /** Reports a silent link, or none, to the peer. Returns false if the buffer has no room yet. */
     boolean tell(StreamSet of) {
         boolean has = greeted && isFlushed() && staged.copies(0) >= 0;
         if (has) {
@@ -300,7 +298,7 @@ final class SendStream {
         return has;
     }
 
-    /** Asks for an acknowledgement of all that was sent, if there is room to. */
+    /** Requests an acknowledgement of all sent data, if the buffer has room. */
     void ask() {
         if (greeted && isFlushed() && staged.copies(0) >= 0) {
             HeaderFormat.encodeAsk(staged.buffer().clear(), staged.add(PieceFormat.BYTES));
@@ -308,14 +306,14 @@ final class SendStream {
         }
     }
 
-    /** Reads what the receiver said, and notes in the frames what arrived. */
+    /** Reads the receiver's messages, and records arrived pieces in the frames. */
     Peer readAcks(long now) throws IOException {
         if (peerShutDown) {
             return Peer.SHUT_DOWN;
         }
         int read = 0;
         do {
-            // One stream's are few, and looked for rarely: a look at all streams would cost more.
+            // A single stream has few acknowledgements, which are read rarely: a poll of all streams would cost more.
             read = pieces.isWhole() ? channel.read(acks) : input.read(acks, read > 0);
             int at = 0;
             int end = acks.position();
@@ -343,13 +341,13 @@ final class SendStream {
         return read < 0 ? Peer.GONE : Peer.THERE;
     }
 
-    /** Whom the peer that sent a shutdown message has lost; null if nobody. */
+    /** Returns the process that the sender of a shutdown message has lost; null without one. */
     @Nullable
     String lostPeer() {
         return LastWords.name(lost);
     }
 
-    /** False if this cannot be true. */
+    /** Returns false if the counts are impossible. */
     private boolean acknowledge(long count, long accepted, long whole, long now) {
         if (count < sent.taken() || count > sent.added() || accepted < 0 || accepted > frames.added()
                 || !frames.whole(whole)) {
@@ -384,12 +382,12 @@ final class SendStream {
         return true;
     }
 
-    /** Whether everything that was given is with the kernel. */
+    /** Returns whether the kernel has all assigned pieces. */
     boolean isFlushed() {
         return given.isEmpty() && staged.isSent() && directAt == directEnd;
     }
 
-    /** Gives up: what is owed goes to a queue of pieces that are to be sent elsewhere. */
+    /** Gives up. Unacknowledged pieces are moved to a queue of pieces for other streams. */
     void giveUp(PieceQueue elsewhere, long now) {
         open = false;
         moveMissing(sent, elsewhere, now);
@@ -407,24 +405,20 @@ final class SendStream {
     }
 
     /**
-     * How fast a stream delivers, by the acknowledgements that came lately: bytes against the time in which any were
-     * owed. A stream that owes and is silent grows slower with every look. Short pieces do not count: however few bytes
-     * they have, a round trip is what they take, and a stream that carries many of them would look slow to long ones.
-     * One thread.
+     * Measures a stream's rate by recent acknowledgements: bytes per time with unacknowledged data. A silent stream
+     * with unacknowledged data becomes slower with every look. Short pieces do not count: each takes a round trip,
+     * whatever its length. A stream with many of them would look slow for long pieces. One thread.
      */
     static final class DeliveryRate {
 
-        /** What was measured counts half when so many pieces more were delivered. */
+        /** A measurement counts half after this many more delivered pieces. */
         private static final int HORIZON_PIECES = 32;
-        /**
-         * Before anything is known, all streams are equal; the number matters little, as a few pieces outweigh it: 1
-         * GB/s.
-         */
+        /** Initial rate, equal for all streams: 1 GB/s. It matters little, because a few pieces outweigh it. */
         private static final double FIRST_NANOS_PER_BYTE = 1;
 
         /**
-         * A piece that took longer was held up by something else than its rail's speed, which counts as soon as that
-         * ends.
+         * A piece that took longer than this was delayed by another cause than its rail's rate. It does not count after
+         * that cause has ended.
          */
         private static final long LONGEST_NANOS = 100_000_000;
 
@@ -439,17 +433,17 @@ final class SendStream {
             nanos = pieceBytes * FIRST_NANOS_PER_BYTE;
         }
 
-        /** Notes that the stream owed nothing and owes something from now on. */
+        /** Records that the stream has unacknowledged data from now on. */
         void begin(long now) {
             since = now;
         }
 
-        /** Notes that pieces were acknowledged whose time says nothing of bytes. */
+        /** Records acknowledged pieces without a meaningful time. */
         void deliveredShort(long now) {
             since = now;
         }
 
-        /** Notes that so many bytes were acknowledged. */
+        /** Records acknowledged bytes. */
         void delivered(long count, long now) {
             bytes += count;
             nanos += Math.clamp(now - since, 1, LONGEST_NANOS);
@@ -460,12 +454,12 @@ final class SendStream {
             }
         }
 
-        /** How long ago the stream delivered something, or began to owe. */
+        /** Returns the time since the stream delivered something, or began to have unacknowledged data. */
         long silence(long now) {
             return now - since;
         }
 
-        /** How long the stream will take for so many bytes, nanoseconds. */
+        /** Estimates the stream's time for a number of bytes, in nanoseconds. */
         double nanosFor(long count, boolean owes, long now) {
             return count * (nanos + (owes ? now - since : 0)) / bytes;
         }

@@ -5,35 +5,34 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames of a sender that the receiver is not known to have whole, and how far their pieces were given to streams.
- * A frame is complete when all its pieces are acknowledged; its slot is free when it also has a destination. The memory
- * of one that was copied is its owner's again before, as soon as the kernel has the copy: it is sent again from the
- * copy.
+ * The frames of a sender that may be incomplete at the receiver, and the assignment of their pieces to streams. A frame
+ * is complete when all its pieces are acknowledged. Its slot is free when it also has a destination. The memory of a
+ * copied frame belongs to its owner earlier, as soon as the kernel has the copy: a resend uses the copy.
  */
 final class SendWindow extends PieceWindow {
 
-    /** Of so many held frames one asks for an acknowledgement, and each of so many bytes. */
+    /** Number of held frames for one request of an acknowledgement. A frame of many bytes requests its own. */
     private static final int ASK_FRAMES = 2;
     private static final int ASK_BYTES = 256 << 10;
 
     private final int[] given;
-    /** By slot: a copy is kept, which the view leads to. */
+    /** By slot: whether a copy is kept. The view refers to the copy. */
     private final boolean[] copied;
-    /** By slot: the kernel has that copy. */
+    /** By slot: whether the kernel has that copy. */
     private final boolean[] copySent;
-    /** By slot: some of it is sent from its owner's memory, which is held until the frame is complete. */
+    /** By slot: whether a part is sent from its owner's memory, which is held until the frame is complete. */
     private final boolean[] held;
     private int heldCount;
-    /** Frames held of which nobody has asked for an acknowledgement. */
+    /** Number of held frames without a request for an acknowledgement. */
     private int unasked;
-    /** The next is asked for at once. */
+    /** Whether the next frame requests an immediate acknowledgement. */
     private boolean hasty;
     private long added;
-    /** Frames whose memory is their owner's again. */
+    /** Number of frames with memory that belongs to their owner again. */
     private long released;
-    /** The oldest frame that has pieces which were never given to a rail. */
+    /** The oldest frame with pieces that were never assigned to a rail. */
     private long fresh;
-    /** Pieces given of frames that are not accepted. */
+    /** Number of assigned pieces of frames without a destination. */
     private int unaccepted;
 
     SendWindow(Pieces pieces) {
@@ -57,7 +56,7 @@ final class SendWindow extends PieceWindow {
         added++;
     }
 
-    /** Whether there is a piece that was never given to a rail, and may be sent now. */
+    /** Returns whether a piece was never assigned to a rail, and may be sent now. */
     boolean hasFresh() {
         return fresh < added && (fresh < accepted || unaccepted < pieces.unaccepted());
     }
@@ -70,7 +69,7 @@ final class SendWindow extends PieceWindow {
         return given[slot(fresh)];
     }
 
-    /** Notes that the fresh piece was given to a rail. */
+    /** Records that the fresh piece was assigned to a rail. */
     void give() {
         int slot = slot(fresh);
         if (fresh >= accepted) {
@@ -81,14 +80,14 @@ final class SendWindow extends PieceWindow {
         }
     }
 
-    /** Notes that the receiver has destinations for so many frames; fewer than it said before is old news. */
+    /** Records the receiver's number of frames with destinations. A smaller number than before is outdated. */
     void accepted(long frames) {
         for (; accepted < frames; accepted++) {
             unaccepted -= given[slot(accepted)];
         }
     }
 
-    /** Notes that a whole frame was copied, perhaps not for the first time. */
+    /** Records that a whole frame was copied, possibly again. */
     void copied(long frame, ByteBuffer to, int at) {
         int slot = slot(frame);
         if (!held[slot]) {
@@ -98,14 +97,14 @@ final class SendWindow extends PieceWindow {
         }
     }
 
-    /** Notes that the kernel has what was copied of a frame. */
+    /** Records that the kernel has a frame's copy. */
     void copySent(long frame) {
         if (frame >= completed) {
             copySent[slot(frame)] = copied[slot(frame)];
         }
     }
 
-    /** Notes that some of a frame is sent from where it lies. */
+    /** Records that a part of a frame is sent from the owner's memory. */
     void sentInPlace(long frame) {
         int slot = slot(frame);
         if (!copied[slot] && !held[slot]) {
@@ -119,8 +118,8 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Whether a piece of a frame asks for an acknowledgement, which costs as much as some ten KiB: a device has slots
-     * for the next frame while one frame's are held.
+     * Returns whether a piece of a frame requests an acknowledgement, which costs as much as about ten KiB of data. A
+     * device has slots for the next frame while one frame's slots are held.
      */
     boolean asks(long frame) {
         if (!isHeld(frame)) {
@@ -133,18 +132,18 @@ final class SendWindow extends PieceWindow {
         return false;
     }
 
-    /** Notes that an acknowledgement of all was asked for. */
+    /** Records that an acknowledgement of all data was requested. */
     void asked() {
         unasked = 0;
         hasty = false;
     }
 
-    /** Whether frames are held that no piece has asked for. */
+    /** Returns whether frames are held without a request for an acknowledgement. */
     boolean isAnyUnasked() {
         return unasked > 0;
     }
 
-    /** What is held, or will be, is asked for at once. */
+    /** Makes all held and later frames request an immediate acknowledgement. */
     void hasten() {
         hasty = true;
     }
@@ -153,12 +152,12 @@ final class SendWindow extends PieceWindow {
         return hasty;
     }
 
-    /** Whether there are frames whose memory is held until they are acknowledged. */
+    /** Returns whether frames hold memory until their acknowledgement. */
     boolean isAnyHeld() {
         return heldCount > 0;
     }
 
-    /** Notes that a piece arrived, perhaps not for the first time. */
+    /** Records that a piece arrived, possibly again. */
     void arrived(long frame, int piece) {
         if (!isArrived(frame, piece)) {
             int slot = slot(frame);
@@ -168,8 +167,8 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Notes that so many frames have arrived whole, whatever was acknowledged of their pieces; false if they were never
-     * sent.
+     * Records the number of frames that arrived completely, independent of their pieces' acknowledgements. Returns
+     * false if they were never sent.
      */
     boolean whole(long frames) {
         if (frames < 0 || frames > fresh) {
@@ -198,14 +197,14 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Whether there is no place for another frame: the receiver's window keeps one until it has a destination, and too
-     * many may not hold their memory.
+     * Returns whether no slot is free for another frame. The receiver's window keeps a frame until it has a
+     * destination, and the number of frames that hold memory is limited.
      */
     boolean isFull() {
         return added - Math.min(completed, accepted) == pieces.window() || added - released == pieces.inFlight();
     }
 
-    /** How many frames' memory is their owner's again. */
+    /** Returns the number of frames with memory that belongs to their owner again. */
     long released() {
         return released;
     }

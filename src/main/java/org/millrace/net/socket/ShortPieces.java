@@ -3,15 +3,18 @@ package org.millrace.net.socket;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses the stream for short pieces. They go where the one before went: then one write takes several, one read brings
- * them, and one acknowledgement answers. Another stream takes over where it delivers them clearly sooner. One thread.
+ * Chooses the stream for short pieces. They follow the previous one: then one write sends several, one read receives
+ * them, and one acknowledgement answers. Another stream takes over if it delivers them clearly sooner. One thread.
  */
 final class ShortPieces {
 
-    /** A stream is left for another one that is quicker by so much and by half: less than a few calls of the kernel. */
+    /**
+     * A stream is left for another one that is faster by this time and by half. The time is less than a few calls of
+     * the kernel.
+     */
     private static final double DETOUR_NANOS = 10_000;
     private static final double DETOUR = 2;
-    /** A receiver's thread may not run for so long; a stream that is silent for longer is expected to remain so. */
+    /** A receiver's thread may not run for this time. A stream that is silent for longer is expected to stay silent. */
     private static final long PATIENCE_NANOS = 1_000_000;
 
     private final SendStream[] streams;
@@ -21,12 +24,12 @@ final class ShortPieces {
         this.streams = streams;
     }
 
-    /** Whether a piece is one of those. */
+    /** Returns whether a piece is short. */
     static boolean isShort(int length) {
         return length <= SendStream.SHORT_BYTES;
     }
 
-    /** The stream for a short piece; null if all have enough to do. */
+    /** Returns the stream for a short piece; null if all are busy. */
     @Nullable
     SendStream choose(int length, long now) {
         SendStream best = null;

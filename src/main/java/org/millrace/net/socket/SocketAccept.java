@@ -21,8 +21,9 @@ import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * A connection that a listener expects: the streams that came for it so far, all of one client. A client that is
- * answered says that it has the answer; one that lost its streams before begins anew, and is let in until then.
+ * A connection that a listener expects, with the streams that have arrived for it, all of one client. An answered
+ * client confirms that it has the answer. A client that lost its streams before starts again, and is accepted until
+ * then.
  */
 final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
@@ -30,14 +31,14 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
     private final OpenResources network;
     private final @Nullable Reconnector reconnector;
-    /** The streams of the client that has been answered, and has not said yet that it knows; empty if none has. */
+    /** Streams of the client that was answered and has not confirmed yet; empty without one. */
     private List<SocketListener.Client> answered = List.of();
-    /** Of those. */
+    /** Recovery of the streams in {@link #answered}; null if the client cannot resume. */
     private @Nullable StreamRecovery recovery;
     private final ByteBuffer confirmation = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private boolean isAsked;
 
-    /** @param reconnector makes lost streams again; null if nobody does */
+    /** @param reconnector restores lost streams; null if they are not restored */
     SocketAccept(KeyedListener<SocketListener.Client> listener, OpenResources network, ConnectionKey key,
             @Nullable Reconnector reconnector) {
         super(listener, key);
@@ -119,10 +120,10 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     }
 
     /**
-     * Whether the client knows that it is connected. If the stream that it is to say so on is lost, its process is
-     * asked, or asks for another stream; without either, it begins anew.
+     * Returns whether the client has confirmed its connection. If the stream for the confirmation is lost, this process
+     * asks the client's process, or receives a request for another stream. Without either, the client starts again.
      *
-     * @throws IOException if it cannot say so any more
+     * @throws IOException if the client can no longer confirm
      */
     private boolean isConfirmed() throws IOException {
         String end = recovery == null ? null : recovery.end();
@@ -176,7 +177,7 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
         return receiver;
     }
 
-    /** Before the client is answered, as it may lose a stream at once. */
+    /** Before the answer to the client, because it may lose a stream at once. */
     private @Nullable StreamRecovery recovery(List<SocketListener.Client> streams) throws IOException {
         SocketListener.Client first = streams.getFirst();
         if (reconnector == null || StreamHello.resumePort(first.resume()) == 0) {

@@ -25,8 +25,8 @@ import org.millrace.net.connection.OutgoingConnection;
 import org.millrace.net.socket.OutgoingStream.NoWayException;
 
 /**
- * A connection to a listener in the making: if the listener has several addresses, first the question for them, then
- * all streams of all rails at once. A rail that cannot be made is left out, if there is another.
+ * A pending connection to a listener. If the listener has several addresses, it first requests them. Then it opens all
+ * streams of all rails at once. A rail that cannot be connected is left out if another works.
  */
 final class SocketConnect extends OutgoingConnection {
 
@@ -40,19 +40,22 @@ final class SocketConnect extends OutgoingConnection {
     private final ConnectionKey key;
     private final byte[] secret;
     private final InetSocketAddress listener;
-    /** Whether the listener has other addresses beside that, for which it is asked first. */
+    /** Whether the listener has further addresses, which are requested first. */
     private final boolean hasRails;
-    /** Asks the listener for all its addresses, on a stream of its own. */
+    /** Requests all addresses of the listener, on its own stream. */
     private @Nullable OutgoingStream query;
     private final @Nullable Reconnector reconnector;
     private final ByteBuffer addresses = ByteBuffer.allocate(AddressFormat.LIST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private List<RailAddresses> rails = List.of();
     private final List<OutgoingStream> streams = new ArrayList<>();
-    /** What the listener's process says of its reconnector, by stream. */
+    /** Data of the listener's process about its reconnector, by stream. */
     private final List<ByteBuffer> resumes = new ArrayList<>();
     private long attempt;
     private boolean beganAgain;
-    /** Why there is no stream, and by {@link System#nanoTime} since when, and until when none is tried. */
+    /**
+     * Reason why the host is unreachable. The next fields hold the times of its beginning and of the next attempt, by
+     * {@link System#nanoTime}.
+     */
     private @Nullable NoWayException noWay;
     private long noWaySince;
     private long triedAgainAt;
@@ -61,8 +64,8 @@ final class SocketConnect extends OutgoingConnection {
     /**
      * Begins to connect.
      *
-     * @param locals      the addresses that streams of several rails come from; empty if the system chooses
-     * @param reconnector makes lost streams again; null if nobody does
+     * @param locals      source addresses for streams of several rails; empty for the system's choice
+     * @param reconnector restores lost streams; null if they are not restored
      */
     public SocketConnect(OpenResources network, SocketOptions options, List<LocalAddress> locals, byte[] address,
             ConnectionKey key, @Nullable Reconnector reconnector) {
@@ -88,7 +91,7 @@ final class SocketConnect extends OutgoingConnection {
         return e instanceof Unanswered ? new Unanswered(message, e) : new ConnectionException(message, e);
     }
 
-    /** Rails that are known are connected, also if it is for another time. */
+    /** Connects known rails, also in a repeated attempt. */
     private void begin() {
         if (!rails.isEmpty()) {
             open();
@@ -115,7 +118,7 @@ final class SocketConnect extends OutgoingConnection {
         open();
     }
 
-    /** Opens all streams of all rails; those of one rail are neighbours. */
+    /** Opens all streams of all rails; the streams of one rail are neighbors. */
     private void open() {
         attempt = new SecureRandom().nextLong();
         int perRail = Math.max(Math.min(options.streams(), SocketOptions.MAX_STREAMS / rails.size()), 1);
@@ -140,8 +143,8 @@ final class SocketConnect extends OutgoingConnection {
     }
 
     /**
-     * Begins again without a rail; throws if it is the only one. The listener makes room for the new attempt when it
-     * sees the end of the old one.
+     * Starts again without a rail. Throws if it is the only one. The listener makes room for the new attempt when it
+     * detects the end of the old one.
      */
     private void leaveOut(RailAddresses rail, ConnectionException why) {
         if (rails.size() == 1) {
@@ -155,7 +158,7 @@ final class SocketConnect extends OutgoingConnection {
         reopen();
     }
 
-    /** The network may be cut: tries again within the time that a stream has to be made again. Throws after it. */
+    /** Retries within the reconnect deadline, because the network may be cut. Throws after the deadline. */
     private void awaitWay(ConnectionException why) {
         long now = System.nanoTime();
         noWaySince = noWay == null ? now : noWaySince;
@@ -167,7 +170,7 @@ final class SocketConnect extends OutgoingConnection {
         }
         noWay = none;
         release();
-        rails = List.of(); // those that were left out were perhaps cut, too
+        rails = List.of(); // the rails left out may have been cut, too
         triedAgainAt = now + pause;
         pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
     }
@@ -223,10 +226,11 @@ final class SocketConnect extends OutgoingConnection {
             beganAgain = true;
             throw why;
         } else if (reply == HandshakeReply.KEY_TAKEN && beganAgain) {
-            // By our own attempt before this one, of which the listener has not seen all streams end.
+            // The key is taken by this client's earlier attempt: the listener has not detected the end of all its
+            // streams.
             reopen();
         } else if (reply == null || reply == HandshakeReply.WRONG_SECRET) {
-            // At this address is no listener, or that of another job.
+            // The address has no listener, or that of another job.
             leaveOut(railOf(stream), why);
         } else {
             throw why;
@@ -243,8 +247,8 @@ final class SocketConnect extends OutgoingConnection {
     }
 
     /**
-     * Half the time is over: a rail that leads nowhere must not cost the connection, if another one leads to the
-     * listener's host.
+     * Leaves out unreachable rails after half of the time. Such a rail must not prevent the connection if another rail
+     * reaches the listener's host.
      */
     private void leaveOutUnreachable() {
         int unreachable = -1;
@@ -274,7 +278,7 @@ final class SocketConnect extends OutgoingConnection {
             if (recovery == null) {
                 throw new Unanswered("the listener broke the connection that it had accepted: " + e.getMessage(), e);
             }
-            // It asks, or is asked for another stream.
+            // The other process asks, or receives a request for another stream.
         }
         StreamSet set = new StreamSet(network(), name + StreamSet.count(rails.size(), channels.length), peer, channels,
                 recovery);
@@ -339,18 +343,18 @@ final class SocketConnect extends OutgoingConnection {
     /**
      * The two ends of a rail.
      *
-     * @param local  the address that streams are bound to; null to leave it to the system
-     * @param remote where a listener is
+     * @param local  source address of its streams; null for the system's choice
+     * @param remote address of the listener
      */
     record RailAddresses(@Nullable InetAddress local, InetSocketAddress remote) {
 
         /**
-         * Pairs addresses: as many rails as the side with more addresses has, remote address i with local address i,
-         * the shorter list from its beginning again. Where address i is not in the remote one's subnet, the next one
-         * that is goes before it.
+         * Pairs addresses. The number of rails is the larger of both sides' numbers of addresses. Remote address i is
+         * paired with local address i; the shorter list starts again at its end. If local address i is not in the
+         * remote one's subnet, the next local address in that subnet is preferred.
          *
-         * @param locals  ours; empty to leave them to the system
-         * @param remotes the listener's, at least one
+         * @param locals  local addresses; empty for the system's choice
+         * @param remotes the listener's addresses, at least one
          */
         static List<RailAddresses> pair(List<LocalAddress> locals, List<InetSocketAddress> remotes) {
             List<RailAddresses> rails = new ArrayList<>();

@@ -22,7 +22,7 @@ import org.millrace.net.connection.IncomingHello;
 import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.connection.OpenResources;
 
-/** Accepts streams on an address for each rail, and sorts them into the connections that are expected. */
+/** Accepts streams on an address for each rail, and assigns them to the expected connections. */
 final class SocketListener extends KeyedListener<SocketListener.Client> {
 
     private final OpenResources network;
@@ -86,13 +86,13 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
         try {
             stream.tell(addresses);
         } catch (IOException gone) {
-            // It left before it was told.
+            // The client left before the answer.
         }
         stream.close();
         return true;
     }
 
-    /** One TCP stream that a client opened to a listener, until it is part of a connection. */
+    /** A TCP stream from a client to a listener, until it is part of a connection. */
     static final class Client extends IncomingHello {
 
         private @Nullable StreamHello hello;
@@ -103,7 +103,7 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
             super(channel, StreamHello.FORMAT, deadline);
         }
 
-        /** The process that it is; its hello must be here. */
+        /** Returns the client's process. Its hello must be complete. */
         String process() throws IOException {
             return process(pid);
         }
@@ -122,39 +122,45 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
             resume = StreamHello.resumeIn(bytes);
         }
 
-        /** Whether another is one of the same process, perhaps of an earlier attempt; both hellos must be here. */
+        /**
+         * Returns whether another client is of the same process, possibly from an earlier attempt. Both hellos must be
+         * complete.
+         */
         boolean isOfProcess(Client other) {
             return pid == other.pid && resume().equals(other.resume());
         }
 
-        /** What it said of its reconnector; its hello must be here. */
+        /** Returns the client's data about its reconnector. Its hello must be complete. */
         ByteBuffer resume() {
             return Objects.requireNonNull(resume);
         }
 
-        /** Accepts it as a stream of a connection, and tells of this process's reconnector: it fits, as above. */
+        /**
+         * Accepts it as a stream of a connection, and sends the data of this process's reconnector. The data fits, like
+         * the reply.
+         */
         void accept(@Nullable Reconnector reconnector) throws IOException {
             reply(HandshakeReply.ACCEPTED);
             channel().write(StreamHello.encode(reconnector));
         }
 
-        /** Where its process's reconnector is asked for this stream. */
+        /** Returns the address of its process's reconnector for this stream. */
         StreamRecovery.Peer peer(boolean bound) throws IOException {
             return StreamRecovery.Peer.of(channel(), bound, StreamHello.resumePort(resume()));
         }
 
-        /** What it said; its hello must be here. */
+        /** Returns its hello, which must be complete. */
         StreamHello hello() {
             return Objects.requireNonNull(hello);
         }
 
-        /** Tells the listener's addresses: they fit, as the reply before them does. */
+        /** Sends the listener's addresses. They fit, like the reply before them. */
         void tell(List<InetSocketAddress> addresses) throws IOException {
             reply(HandshakeReply.ACCEPTED);
             channel().write(AddressFormat.encodeList(addresses));
         }
 
-        /** The rail that this stream is of. */
+        /** Returns the rail of this stream. */
         Rail rail() throws IOException {
             InetSocketAddress local = (InetSocketAddress) channel().getLocalAddress();
             return new Rail(hello().rail(), this + " to " + local.getAddress().getHostAddress());

@@ -17,7 +17,7 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
-/** Frames over TCP: works between any two hosts, with no thread and no lock of its own on the path of a frame. */
+/** Frames over TCP. Works between any two hosts, without its own thread or lock on the path of a frame. */
 public final class SocketNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(SocketNetwork.class);
@@ -64,14 +64,14 @@ public final class SocketNetwork implements Network {
         return register(NativeRegion.ALL_MEMORY);
     }
 
-    /** The addresses that listeners announce. */
+    /** Returns the addresses that listeners announce. */
     private List<InetAddress> announced() {
         Interfaces.Choice choice = Interfaces.choose(options);
         LOG.info("TCP over {}", choice);
         return choice.addresses();
     }
 
-    /** The addresses that streams of several rails come from; empty if the system chooses. */
+    /** Returns the source addresses for streams of several rails; empty for the system's choice. */
     private synchronized List<LocalAddress> locals() {
         List<LocalAddress> known = locals;
         if (known == null) {
@@ -82,7 +82,7 @@ public final class SocketNetwork implements Network {
         return known;
     }
 
-    /** What makes lost streams again; null if they are not. */
+    /** Returns the reconnector; null if lost streams are not restored. */
     private synchronized @Nullable Reconnector reconnector() {
         if (reconnector == null && options.reconnectDeadline().isPositive()) {
             try {

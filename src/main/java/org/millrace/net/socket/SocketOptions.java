@@ -8,28 +8,29 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.TlsIdentity;
 
 /**
- * How a socket network connects and moves frames. The two ends of a connection may differ: streams and threshold are
- * the connecting side's, everything else is each side's own.
+ * Options of a socket network for connecting and moving frames. The two ends of a connection may differ. The connecting
+ * side chooses streams and threshold; each side chooses everything else for itself.
  *
- * @param streams            TCP streams of a connection, of each rail if there are several, 1 to 16 in all. One is best
- *                           on one host and on networks that give one flow the whole bandwidth; clouds that limit each
- *                           flow want 2 to 8
- * @param stripeThreshold    the shortest payload that is divided among the streams, bytes, at least 1. A part costs
- *                           each end a call: 64 KiB over four streams took twice the time of one stream over loopback
- * @param sendBufferBytes    {@code SO_SNDBUF} of each stream; 0 lets the system grow it as needed
- * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system grow it as needed
- * @param framesInFlight     frames whose memory a sender holds on a connection, 1 to 1024
- * @param connectDeadline    within which a connection must be made, from the call of connect
- * @param handshakeDeadline  within which a client of a listener must have said who it is, and its connection must be
+ * @param streams            number of TCP streams of a connection, or of each rail if there are several, 1 to 16 in
+ *                           all. One is best on one host and on networks that give one flow the whole bandwidth. Clouds
+ *                           that limit each flow need 2 to 8
+ * @param stripeThreshold    minimum length of a payload that is divided among the streams, in bytes, at least 1. A part
+ *                           costs each end a call: 64 KiB over four streams took twice the time of one stream over
+ *                           loopback
+ * @param sendBufferBytes    {@code SO_SNDBUF} of each stream; 0 lets the system adjust it
+ * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system adjust it
+ * @param framesInFlight     maximum number of frames that hold memory at a connection's sender, 1 to 1024
+ * @param connectDeadline    time limit for a connection, from the call of connect
+ * @param handshakeDeadline  time limit for a listener's client to identify itself, and for its connection to be
  *                           expected
- * @param interfaces         which network interface listeners announce, written as {@code NCCL_SOCKET_IFNAME} is: empty
- *                           chooses
+ * @param interfaces         network interfaces that listeners announce, in the form of {@code NCCL_SOCKET_IFNAME};
+ *                           empty for an automatic choice
  * @param family             {@code StandardProtocolFamily.INET} or {@code INET6} to use only such addresses; null for
  *                           any
- * @param addresses          the addresses that listeners announce and streams come from, whatever the interfaces:
- *                           several are as many rails. Empty to go by interfaces
- * @param tls                who this process is under TLS; null where data travels in clear
- * @param reconnectDeadline  how long a connection without a stream waits for one to be made again; 0: it is lost then
+ * @param addresses          addresses that listeners announce and streams use as source, instead of the interfaces;
+ *                           each is a rail. Empty to use the interfaces
+ * @param tls                identity of this process under TLS; null without encryption
+ * @param reconnectDeadline  time that a connection without a stream waits for a restored one; 0 loses it at once
  */
 public record SocketOptions(int streams, int stripeThreshold, int sendBufferBytes, int receiveBufferBytes,
         int framesInFlight, Duration connectDeadline, Duration handshakeDeadline, String interfaces,
@@ -37,9 +38,12 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
         Duration reconnectDeadline) {
 
     public static final int MAX_FRAMES_IN_FLIGHT = 1024;
-    /** More streams than any network card or kernel has use for; it bounds what a client can ask of a listener. */
+    /**
+     * Maximum number of streams: more than any network card or kernel needs. It limits a client's requests to a
+     * listener.
+     */
     public static final int MAX_STREAMS = 16;
-    /** More network cards than a host has for one job; each has one stream at least. */
+    /** Maximum number of rails: more network cards than a host has for one job. Each rail has at least one stream. */
     public static final int MAX_RAILS = 8;
 
     /** Checks the ranges. */
@@ -65,21 +69,21 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
     }
 
     /**
-     * What serves most machines: one stream (a threshold of 256 KiB if there are more), buffers as the system grows
-     * them, 16 frames in flight, 30 s to connect, 10 s for a handshake, any interface, 60 s to reconnect.
+     * Returns options for most machines: one stream (a threshold of 256 KiB with more), buffers adjusted by the system,
+     * 16 frames in flight, 30 s to connect, 10 s for a handshake, any interface, 60 s to reconnect.
      */
     public static SocketOptions defaults() {
         return new SocketOptions(1, 256 << 10, 0, 0, 16, Duration.ofSeconds(30), Duration.ofSeconds(10), "", null,
                 List.of(), null, Duration.ofSeconds(60));
     }
 
-    /** These options with other streams, and the shortest payload that is divided among them. */
+    /** Returns these options with another number of streams, and another threshold. */
     public SocketOptions withStreams(int count, int threshold) {
         return new SocketOptions(count, threshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connectDeadline,
                 handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);
     }
 
-    /** These options with other buffers; 0 leaves one to the system. */
+    /** Returns these options with other buffer sizes; 0 leaves a size to the system. */
     public SocketOptions withBuffers(int sendBytes, int receiveBytes) {
         return new SocketOptions(streams, stripeThreshold, sendBytes, receiveBytes, framesInFlight, connectDeadline,
                 handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);
@@ -95,26 +99,29 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
                 handshake, interfaces, family, addresses, tls, reconnectDeadline);
     }
 
-    /** These options with other interfaces, addresses of one family only if it is given, and perhaps one address. */
+    /**
+     * Returns these options with other interfaces, with one address family if it is given, and with one address if it
+     * is given.
+     */
     public SocketOptions withAddresses(String names, @Nullable ProtocolFamily only, @Nullable InetAddress exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, names, only, exact == null ? List.of() : List.of(exact), tls,
                 reconnectDeadline);
     }
 
-    /** These options with one rail for each of 1 to 8 addresses of this machine. */
+    /** Returns these options with one rail for each of 1 to 8 addresses of this machine. */
     public SocketOptions withRails(List<InetAddress> exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, interfaces, family, exact, tls, reconnectDeadline);
     }
 
-    /** These options with all streams under TLS; null for none. */
+    /** Returns these options with all streams under TLS; null for no encryption. */
     public SocketOptions withTls(@Nullable TlsIdentity identity) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, interfaces, family, addresses, identity, reconnectDeadline);
     }
 
-    /** These options with another time for a connection to get a stream back. */
+    /** Returns these options with another deadline for a restored stream. */
     public SocketOptions withReconnectDeadline(Duration deadline) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, interfaces, family, addresses, tls, deadline);

@@ -16,10 +16,10 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 
 /**
- * The receiving end of a connection. Pieces say what they are of, so each is put in its place once, on any stream; what
- * arrived is acknowledged stream by stream. One stream is read ahead while headers are awaited, and not beyond a
- * payload that has no destination: {@link #poll} costs one read at most, and none when the read before it emptied the
- * stream, so that a small frame costs one system call.
+ * The receiving end of a connection. Pieces name their frames, so each is stored once, from any stream. Arrived data is
+ * acknowledged on each stream separately. While headers are awaited, one stream is read ahead, but not beyond a payload
+ * without a destination. {@link #poll} costs at most one read, and none if the previous read emptied the stream. A
+ * small frame therefore costs one system call.
  */
 final class SocketReceiver extends ConnectionEnd implements FrameReceiver, FrameSender.Railed {
 
@@ -30,22 +30,22 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     private final UnexpectedPieces unexpected;
     private final ReceiveStream[] streams;
     private boolean headerShown;
-    /** How many calls of {@link #progress} have left it to {@link #poll} to read. */
+    /** Number of calls of {@link #progress} that left the read to {@link #poll}. */
     private int callsWithoutPoll;
     private int passes;
-    /** How many frames there were in all; -1 while no shutdown message has come. */
+    /** Total number of frames; -1 before a shutdown message. */
     private long total = -1;
-    /** Whom the peer that said it has lost itself; null if nobody. */
+    /** Process that the leaving peer has lost; null without one. */
     private @Nullable String lostPeer;
-    /** Why the last stream was lost; null if there was no error. */
+    /** Cause of the last stream's loss; null without an error. */
     private @Nullable IOException lostCause;
-    /** Rails that one pass has found lost, when they were the last: their order is not known. */
+    /** The last rails, if one pass detected the loss of all of them: their order is unknown. */
     private final Set<Rail> lastRails = new LinkedHashSet<>();
 
     /**
-     * Takes connected streams over.
+     * Takes ownership of connected streams.
      *
-     * @param rails by stream: the rail that it belongs to
+     * @param rails by stream: its rail
      */
     public SocketReceiver(StreamSet connection, Rail[] rails, Pieces pieces) {
         super(connection);
@@ -53,8 +53,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         recovery = connection.recovery();
         this.pieces = pieces;
         frames = new ReceiveWindow(pieces);
-        // A place more for each stream: a piece may be in the middle of a stream that is lost, as is not known yet, and
-        // come again on another.
+        // One more place for each stream: an incomplete piece on a lost stream, whose loss is not detected yet, may
+        // arrive again on another stream.
         unexpected = new UnexpectedPieces(pieces.isWhole() ? 0 : pieces.unaccepted() + rails.length, pieces.bytes(),
                 connection.memory(true));
         streams = new ReceiveStream[rails.length];
@@ -74,7 +74,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         callsWithoutPoll = 0;
         if (!frames.hasNext()) {
             if (pieces.isWhole() && frames.isReceiving()) {
-                return null; // progress() receives what goes before
+                return null; // progress() receives the data before it
             }
             long moved = move();
             if (!frames.hasNext()) {
@@ -116,7 +116,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         connection.checkOpen();
         if (pieces.isWhole() && !frames.isReceiving() && ++callsWithoutPoll < StreamSet.WATCH_INTERVAL) {
             settle();
-            return 0; // poll() finds what comes next; without it the sender may ask in vain
+            return 0; // poll() reads the next header; without this read the sender may wait for an acknowledgement
         }
         callsWithoutPoll = 0;
         long before = frames.completed();
@@ -129,8 +129,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     private long move() {
         long moved = 0;
-        // What an earlier call brought: its owner has made use of it by now, and need not wait for the sender to be
-        // told.
+        // Acknowledges data of an earlier call: its owner has used it by now, and need not wait for the sender's
+        // notification.
         settle();
         if ((++passes & StreamSet.WATCH_INTERVAL - 1) == 0) {
             loseSilent();
@@ -147,7 +147,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         return moved;
     }
 
-    /** While an acknowledgement is under way the kernel does not ask whether the peer's host is there. */
+    /** While an acknowledgement is in flight the kernel does not probe the peer's host. */
     private void loseSilent() {
         for (int stream = 0; stream < streams.length; stream++) {
             boolean waits = streams[stream].isOpen() && !streams[stream].peerShutDown();
@@ -167,7 +167,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         return false;
     }
 
-    /** Says what has arrived, and takes streams that were made again. */
+    /** Sends acknowledgements, and takes restored streams. */
     private void settle() {
         if (recovery != null && recovery.hasNews()) {
             recover(recovery);
@@ -184,7 +184,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         for (int stream = 0; stream < streams.length; stream++) {
             StreamRecovery.Successor next = from.take(stream);
             if (next != null) {
-                // What has come on the stream before it is read no further: the sender knows of its end by the answer.
+                // Data on the previous stream is not read further: the answer tells the sender its end.
                 streams[stream].giveUp();
                 connection.replace(stream, next.channel());
                 streams[stream] = newStream(stream, streams[stream].rail(), false);
@@ -236,11 +236,11 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         hearLastWords();
         boolean last = !isAnyOpen();
         if (last && cause instanceof SSLException) {
-            throw connection.lost(cause, "on its last rail, " + lost.rail() + ", " + howFar()); // somebody changes
-                                                                                                // bytes
+            // the bytes were changed on the network
+            throw connection.lost(cause, "on its last rail, " + lost.rail() + ", " + howFar());
         }
         if (total >= 0 || last && recovery == null) {
-            return; // what is missing of what there was will not come, or all has come
+            return; // either all frames have arrived, or the missing ones will not arrive
         }
         connection.outage.begins(lost.rail(),
                 cause == null ? "the peer's end of it is gone" : String.valueOf(cause.getMessage()),
@@ -251,8 +251,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     }
 
     /**
-     * Reads what the other streams have. A sender that closes says so on those that it has, and then drops those that
-     * were made again and that it has not taken: these are no outage.
+     * Reads the data of the other streams. A closing sender sends a shutdown message on its streams. Then it drops
+     * restored streams that it has not taken: these are no outage.
      */
     private void hearLastWords() {
         for (ReceiveStream stream : streams) {
@@ -271,7 +271,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
                 .collect(Collectors.joining(", "));
     }
 
-    /** Throws if frames are missing, and no stream is left that could bring them, or will be. */
+    /** Throws if frames are missing, and no present or future stream could deliver them. */
     private void checkStreams(long moved) {
         for (ReceiveStream stream : streams) {
             if (stream.isOpen() && !stream.peerShutDown()) {

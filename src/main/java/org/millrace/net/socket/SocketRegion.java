@@ -9,22 +9,23 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Registered memory, and buffers over it, one for each GiB that is used.
+ * Registered memory, with a buffer for each GiB in use.
  *
  * <p>
- * View {@code i} begins at GiB {@code i} and is as long as a buffer can be (almost 2 GiB), so that a payload of up to 1
- * GiB lies within one view wherever it begins. They belong to the global arena: {@code java.nio} then neither takes nor
- * gives back a hold on the user's arena with every call, and the memory may be confined to a thread that is not ours.
- * The price is that nothing notices memory that is freed too early: see {@link org.millrace.net.Network#register}.
+ * View {@code i} begins at GiB {@code i} and has the maximum length of a buffer (almost 2 GiB). A payload of up to 1
+ * GiB therefore lies within one view, wherever it begins. The views belong to the global arena: {@code java.nio} then
+ * does not acquire and release the user's arena with every call, and the memory may be confined to another thread. The
+ * price is that a use after free is not detected: see {@link org.millrace.net.Network#register}.
  */
 final class SocketRegion extends NativeRegion {
 
     private static final int VIEW_SHIFT = 30;
-    /** As much as a segment may have to be made a buffer. */
+    /** Maximum length of a segment that can become a buffer. */
     private static final int LONGEST_VIEW = Integer.MAX_VALUE - 8;
 
     /**
-     * The smallest number that no other open region of the network has: connections keep their views in an array by it.
+     * The smallest number that no other open region of the network has. It is the index of the connections' views in an
+     * array.
      */
     private final int id;
     private final BitSet ids;
@@ -35,7 +36,7 @@ final class SocketRegion extends NativeRegion {
         this.ids = ids;
     }
 
-    /** Registers memory with a network, whose open regions have these ids. */
+    /** Registers memory with a network. {@code ids} holds the IDs of its open regions. */
     public static SocketRegion register(OpenResources network, MemorySegment segment, BitSet ids) {
         synchronized (ids) {
             SocketRegion region = new SocketRegion(network, segment, ids.nextClearBit(0), ids);
@@ -52,31 +53,31 @@ final class SocketRegion extends NativeRegion {
         }
     }
 
-    /** A buffer of the caller's own over a GiB and what follows it. */
+    /** Returns a new buffer for the caller, over a GiB and the memory behind it. */
     private ByteBuffer newView(int index) {
         long offset = (long) index << VIEW_SHIFT;
         return view().asSlice(offset, Math.min(view().byteSize() - offset, LONGEST_VIEW)).asByteBuffer();
     }
 
-    /** Which view holds a payload that begins at an offset. */
+    /** Returns the index of the view for a payload that begins at an offset. */
     private static int viewIndex(long offset) {
         return (int) (offset >>> VIEW_SHIFT);
     }
 
-    /** Where in its view a payload begins. */
+    /** Returns a payload's offset in its view. */
     public static int viewOffset(long offset) {
         return (int) (offset & (1L << VIEW_SHIFT) - 1);
     }
 
     /**
-     * One connection's own views of the regions that it uses. A region may serve many connections and threads, and a
-     * buffer has one position: so each connection makes a view when it first needs it, and never again.
+     * One connection's own views of its regions. A region may serve many connections and threads, and a buffer has one
+     * position. Each connection therefore creates a view at its first use, once.
      */
     static final class Views {
 
         private @Nullable OfRegion[] regions = new OfRegion[4];
 
-        /** The view that holds a payload that begins at an offset. */
+        /** Returns the view for a payload that begins at an offset. */
         ByteBuffer view(SocketRegion region, long offset) {
             int id = region.id;
             OfRegion known = id < regions.length ? regions[id] : null;
@@ -86,7 +87,7 @@ final class SocketRegion extends NativeRegion {
             return known.view(viewIndex(offset));
         }
 
-        /** An id is given to a new region when its old one is closed, so that what was kept for the old one goes. */
+        /** A closed region's ID is reused for a new region, so the old region's views are discarded. */
         private OfRegion meet(SocketRegion region) {
             int id = region.id;
             if (id >= regions.length) {
@@ -96,7 +97,7 @@ final class SocketRegion extends NativeRegion {
         }
     }
 
-    /** A connection's views of one region. Few are ever in use, however large it is. */
+    /** A connection's views of one region. Few are in use, however large the region is. */
     private static final class OfRegion {
 
         private final SocketRegion region;

@@ -22,22 +22,22 @@ import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 
 /**
  * The sending end of a connection. A frame is cut into pieces, and each piece goes to the stream that will deliver it
- * first, judged by what the stream owes and how fast it delivered lately. A frame's memory, or a copy of it, is kept
- * until the receiver has acknowledged all its pieces, so that what a lost stream owed is sent again: over the others,
- * or over its successor. One stream has whole frames, and acknowledgements are few.
+ * first. The estimate uses the stream's unacknowledged data and its recent rate. A frame's memory, or a copy of it, is
+ * kept until the receiver has acknowledged all its pieces. Unacknowledged pieces of a lost stream are resent over the
+ * others, or over its successor. One stream carries whole frames, and acknowledgements are rare.
  */
 final class SocketSender extends ConnectionEnd implements FrameSender, FrameSender.Railed {
 
     private static final Logger LOG = LogManager.getLogger(SocketSender.class);
 
-    /** How long acknowledgements are waited for that others of the peer's last words have overtaken. */
+    /** Time to wait for acknowledgements that the peer's shutdown message on another stream has overtaken. */
     private static final long LAST_WORDS_NANOS = 1_000_000_000;
-    /** Between two looks of a sender that is closed without a stream. */
+    /** Pause between two looks of a sender that is closed without a stream. */
     private static final long CLOSE_STEP_NANOS = 1_000_000;
 
-    /** Between two looks for acknowledgements on one stream, in calls; a power of two. */
+    /** Number of calls between two reads of acknowledgements on one stream; a power of two. */
     private static final int ACKNOWLEDGEMENT_INTERVAL = 8;
-    /** Without another frame for so many calls, what is held is asked for. */
+    /** After this number of calls without another frame, an acknowledgement of held frames is requested. */
     private static final int ASK_AFTER = 64;
 
     private final StreamSet connection;
@@ -50,22 +50,22 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     private final PieceQueue again;
     private final LongSupplier clock;
     private int calls;
-    /** When the last piece was given to a stream, in calls. */
+    /** Call in which the last piece was assigned to a stream. */
     private int givenAt;
-    /** Whether the peer has sent a shutdown message, on one stream at least; and when. */
+    /** Whether the peer has sent a shutdown message on at least one stream. The next field is its time. */
     private boolean hasLeft;
     private long leftAt;
-    /** Whom the peer has lost itself, and left for; null if nobody. */
+    /** Process that the leaving peer has lost; null without one. */
     private @Nullable String lostPeer;
-    /** Why the last stream was lost; null if there was no error. */
+    /** Cause of the last stream's loss; null without an error. */
     private @Nullable IOException lostCause;
     private @Nullable Rail lastRail;
 
     /**
-     * Takes connected streams over.
+     * Takes ownership of connected streams.
      *
-     * @param rails by stream: the rail that it belongs to
-     * @param clock nanoseconds
+     * @param rails by stream: its rail
+     * @param clock clock in nanoseconds
      */
     public SocketSender(StreamSet connection, Rail[] rails, Pieces pieces, LongSupplier clock) {
         super(connection);
@@ -80,7 +80,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         }
         reinjection = new Reinjection(streams, frames);
         shortPieces = new ShortPieces(streams);
-        // Twice, as a piece may be owed by two of several streams.
+        // Twice the size, because two of several streams may owe the same piece.
         again = new PieceQueue(
                 (pieces.isWhole() ? 1 : 2) * Integer.highestOneBit(streams.length * 2 - 1) * SendStream.queue(pieces));
     }
@@ -163,7 +163,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         }
     }
 
-    /** Whether there is something to send, or to hear. */
+    /** Returns whether data can be sent or messages can be read. */
     private boolean hasWork() {
         if (frames.hasFresh() || !again.isEmpty() || frames.isHasty() && frames.isAnyUnasked()) {
             return true;
@@ -176,7 +176,9 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         return false;
     }
 
-    /** Whether an acknowledgement may be there that is needed: one stream's others are read when they are. */
+    /**
+     * Returns whether a necessary acknowledgement may be available. On a single stream, others are read at intervals.
+     */
     private boolean mayHear(SendStream stream) {
         if (!stream.isGreeted()) {
             return true;
@@ -186,7 +188,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                 : stream.owed() > 0;
     }
 
-    /** Takes streams that were made again, and gives up those that the receiver has lost. */
+    /** Takes restored streams, and gives up streams that the receiver has lost. */
     private void recover(StreamRecovery from) {
         from.readNews();
         long now = clock.getAsLong();
@@ -244,8 +246,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * The peer has left. It may have received everything: what it acknowledged before its shutdown message may still be
-     * on its way, on other rails, and is waited for.
+     * Handles a peer that has left. It may have received everything: acknowledgements from before its shutdown message
+     * may be in flight on other rails, and are awaited.
      */
     private int hearLastWords(long now, long before) {
         boolean more = false;
@@ -253,12 +255,12 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
             try {
                 more |= stream.isOpen() && stream.readAcks(now) == SendStream.Peer.THERE;
             } catch (IOException gone) {
-                // all that can still be known of this stream was read
+                // all remaining information of this stream was read
             }
         }
         frames.retireWhole();
         if (frames.isEmpty() || !more || now - leftAt > LAST_WORDS_NANOS) {
-            tell(); // no end that is closed behind its peer's does
+            tell(); // an end that closes after its peer has no one to inform
             throw connection.closedByPeer(howFar(), lostPeer);
         }
         return (int) (frames.released() - before);
@@ -268,8 +270,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         try {
             return stream.write(now);
         } catch (IOException e) {
-            // A write to a peer that has closed fails like one to a peer that died: what it said last tells the two
-            // apart.
+            // A write to a closed peer fails like a write to a dead peer. The peer's last messages distinguish the two
+            // cases.
             listen(stream, now);
             lose(stream, e.getMessage(), e, now);
             return 0;
@@ -277,8 +279,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Gives pieces to streams: first those that a lost rail owed, then new ones; and to a stream that has nothing to
-     * do, one that another stream is slow with.
+     * Assigns pieces to streams: first the unacknowledged pieces of a lost rail, then new ones. An idle stream also
+     * gets a piece that another stream is slow with.
      */
     private void giveOut(long now) {
         while (!again.isEmpty()) {
@@ -309,7 +311,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * The stream that will deliver a piece first; null if that one has enough to do: the others would take even longer.
+     * Returns the stream that will deliver a piece first; null if it is busy, because the others would take even
+     * longer.
      */
     private SendStream fastest(int length, long now) {
         SendStream best = null;
@@ -326,7 +329,9 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         return best != null && best.hasRoom() ? best : null;
     }
 
-    /** Gives a stream up: what it owed is sent over others. Throws if there are none, and will be none. */
+    /**
+     * Gives a stream up. Its unacknowledged pieces are resent over others. Throws without present or future streams.
+     */
     private void lose(SendStream lost, String why, @Nullable IOException cause, long now) {
         if (!lost.isOpen()) {
             return;
@@ -335,7 +340,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
             throw connection.lost(cause, howFar());
         }
         if (hasLeft) {
-            return; // how its streams end says nothing any more
+            return; // the ends of its streams have no meaning any longer
         }
         int owed = giveUp(lost, now);
         boolean last = !isAnyOpen();
@@ -369,7 +374,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                 .collect(Collectors.joining(", "));
     }
 
-    /** For each rail, how many bytes of payloads it has brought to the receiver. */
+    /** Describes the number of payload bytes delivered by each rail. */
     private String delivered() {
         Map<Rail, Long> bytes = new LinkedHashMap<>();
         for (SendStream stream : streams) {
@@ -381,7 +386,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                 .collect(Collectors.joining(", "));
     }
 
-    /** How many rails are not lost. */
+    /** Returns the number of rails that are not lost. */
     int railsLeft() {
         return (int) Arrays.stream(streams).filter(SendStream::isOpen).map(SendStream::rail).distinct().count();
     }
@@ -438,7 +443,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         try {
             progress();
             while (recovery != null && !isAnyOpen() && frames.released() > frames.completed() && recovery.mayWait()) {
-                // Their owner was told that they are sent: they are, over the next stream, or the connection is lost.
+                // The frames count as sent for their owner. They are sent over the next stream, or the connection is
+                // lost.
                 Waiting.pause(CLOSE_STEP_NANOS);
                 progress();
             }
@@ -454,11 +460,11 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                 }
             }
             if (frames.completed() == frames.added()) {
-                // Behind the last words: this closes streams that were made again, and whose end is no outage then.
+                // After the shutdown message: this closes restored streams, and their end is then no outage.
                 connection.closesInOrder();
             }
         } catch (ConnectionException lost) {
-            // The peer is gone before us; the owner did not want to know of it any more.
+            // The peer left first, and the owner makes no more calls that could report it.
         }
     }
 }

@@ -11,23 +11,23 @@ import org.millrace.foreign.PageMemory;
 import org.millrace.net.connection.SilentLink;
 
 /**
- * The bytes of a stream that were read ahead: one read brings headers, and the small payloads between them. After a
- * payload that is too large for this, the next is expected to be so too, and only a header is read, so that nothing of
- * the payload is copied.
+ * Bytes of a stream that were read ahead. One read delivers headers, and the small payloads between them. After a
+ * payload that is too large for this, the next one is expected to be large, too. Then only a header is read, so that no
+ * part of the payload is copied.
  */
 final class StagedInput {
 
     /**
-     * A payload of up to so many bytes is taken whole, and one of 4 or 8 stored at once: somebody may poll for the
-     * number where it goes.
+     * Maximum length of a payload that is read whole. A payload of 4 or 8 bytes is stored at once, because a thread may
+     * poll the number at its destination.
      */
     static final int NUMBER_BYTES = Long.BYTES;
 
     private static final VarHandle INT = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
     private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
-    /** After a payload of more than this the next is expected to be so too. */
+    /** After a payload longer than this, the next one is expected to be long, too. */
     private static final int LARGE_BYTES = 16 << 10;
-    /** Small frames that arrive together are read together. */
+    /** Size of the buffer in bytes. Small frames that arrive together are read together. */
     private static final int CAPACITY = 64 << 10;
 
     private final ByteBuffer buffer;
@@ -37,10 +37,10 @@ final class StagedInput {
     private boolean afterLarge;
 
     /**
-     * Nothing was read yet.
+     * Creates an empty buffer.
      *
-     * @param headerBytes length of what goes before each payload
-     * @param memory      with whose end it ends
+     * @param headerBytes length of the bytes before each payload
+     * @param memory      arena of the buffer
      */
     StagedInput(int headerBytes, Arena memory) {
         this.headerBytes = headerBytes;
@@ -48,15 +48,16 @@ final class StagedInput {
     }
 
     /**
-     * Reads once what has arrived, behind what is here; returns how many bytes, 0 if none has arrived, -1 at the end of
-     * the stream.
+     * Reads once, behind the available bytes. Returns the number of bytes, 0 if none has arrived, -1 at the end of the
+     * stream.
      *
-     * @param more whether the stream was read in this pass, and had something
+     * @param more whether the stream was read in this pass, and had data
      */
     public int fill(StreamInput stream, boolean more) throws IOException {
         buffer.clear();
         if (begin > 0) {
-            // Less than a header or a number is left: a header is taken with what is here of a longer payload.
+            // Less than a header or a number is left: a header is taken together with the beginning of a longer
+            // payload.
             buffer.put(0, buffer, begin, end - begin);
             end -= begin;
             begin = 0;
@@ -66,7 +67,7 @@ final class StagedInput {
         return read;
     }
 
-    /** Whether the last {@link #fill} could have read more. */
+    /** Returns whether the last {@link #fill} could have read more. */
     public boolean hasRoom() {
         return buffer.hasRemaining();
     }
@@ -75,17 +76,17 @@ final class StagedInput {
         return bytes() >= headerBytes;
     }
 
-    /** How many bytes are here. */
+    /** Returns the number of available bytes. */
     public int bytes() {
         return end - begin;
     }
 
-    /** Whom the peer that sends a shutdown message has lost; null if nobody. */
+    /** Returns the process that the sender of a shutdown message has lost; null without one. */
     public @Nullable String lostPeer() {
         return HeaderFormat.lostPeer(buffer, begin);
     }
 
-    /** The link that the peer says is silent; null if none is. */
+    /** Returns the link that the peer reports as silent; null without one. */
     public @Nullable SilentLink silentLink() {
         return SilentLink.of(HeaderFormat.words(buffer, begin));
     }
@@ -94,7 +95,7 @@ final class StagedInput {
         return HeaderFormat.isShutdown(buffer, begin);
     }
 
-    /** The buffer with the header at {@link #begin}. */
+    /** Returns the buffer with the header at {@link #begin}. */
     public ByteBuffer buffer() {
         return buffer;
     }
@@ -103,13 +104,13 @@ final class StagedInput {
         return begin;
     }
 
-    /** Goes on behind the header, to a payload of so many bytes. */
+    /** Continues behind the header, at its payload. */
     public void skipHeader(long payloadBytes) {
         begin += headerBytes;
         afterLarge = payloadBytes > LARGE_BYTES - headerBytes;
     }
 
-    /** Copies what is here of a payload to where it belongs; returns how many bytes, up to length. */
+    /** Copies available bytes of a payload to their destination. Returns their number, up to {@code length}. */
     public int takePayload(ByteBuffer view, int start, int length) {
         int bytes = Math.min(length, bytes());
         if (bytes == 0) {

@@ -8,8 +8,8 @@ import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 
 /**
- * What the connecting side says first on each stream, little-endian: what all networks say, with the stripe threshold
- * at 12, and behind it the stream's place in its connection.
+ * The connecting side's first message on each stream, little-endian. It begins with the fields of all networks, with
+ * the stripe threshold at 12. Behind them it has the stream's place in its connection.
  *
  * <pre>
  *   0         8         12        16       32     40     48        56       60        64     66      68       72    80
@@ -25,31 +25,31 @@ import org.millrace.net.connection.HelloFormat;
  * </pre>
  *
  * <p>
- * The attempt is a random number that the streams of one connection share: it tells a second client with the same key
- * from another stream of the first.
+ * The attempt is a random number that the streams of one connection share. It distinguishes a second client with the
+ * same key from another stream of the first.
  *
  * <p>
- * The pid is the connecting process's number where it runs, for messages alone.
+ * The pid is the connecting process's ID in its own PID namespace, for messages only.
  *
  * <p>
- * The own secret and the port are those of the connecting process's {@link Reconnector}; port 0 if it makes no lost
- * stream again. The listener says the same of itself behind its reply, in {@value #RESUME_BYTES} bytes. When a client
- * has read that on all its streams, it sends an {@link HandshakeReply#ACCEPTED} of its own on the first.
+ * The own secret and the port belong to the connecting process's {@link Reconnector}. Port 0 means that it restores no
+ * lost stream. The listener sends the same fields behind its reply, in {@value #RESUME_BYTES} bytes. When a client has
+ * read them on all its streams, it sends its own {@link HandshakeReply#ACCEPTED} on the first.
  *
  * <p>
- * A hello that says 0 streams is no part of a connection: it asks for the listener's addresses.
+ * A hello with 0 streams is not part of a connection: it requests the listener's addresses.
  *
- * @param threshold the shortest payload that is divided
- * @param attempt   which client
+ * @param threshold minimum length of a divided payload
+ * @param attempt   identifies the client
  * @param stream    0 to streams - 1
- * @param streams   how many the connection has
- * @param rail      which rail the stream is of, 0 to rails - 1
- * @param rails     how many the connection has
- * @param window    frames that the sender has under way at most
+ * @param streams   number of the connection's streams
+ * @param rail      rail of the stream, 0 to rails - 1
+ * @param rails     number of the connection's rails
+ * @param window    maximum number of the sender's frames in flight
  */
 record StreamHello(int threshold, long attempt, int stream, int streams, int rail, int rails, int window) {
 
-    /** Version of all that goes over the wire. */
+    /** Version of all data on the network. */
     static final int VERSION = 6;
 
     static final HelloFormat FORMAT = new HelloFormat("MILLRACE", VERSION, 104);
@@ -63,10 +63,10 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
     private static final int WINDOW_OFFSET = 68;
     private static final int PID_OFFSET = 72;
     private static final int RESUME_OFFSET = 80;
-    /** What a process says of its reconnector: secret, port. */
+    /** Length of a process's data about its reconnector: secret and port. */
     static final int RESUME_BYTES = 24;
 
-    /** @param reconnector of this process; null if it has none */
+    /** @param reconnector reconnector of this process; null without one */
     ByteBuffer encode(byte[] secret, ConnectionKey key, @Nullable Reconnector reconnector) {
         ByteBuffer bytes = FORMAT.encode(secret, key);
         bytes.putInt(THRESHOLD_OFFSET, threshold);
@@ -79,19 +79,19 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
         return bytes.putInt(WINDOW_OFFSET, window).putLong(PID_OFFSET, ProcessHandle.current().pid());
     }
 
-    /** What a process says of its reconnector. */
+    /** Encodes the data about this process's reconnector. */
     static ByteBuffer encode(@Nullable Reconnector reconnector) {
         ByteBuffer bytes = ByteBuffer.allocate(RESUME_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         return reconnector == null ? bytes
                 : bytes.put(0, reconnector.secret()).putInt(HelloFormat.SECRET_BYTES, reconnector.port());
     }
 
-    /** What a client has said of its reconnector. */
+    /** Returns the client's data about its reconnector. */
     static ByteBuffer resumeIn(ByteBuffer hello) {
         return hello.slice(RESUME_OFFSET, RESUME_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** The port in what was said of a reconnector; 0 if there is none. */
+    /** Returns the port in the data about a reconnector; 0 without one. */
     static int resumePort(ByteBuffer resume) {
         return resume.getInt(HelloFormat.SECRET_BYTES) & 0xffff;
     }
@@ -102,7 +102,7 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
         return secret;
     }
 
-    /** The number of the process that said a hello. */
+    /** Returns the ID of the process that sent a hello. */
     static long pidIn(ByteBuffer hello) {
         return hello.getLong(PID_OFFSET);
     }
@@ -113,19 +113,19 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
                 bytes.getShort(RAILS_OFFSET), bytes.getInt(WINDOW_OFFSET));
     }
 
-    /** Whether this asks for the listener's addresses. */
+    /** Returns whether this requests the listener's addresses. */
     boolean isQuery() {
         return streams == 0;
     }
 
-    /** Whether the numbers make sense. */
+    /** Returns whether the numbers are valid. */
     boolean isPlausible() {
         return isQuery() || streams >= 1 && streams <= SocketOptions.MAX_STREAMS && stream >= 0 && stream < streams
                 && threshold >= 1 && rails >= 1 && rails <= streams && rail >= 0 && rail < rails && window >= 1
                 && window <= SocketOptions.MAX_FRAMES_IN_FLIGHT;
     }
 
-    /** Whether another stream may be one of the same connection, beside this one. */
+    /** Returns whether another stream may belong to the same connection. */
     boolean agreesWith(StreamHello other) {
         return streams == other.streams && threshold == other.threshold && rails == other.rails
                 && window == other.window;

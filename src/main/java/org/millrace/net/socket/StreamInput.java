@@ -14,25 +14,25 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.TlsChannel;
 
 /**
- * What arrives on one TCP stream. A read that finds nothing is a system call too, and a thread that polls many streams
- * makes most of its calls so: a stream on which nothing comes for a while is looked at together with the thread's other
- * streams ({@link ReadPoll}), and read when it has something. One thread at a time.
+ * Input of one TCP stream. A read without data is a system call, too, and most calls of a thread that polls many
+ * streams are such reads. A stream without data for a while is therefore polled together with the thread's other
+ * streams ({@link ReadPoll}), and read when it has data. One thread at a time.
  */
 final class StreamInput {
 
-    /** Reads in a row that found nothing, after which the stream is looked at together with others. */
+    /** Number of consecutive reads without data after which the stream is polled together with others. */
     static final int PATIENCE = 64;
 
     private final SocketChannel channel;
-    /** The same, if it is under TLS: it may hold what came before. */
+    /** The same channel, if it is under TLS: it may hold earlier data. */
     private final @Nullable TlsChannel tls;
-    /** That of the thread which had patience; null as long as there is none. */
+    /** Poll of the thread that made these reads; null before that. */
     private volatile @Nullable ReadPoll poll;
     private int fruitless;
     private long reads;
-    /** The round of the poll in which this stream was last asked for: the poll's. */
+    /** Last round of the poll with a request for this stream; owned by the poll. */
     long round;
-    /** The round in which it was last found to have something: the poll's. */
+    /** Last round in which it was ready; owned by the poll. */
     long readyIn = -1;
 
     public StreamInput(SocketChannel channel) {
@@ -40,16 +40,16 @@ final class StreamInput {
         tls = channel instanceof TlsChannel encrypted ? encrypted : null;
     }
 
-    /** What a selector looks at. */
+    /** Returns the channel for a selector. */
     SelectableChannel channel() {
         return TlsChannel.selectable(channel);
     }
 
     /**
-     * Reads once what has arrived, into what is left of a buffer.
+     * Reads once, into the rest of a buffer.
      *
-     * @param more whether there may be more, as this pass has just read something: it costs no second look
-     * @return how many bytes; 0 if none has arrived; -1 at the end of the stream
+     * @param more whether more data may be available because this pass has just read some; this saves a second poll
+     * @return number of bytes; 0 if none has arrived; -1 at the end of the stream
      */
     public int read(ByteBuffer to, boolean more) throws IOException {
         ReadPoll joined = poll;
@@ -67,12 +67,12 @@ final class StreamInput {
         return read;
     }
 
-    /** How many calls have read, those that found nothing among them. */
+    /** Returns the number of reads, including those without data. */
     long reads() {
         return reads;
     }
 
-    /** Before the stream is closed. Safe from any thread, and more than once. */
+    /** Called before the stream is closed. Safe from any thread, and repeatedly. */
     public void leave() {
         ReadPoll joined = poll;
         if (joined != null) {
@@ -81,19 +81,19 @@ final class StreamInput {
     }
 
     /**
-     * Finds by one call which of the streams that a thread polls have something to read. The streams need not know
-     * where a pass of the thread begins: a round lasts until a stream is asked for a second time, which is when the
-     * thread looks again at all of them. A stream that nobody else was asked for since is read without a look: the read
-     * tells as much.
+     * Finds by one call the readable streams among a thread's streams. The streams need not know where the thread's
+     * pass begins. A round lasts until a stream is requested for a second time; then the thread polls all of them
+     * again. A stream that is requested repeatedly without any other is read without a poll, because the read has the
+     * same result.
      *
      * <p>
-     * Each thread has its own, made when it is first needed. A stream that another thread reads meanwhile, as one that
-     * helps does, is read without a look. Streams leave on any thread.
+     * Each thread has its own, created at its first use. A stream that another thread reads meanwhile, such as a
+     * helping thread, is read without a poll. Streams leave on any thread.
      *
      * <p>
-     * A look allocates nothing, but for 16 bytes for each stream that is found ready and whose descriptor is beyond the
-     * JDK's cache of Integers (127, in the plugin's JVM 4095): {@code sun.nio.ch.EPollSelectorImpl} looks keys up by
-     * them.
+     * A poll allocates 16 bytes for each ready stream with a descriptor beyond the JDK's cache of Integers (127, in the
+     * plugin's JVM 4095), because {@code sun.nio.ch.EPollSelectorImpl} looks up keys by them. It allocates nothing
+     * else.
      */
     static final class ReadPoll {
 
@@ -102,18 +102,18 @@ final class StreamInput {
 
         private final Thread owner = Thread.currentThread();
         private final Consumer<SelectionKey> mark = key -> ((StreamInput) key.attachment()).readyIn = round();
-        /** Guarded by this: the streams; their keys once there are two. */
+        /** The streams, with keys from two streams on. Guarded by this. */
         private final Map<StreamInput, @Nullable SelectionKey> members = new HashMap<>();
         /**
-         * Written with the lock. The owner reads it without one, for a stream that is a member: it is not closed while
-         * there are any.
+         * Written with the lock. The owner reads it without the lock for a member stream: it is not closed while
+         * members exist.
          */
         private @Nullable Selector selector;
 
         private long round;
-        /** How many streams were asked for in this round. */
+        /** Number of streams requested in this round. */
         private int asked;
-        /** Whether this round began with a look. */
+        /** Whether this round began with a poll. */
         private boolean looked;
         private long looks;
 
@@ -127,12 +127,12 @@ final class StreamInput {
             return round;
         }
 
-        /** How many calls have looked at all streams. */
+        /** Returns the number of polls of all streams. */
         long looks() {
             return looks;
         }
 
-        /** Whether a read of a stream may find something. */
+        /** Returns whether a read of a stream may find data. */
         boolean mayRead(StreamInput input) {
             if (Thread.currentThread() != owner) {
                 return true;
@@ -158,11 +158,11 @@ final class StreamInput {
                 all.selectNow(mark);
                 return true;
             } catch (IOException | ClosedSelectorException unusable) {
-                return false; // reads tell as much, at their price
+                return false; // reads have the same result, at their price
             }
         }
 
-        /** Adds a stream; called by the owner. */
+        /** Adds a stream. Called by the owner. */
         synchronized void join(StreamInput input) {
             members.put(input, null);
             input.round = round;
@@ -180,15 +180,14 @@ final class StreamInput {
                     }
                 }
             } catch (IOException unusable) {
-                // without a descriptor to spare, or with a stream that is closed just now, streams are read without a
-                // look
+                // without a free descriptor, or with a stream that is being closed, streams are read without a poll
                 closeSelector();
             }
         }
 
         /**
-         * Removes a stream, so that nothing holds its descriptor back when it is closed next. Called by any thread,
-         * when nobody reads the stream any more.
+         * Removes a stream, so that nothing retains its descriptor when it is closed next. Called by any thread, when
+         * no thread reads the stream.
          */
         synchronized void leave(StreamInput input) {
             SelectionKey key = members.remove(input);
@@ -199,7 +198,7 @@ final class StreamInput {
                 try {
                     selector.selectNow(IGNORE);
                 } catch (IOException unusable) {
-                    // the owner's next look lets go of it
+                    // the owner's next poll releases it
                 }
             }
         }
@@ -213,7 +212,7 @@ final class StreamInput {
                     last.close();
                 }
             } catch (IOException e) {
-                // nothing depends on it any more
+                // nothing depends on it any longer
             }
         }
     }

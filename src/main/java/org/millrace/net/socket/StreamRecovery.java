@@ -20,30 +20,30 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.ConnectionState;
 
 /**
- * One end of a connection, as far as its lost streams are made again: what the thread that moves its frames and the
- * {@link Reconnector} tell each other. The sending end connects. The receiving end asks whether the other still knows
- * the connection, and so tells it of a stream that only this end has seen to be lost.
+ * One end of a connection, with the state of its lost streams. The thread that moves its frames and the
+ * {@link Reconnector} communicate through it. The sending end connects. The receiving end asks whether the peer still
+ * knows the connection. This also tells the peer about a stream whose loss only this end has detected.
  *
  * <p>
- * A stream has an epoch, which grows with each attempt to make it. The receiver's thread takes a successor when it has
- * closed what was before, and answers only then: so no byte of an older epoch is read once the sender may send again.
+ * A stream has an epoch, which grows with each attempt to restore it. The receiver's thread takes a successor after it
+ * has closed the predecessor, and answers only then. No byte of an older epoch is read after the sender may send again.
  */
 public final class StreamRecovery {
 
-    /** A port that a host refuses for so long has no process behind it. */
+    /** A host that refuses a port for this time has no process behind it. */
     private static final long REFUSED_NANOS = 1_000_000_000;
 
-    /** A stream that takes a lost one's place, with what the receiving end is to say on it first. */
+    /** A stream that replaces a lost one, with the receiving end's first message on it. */
     public record Successor(SocketChannel channel, long epoch, @Nullable ByteBuffer answer) {
     }
 
-    /** Where a stream of the other end's process is asked for. */
+    /** Address at which the peer's process is asked for a stream. */
     record Peer(@Nullable InetAddress local, InetSocketAddress remote) {
 
         /**
-         * The other end of a stream.
+         * Returns the peer of a stream.
          *
-         * @param bound whether streams there come from the same address here
+         * @param bound whether new streams use the same local address
          */
         static Peer of(SocketChannel stream, boolean bound, int port) throws IOException {
             InetSocketAddress there = (InetSocketAddress) stream.getRemoteAddress();
@@ -66,34 +66,34 @@ public final class StreamRecovery {
     private final byte[] secret;
     private final Peer[] peers;
     private final int streams;
-    /** Called when there is news, by the reconnector. */
+    /** Called by the reconnector when news is available. */
     private final Runnable onNews;
-    /** Of a single stream: which of its peer's addresses is next. */
+    /** For a single stream: index of the peer's next address. */
     private int turn;
     private final AtomicReferenceArray<@Nullable Successor> successors;
-    /** By stream: that which is in use, or was last. Written by the thread that moves frames. */
+    /** By stream: the epoch in use, or the last one. Written by the thread that moves frames. */
     private final AtomicLongArray epochs;
-    /** By stream: the last that the other end says it has lost. Written by the reconnector, as {@code tried} is. */
+    /** By stream: the last epoch that the peer reports as lost. Written by the reconnector, like {@code tried}. */
     private final AtomicLongArray lostThere;
     private final long[] tried;
-    /** There is something of what is above to be looked at: written after it, read before it. */
+    /** Whether a field above has changed: written after it, read before it. */
     private volatile boolean news;
-    /** Why no stream will be made again; null while one may. */
+    /** Reason why no stream will be restored; null while one may be. */
     private volatile @Nullable String end;
-    /** Whether that is because the other end was closed in order; written before it. */
+    /** Whether the reason is the peer's orderly close; written before it. */
     private boolean closedThere;
-    /** By {@link System#nanoTime}: since when no stream was left; 0 while one is. */
+    /** Time since which no stream is left, by {@link System#nanoTime}; 0 while one is left. */
     private volatile long noneSince;
     private volatile long heard;
     private volatile boolean closed;
     private long refusedSince;
 
     /**
-     * A connection with all its streams.
+     * Creates the state of a connection with all its streams.
      *
-     * @param id     with which end this is
-     * @param secret what the other end's process knows its own by
-     * @param peers  by stream
+     * @param id     identity of this end
+     * @param secret secret by which the peer's process is known
+     * @param peers  peers by stream
      */
     StreamRecovery(Reconnector reconnector, ResumeFormat.Id id, byte[] secret, Peer[] peers) {
         this(reconnector, id, secret, peers, peers.length, () -> {});
@@ -118,11 +118,11 @@ public final class StreamRecovery {
     }
 
     /**
-     * A stream of no network's, whose peer is asked at its address, and at others in turn.
+     * Creates the state of a stream outside a network. Its peer is asked at its address, and at others in turn.
      *
-     * @param accepts whether the other end connects
-     * @param theirs  the other end's {@link Reconnector#offer}
-     * @throws ProtocolException if it is none
+     * @param accepts whether the peer connects
+     * @param theirs  the peer's {@link Reconnector#offer}
+     * @throws ProtocolException if the bytes are invalid
      */
     public static StreamRecovery of(Reconnector reconnector, ConnectionKey key, boolean accepts, byte[] theirs,
             SocketChannel stream, Runnable onNews) throws IOException {
@@ -154,12 +154,12 @@ public final class StreamRecovery {
         return secret;
     }
 
-    /** Where a stream is asked for next. */
+    /** Returns the address for the next request of a stream. */
     Peer peer(int stream) {
         return streams == 1 ? peers[turn++ % peers.length] : peers[stream];
     }
 
-    /** How many addresses take turns. */
+    /** Returns the number of addresses that take turns. */
     int ways() {
         return streams == 1 ? peers.length : 1;
     }
@@ -168,12 +168,12 @@ public final class StreamRecovery {
         return streams;
     }
 
-    /** Whether a sender that is closed may still wait for a stream. */
+    /** Returns whether a closed sender may still wait for a stream. */
     boolean mayWait() {
         return reconnector.mayWait();
     }
 
-    /** Whether this end makes streams. */
+    /** Returns whether this end opens streams. */
     boolean connects() {
         return !id.receiver();
     }
@@ -184,7 +184,7 @@ public final class StreamRecovery {
 
     // The thread that moves frames
 
-    /** Whether there is something to look at since the last {@link #readNews}. */
+    /** Returns whether something has changed since the last {@link #readNews}. */
     public boolean hasNews() {
         return news;
     }
@@ -193,7 +193,7 @@ public final class StreamRecovery {
         news = false;
     }
 
-    /** A stream's successor, which is this end's from now on; null if there is none. */
+    /** Returns a stream's successor, and passes its ownership to the caller; null without one. */
     @Nullable
     public Successor take(int stream) {
         Successor next = successors.getAndSet(stream, null);
@@ -204,7 +204,7 @@ public final class StreamRecovery {
         return next;
     }
 
-    /** Whether the other end has lost the stream as it is now. */
+    /** Returns whether the peer has lost the stream in its current epoch. */
     public boolean isLostThere(int stream) {
         return lostThere.get(stream) == epochs.get(stream);
     }
@@ -214,13 +214,13 @@ public final class StreamRecovery {
         return end;
     }
 
-    /** Whether the other end was closed in order; {@link #end} has told the end. */
+    /** Returns whether the peer was closed in order. Valid after {@link #end} was set. */
     public boolean isClosedThere() {
         return closedThere;
     }
 
     /**
-     * A stream is lost, and closed here.
+     * Records that a stream is lost, and closed here.
      *
      * @param last whether it was the last
      */
@@ -232,9 +232,9 @@ public final class StreamRecovery {
     }
 
     /**
-     * Gives the connection up, or ends it: the other end learns so if it asks. The first call counts.
+     * Gives the connection up, or ends it in order. The peer learns it if it asks. Only the first call has an effect.
      *
-     * @param inOrder whether it is closed on purpose, and owes nothing
+     * @param inOrder whether it is closed in order, without unacknowledged data
      */
     public void close(boolean inOrder) {
         closed = true;
@@ -246,7 +246,7 @@ public final class StreamRecovery {
 
     // The reconnector
 
-    /** The epoch of the next attempt to make a stream. */
+    /** Returns the epoch of the next attempt to open a stream. */
     long nextEpoch(int stream) {
         tried[stream] = Math.max(tried[stream], epochs.get(stream)) + 1;
         return tried[stream];
@@ -256,18 +256,18 @@ public final class StreamRecovery {
         return epochs.get(stream);
     }
 
-    /** Whether the other end is known to have the connection: that which accepts it answers first. */
+    /** Returns whether the peer is known to have the connection: the accepting end answers first. */
     boolean isHeard() {
         return heard != 0;
     }
 
-    /** The other end's host and process were heard. */
+    /** Records a message from the peer's host and process. */
     void heard() {
         heard = System.nanoTime() | 1;
         refusedSince = 0;
     }
 
-    /** There is a stream again; older ones are closed. */
+    /** Records a restored stream. Older ones are closed. */
     void made(int stream, Successor next) {
         heard();
         Successor before = successors.get(stream);
@@ -293,14 +293,14 @@ public final class StreamRecovery {
         onNews.run();
     }
 
-    /** The other end says that it has lost a stream. */
+    /** Records that the peer has lost a stream. */
     void lostThere(int stream, long epoch) {
         heard();
         lostThere.set(stream, epoch);
         tell();
     }
 
-    /** There will be no stream any more. */
+    /** Records that no stream will be restored. */
     void end(String why) {
         end(why, false);
     }
@@ -311,7 +311,7 @@ public final class StreamRecovery {
         tell();
     }
 
-    /** An attempt has failed: that may end all, if no stream is left. */
+    /** Records a failed attempt. It may end the connection if no stream is left. */
     void failed(int stream, Exception why) {
         long now = System.nanoTime();
         if (why instanceof ConnectException && "Connection refused".equals(why.getMessage())) {
@@ -327,7 +327,7 @@ public final class StreamRecovery {
         checkDeadline(now, why.getMessage());
     }
 
-    /** Ends all if the deadline has passed since there was a stream, and since the other end was heard. */
+    /** Ends the connection if the deadline has passed since the last stream, and since the last message of the peer. */
     private void checkDeadline(long now, @Nullable String last) {
         long none = noneSince;
         long since = none != 0 && heard != 0 && heard - none > 0 ? heard : none;

@@ -17,16 +17,13 @@ import org.millrace.net.connection.SilentLink;
 import org.millrace.net.connection.TcpStream;
 import org.millrace.net.connection.TcpStreams;
 
-/** The TCP streams of one connection, their end, and the connection's own views of the memory that it uses. */
+/** The TCP streams of one connection, their end, and the connection's own views of its memory. */
 public final class StreamSet extends ConnectionState {
 
-    /**
-     * How many calls of progress that moved nothing pass between two looks at whether the peer is still there; a power
-     * of two.
-     */
+    /** Number of calls of progress without data between two checks that the peer is alive; a power of two. */
     public static final int WATCH_INTERVAL = 256;
 
-    /** More than any system allows: it gives what it allows. */
+    /** More than any system allows; the system reduces it to its limit. */
     private static final int LARGEST_BUFFER_BYTES = 1 << 30;
 
     private final SocketChannel[] channels;
@@ -35,20 +32,20 @@ public final class StreamSet extends ConnectionState {
     private final SocketRegion.Views views = new SocketRegion.Views();
     private final @Nullable StreamRecovery recovery;
     final Reconnector.Outage outage;
-    /** By stream: whether the last words are said there, and the other end is given time to read them. */
+    /** By stream: whether the shutdown message was sent there, so that the peer gets time to read it. */
     private final boolean[] lingers;
     private final Arena memory = Arena.ofShared();
     private boolean released;
-    /** What the peer was told of this process's own silent links. Of the owner's thread. */
+    /** The last report to the peer about this process's own silent links. Owned by the owner's thread. */
     private @Nullable SilentLink told;
 
     /**
-     * Takes connected streams over.
+     * Takes ownership of connected streams.
      *
-     * @param name     of the connection, with its peer, for messages
-     * @param peer     the process at the other end, for messages
-     * @param channels stream 0 first; non-blocking
-     * @param recovery makes lost ones again; null if nobody does
+     * @param name     name of the connection, with its peer, for messages
+     * @param peer     the peer process, for messages
+     * @param channels streams, stream 0 first; non-blocking
+     * @param recovery restores lost streams; null if they are not restored
      */
     StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels,
             @Nullable StreamRecovery recovery) {
@@ -64,9 +61,7 @@ public final class StreamSet extends ConnectionState {
         }
     }
 
-    /**
-     * Makes a stream non-blocking, undelayed, and able to notice that the peer's host is gone while nothing is sent.
-     */
+    /** Makes a stream non-blocking, undelayed, and able to detect the loss of the peer's host while idle. */
     public static void configure(SocketChannel channel, SocketOptions options) throws IOException {
         channel.configureBlocking(false);
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
@@ -76,7 +71,7 @@ public final class StreamSet extends ConnectionState {
         }
     }
 
-    /** How many rails or streams there are, for a connection's name, if there are several. */
+    /** Returns the numbers of rails and streams for a connection's name, if it has several. */
     static String count(int rails, int streams) {
         return rails > 1 ? " (" + rails + " rails)" : streams > 1 ? " (" + streams + " streams)" : "";
     }
@@ -86,7 +81,7 @@ public final class StreamSet extends ConnectionState {
         return recovery;
     }
 
-    /** A stream takes the place of one that is closed. */
+    /** Replaces a closed stream. */
     synchronized void replace(int stream, SocketChannel channel) {
         if (released) {
             closeQuietly(channel);
@@ -97,7 +92,9 @@ public final class StreamSet extends ConnectionState {
         watched[stream] = TcpStreams.watch(channel, peer(), null);
     }
 
-    /** What a stream is lost by that can be made again, and on which nothing has come for too long; null otherwise. */
+    /**
+     * Returns the reason for the loss of a restorable stream on which nothing has arrived for too long; null otherwise.
+     */
     @Nullable
     IOException silence(int stream) {
         TcpStream known = watched[stream];
@@ -105,9 +102,9 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * What a stream stages is in this. It ends with the connection: the collector would give it back when the heap is
-     * full of other things, as what refers to it there is small. A stream that takes the place of a lost one has its
-     * own, as what the lost one has staged may be sent again.
+     * Returns the arena of a stream's staging buffers. It ends with the connection: the garbage collector would free
+     * the memory only when the heap is full, because the referring objects are small. A replacement stream has its own
+     * arena, because the lost stream's buffers may be resent.
      */
     Arena memory(boolean first) {
         return first ? memory : Arena.ofAuto();
@@ -117,20 +114,20 @@ public final class StreamSet extends ConnectionState {
         return channels[stream];
     }
 
-    /** What arrives on a stream. */
+    /** Returns the input of a stream. */
     StreamInput input(int stream) {
         return inputs[stream];
     }
 
     /**
-     * The view that holds a payload, which begins in it at {@link SocketRegion#viewOffset}; its position and limit are
+     * Returns the view of a payload, which begins in it at {@link SocketRegion#viewOffset}. Its position and limit are
      * those of its last use. Throws if this connection may not use these bytes of the region.
      */
     public ByteBuffer view(@Nullable MemoryRegion region, long offset, int length) {
         return views.view((SocketRegion) NativeRegion.check(region, network(), offset, length), offset);
     }
 
-    /** What to throw when a stream ended, or a call on it failed. */
+    /** Returns the exception for a stream that ended, or a failed call on it. */
     public ConnectionException lost(@Nullable IOException cause, String progress) {
         if (cause instanceof ClosedChannelException) {
             return closedHere();
@@ -146,8 +143,8 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * What to throw for bytes that are not of this protocol. The streams are closed: nothing after such bytes can be
-     * believed.
+     * Returns the exception for bytes that violate the protocol. The streams are closed, because later bytes are not
+     * trustworthy.
      */
     public ConnectionException notProtocol(String problem) {
         ConnectionException first = fail(new ConnectionException(this + ": received bytes that are no frame: " + problem
@@ -157,7 +154,9 @@ public final class StreamSet extends ConnectionState {
         return first;
     }
 
-    /** Whether the peer is to be told, on this stream, of a link that is silent, or of its end. */
+    /**
+     * Returns whether the peer must receive a report on this stream: about a silent link, or the end of its silence.
+     */
     boolean hasSilence(SocketChannel channel) {
         if (TcpStreams.silent() == told) {
             return false;
@@ -166,35 +165,39 @@ public final class StreamSet extends ConnectionState {
         return known == null || known.isHeard();
     }
 
-    /** What to tell the peer; null if nothing is silent any more. */
+    /** Returns the report for the peer; null if no link is silent. */
     @Nullable
     SilentLink takeSilence() {
         return told = TcpStreams.silent();
     }
 
-    /** What the peer says of a link of its own; null if none of them is silent any more. */
+    /** Records the peer's report about its own link; null if none of them is silent. */
     synchronized void reported(@Nullable SilentLink link) {
         if (!released) {
             TcpStreams.reported(this, peer(), link);
         }
     }
 
-    /** Says the last words on a stream, as far as that needs no waiting. */
+    /** Sends the shutdown message on a stream, as far as that needs no waiting. */
     void sendLast(int stream, ByteBuffer words) {
         try {
             channels[stream].write(words);
             if (words.hasRemaining()) {
-                // The send buffer is full of what the peer has not read yet. A larger one takes these few bytes too.
+                // The send buffer is full of data that the peer has not read. A larger buffer also takes these few
+                // bytes.
                 channels[stream].setOption(StandardSocketOptions.SO_SNDBUF, LARGEST_BUFFER_BYTES);
                 channels[stream].write(words);
             }
             lingers[stream] = !words.hasRemaining();
         } catch (IOException gone) {
-            // The peer is gone before us.
+            // The peer left first.
         }
     }
 
-    /** The connection is closed in order, though it may have no stream to say so: the other end is told if it asks. */
+    /**
+     * Records that the connection is closed in order, possibly without a stream for the message. The peer learns it if
+     * it asks.
+     */
     void closesInOrder() {
         if (recovery != null) {
             recovery.close(true);

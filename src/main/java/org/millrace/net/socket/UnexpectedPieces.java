@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import org.millrace.foreign.PageMemory;
 
 /**
- * Room for pieces whose frames have no destination yet, so that those behind them on the same stream can be received. A
- * place has room for any piece, and takes as much memory as the largest that was ever in it. One thread.
+ * Room for pieces whose frames have no destination yet, so that later pieces on the same stream can be received. A
+ * place has room for any piece, and occupies as much memory as its largest piece so far. One thread.
  */
 final class UnexpectedPieces {
 
@@ -20,7 +20,7 @@ final class UnexpectedPieces {
     private final boolean[] whole;
     private int count;
 
-    /** With so many places, which end with the arena. */
+    /** Creates a number of places in the arena. */
     UnexpectedPieces(int capacity, int pieceBytes, Arena memory) {
         this.pieceBytes = pieceBytes;
         this.memory = memory;
@@ -32,7 +32,9 @@ final class UnexpectedPieces {
         whole = new boolean[capacity];
     }
 
-    /** A place for a piece; -1 if there is none, which no peer brings about that keeps to the rules. */
+    /**
+     * Takes a place for a piece. Returns -1 without a free place, which a peer that follows the protocol never causes.
+     */
     int take(long frame, int piece, int length) {
         for (int place = 0; place < places.length; place++) {
             if (!taken[place]) {
@@ -70,7 +72,7 @@ final class UnexpectedPieces {
         free(place);
     }
 
-    /** Copies what is whole of a frame to its destination; says how many pieces that were. */
+    /** Copies a frame's complete pieces to their destination. Returns their number. */
     int moveAll(long frame, ByteBuffer view, int start, Pieces rule) {
         int moved = 0;
         for (int place = 0; count > 0 && place < places.length; place++) {
