@@ -20,15 +20,19 @@ class SettingsPageTest {
 
     private static final String HEAD =
             """
-                    <!-- Written from the table in Settings.java: SettingsPageTest says how. -->
+                    <!-- Generated from the table in Settings.java; SettingsPageTest has the command. -->
                     # Settings
 
-                    A setting is an environment variable. For programs it is also a Java system property in lower case with dots
-                    (`MILLRACE_NET` is `millrace.net`), and an entry of the map that `Millrace.join` and the command line's `-D` take. The map wins over
-                    the property, and that over the variable; an empty value counts as none. Names are NCCL's where NCCL has one for the same thing.
-                    A value that is not usable is an error that says where it stands and what is allowed; so is an unknown `MILLRACE_*` name.
-                    `millrace doctor` prints every value and where it came from. What each setting does on the emulated device, in the takeover and in GIN is in
-                    [seeds.md](development/seeds.md).
+                    A setting is an environment variable. Programs can also set it in two other ways:
+
+                    * as a Java system property in lower case with dots: `MILLRACE_NET` is `millrace.net`;
+                    * as an entry of the map that `Millrace.join` takes, or with the command line's `-D`.
+
+                    The map has priority over the property, and the property over the variable. An empty value counts as unset. A setting
+                    has NCCL's name if NCCL has one for the same purpose. An invalid value is an error that names its origin and the
+                    allowed values. An unknown `MILLRACE_*` name is an error, too. `millrace doctor` prints every value and its origin.
+                    The page [seeds.md](development/seeds.md) describes each setting's effect on the emulated device, in the takeover and
+                    in GIN.
                     """;
 
     private static String page() {
@@ -36,9 +40,9 @@ class SettingsPageTest {
         for (Part part : Part.values()) {
             page.append("\n## ").append(part.title()).append("\n\n");
             if (part.ofThePlugin()) {
-                page.append("Read by the plugin alone, from the environment alone.\n\n");
+                page.append("Only the plugin reads these settings, and only from the environment.\n\n");
             }
-            page.append("| name | value | default | |\n| --- | --- | --- | --- |\n");
+            page.append("| name | value | default | meaning |\n| --- | --- | --- | --- |\n");
             Settings.all().stream().filter(setting -> setting.part() == part).forEach(each -> page.append(row(each)));
         }
         return page.toString();
