@@ -2,7 +2,6 @@ package org.millrace.cli;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.time.Duration;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.millrace.Communicator;
@@ -83,16 +82,10 @@ final class CheckedCollectives implements AutoCloseable {
     }
 
     /**
-     * A clock after which all ranks stop something together: an operation that only some of them go on to would never
-     * complete.
-     *
-     * @return whether the time has passed for any rank. Collective: all ranks ask, and hear the same
+     * Returns a question whose answer is true if it is true for any rank. Collective: all ranks ask, and get the same
+     * answer. Where ranks stop by a clock they must agree, as an operation that only some of them begin never
+     * completes.
      */
-    BooleanSupplier commonClock(Duration time) {
-        return forAny(RunDeadline.after(time)::passed);
-    }
-
-    /** What is true if it is for any rank. Collective: all ranks ask, and hear the same. */
     BooleanSupplier forAny(BooleanSupplier question) {
         return () -> memory.exchange(question.getAsBoolean() ? 1 : 0,
                 word -> communicator.allReduce(word, word, 1, DataType.INT64, ReduceOp.MAX, stream)) != 0;

@@ -75,7 +75,7 @@ final class DoctorCommand extends Subcommand {
         static List<String> run(Map<String, String> settings) {
             PerfPlan plan = new PerfPlan(Operation.ALL_REDUCE, 2,
                     List.of(new PerfPlan.Case(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)),
-                    PerfPlan.Checking.AFTERWARDS, 1, DEADLINE, false, false);
+                    PerfPlan.Checking.AFTERWARDS, 1, DEADLINE, false, false, false);
             PerfResults results = new PerfResults(plan);
             List<String> failures = new ArrayList<>();
             try {

@@ -2,7 +2,6 @@ package org.millrace.cli;
 
 import java.lang.management.CompilationMXBean;
 import java.lang.management.ManagementFactory;
-import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.BooleanSupplier;
@@ -14,12 +13,6 @@ import org.millrace.Route;
 /** The part of a run for which there is a communicator. */
 final class Measurement {
 
-    /**
-     * After how many operations before the first line the ranks ask each other whether to go on, and after what time
-     * they do not.
-     */
-    private static final int STARTERS_ROUND = 1000;
-    private static final Duration STARTERS_TIME = Duration.ofSeconds(4);
     private static final int LARGE_STARTERS = 10;
     private static final long LARGE_STARTER_BYTES = 1 << 20;
 
@@ -27,6 +20,7 @@ final class Measurement {
     private final int rank;
     private final Communicator communicator;
     private final CheckedCollectives collectives;
+    private final WarmUp warmUp;
     /** Wrong elements that no line of the table has shown yet. */
     private long wrongSoFar;
     private long checked;
@@ -36,12 +30,17 @@ final class Measurement {
         this.rank = communicator.rank();
         this.communicator = communicator;
         this.collectives = collectives;
+        warmUp = new WarmUp(System::nanoTime, collectives::forAny);
     }
 
     void run(RankWorker.Reporter reporter) {
         PerfPlan.Case first = plan.cases().getFirst();
-        smallStarters(first);
-        starters(first, Math.min(LARGE_STARTER_BYTES, plan.largestBytes()), LARGE_STARTERS);
+        if (plan.warmsUp()) {
+            BooleanSupplier compiling =
+                    plan.starters() > WarmUp.ROUND ? collectives.forAny(new CompilerWatch()::isBusy) : () -> false;
+            starters(first, plan.smallestBytes(), plan.starters(), compiling);
+            starters(first, Math.min(LARGE_STARTER_BYTES, plan.largestBytes()), LARGE_STARTERS, () -> false);
+        }
         for (PerfPlan.Case line : plan.cases()) {
             PerfEvent.CaseResult outOfPlace = measure(line, false);
             PerfEvent.CaseResult inPlace = measure(line, true);
@@ -57,26 +56,9 @@ final class Measurement {
         }
     }
 
-    /**
-     * Until the JIT compiler rests. Bounded: on a machine of too few cores, or a slow network, so many would take
-     * longer than everything after them.
-     */
-    private void smallStarters(PerfPlan.Case first) {
-        if (plan.starters() <= STARTERS_ROUND) {
-            starters(first, plan.smallestBytes(), plan.starters());
-            return;
-        }
-        BooleanSupplier passed = collectives.commonClock(STARTERS_TIME);
-        BooleanSupplier compiling = collectives.forAny(new CompilerWatch()::isBusy);
-        int run = 0;
-        do {
-            starters(first, plan.smallestBytes(), STARTERS_ROUND);
-            run += STARTERS_ROUND;
-        } while (!passed.getAsBoolean() && (run < plan.starters() || compiling.getAsBoolean()));
-    }
-
-    private void starters(PerfPlan.Case like, long bytes, int operations) {
-        run(place(like, bytes / like.type().bytes(), false), 0, operations);
+    private void starters(PerfPlan.Case like, long bytes, int operations, BooleanSupplier more) {
+        OperandBuffers buffers = place(like, bytes / like.type().bytes(), false);
+        warmUp.run(operations, bytes, more, round -> run(buffers, 0, round));
     }
 
     private OperandBuffers place(PerfPlan.Case line, long elements, boolean inPlace) {
@@ -91,7 +73,11 @@ final class Measurement {
         if (plan.check()) {
             collectives.fill(buffers, RandomOperands.of(~plan.seed(), line.index(), inPlace));
         }
-        run(buffers, line.index(), line.warmup());
+        if (plan.warmsUp()) {
+            warmUp.run(line.warmup(), line.bytes(), () -> false, round -> run(buffers, line.index(), round));
+        } else {
+            run(buffers, line.index(), line.warmup());
+        }
         long start = System.nanoTime();
         run(buffers, line.index(), line.iterations());
         double nanos = (double) (System.nanoTime() - start) / line.iterations();

@@ -86,7 +86,8 @@ final class PerfOptions {
             names = {"-w", "--warmup_iters"},
             paramLabel = "N",
             converter = Converters.CountOrNone.class,
-            description = "Operations before those (default: what the JIT compiler needs; a fifth of -n).")
+            description = "Operations of each line before those (default: as many as the JIT compiler needs, within 2 s"
+                    + " and 256 MiB a line; further ones of the smallest size and of 1 MiB before the first line).")
     private @Nullable Integer warmup;
 
     @Option(
@@ -224,7 +225,9 @@ final class PerfOptions {
                 PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM),
                         sizes, collective.parts(ranks), iterations == null ? 0 : iterations,
                         warmup == null ? -1 : warmup),
-                checking(faultPlanted), data, deadline, profile, register);
+                checking(faultPlanted), data, deadline, profile, register,
+                // Ranks agree on its end by an operation, which a planted fault may falsify.
+                warmup == null && !faultPlanted);
     }
 
     private PerfPlan.Checking checking(boolean faultPlanted) {

@@ -11,7 +11,7 @@ import org.millrace.Operation;
  * on it.
  */
 record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking checking, long seed, Duration deadline,
-        boolean profile, boolean register) {
+        boolean profile, boolean register, boolean warmsUp) {
 
     /** Which operations' results are compared with a reference. */
     enum Checking {
@@ -31,7 +31,7 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
      *
      * @param count  elements of the larger operand of one rank: the call is given fewer where the other one is only a
      *               part of it
-     * @param warmup operations before those that are timed
+     * @param warmup operations before those that are timed; at most so many if the plan warms up by itself
      */
     record Case(int index, DataType type, Reduction reduction, long count, int warmup, int iterations) {
 
@@ -87,10 +87,7 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     private static final long FIRST_OF_LOOPS = 64 << 10;
     private static final long LAST_OF_LOOPS = 4 << 20;
     private static final int WARMUP_SHARE = 5;
-    /**
-     * Operations before the first line, so that it does not show how fast the JVM interprets: about as many as make it
-     * compile at all.
-     */
+    /** Operations of the automatic warm-up before the first line: about as many as make the JIT compiler start. */
     private static final int STARTERS = 300;
     /**
      * At the least, where small operations are measured: as many as the JIT compiler needs to see. When it is done with
@@ -132,8 +129,10 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
                     int timed = iterations(iterations, count * type.bytes());
                     boolean usual = iterations > 0 || cases.size() >= counts.size();
                     int before = warmup >= 0 ? warmup
-                            : usual ? Math.max(1, timed / WARMUP_SHARE)
-                                    : warmup(cases.isEmpty(), timed, count * type.bytes());
+                            : bounded(
+                                    usual ? Math.max(1, timed / WARMUP_SHARE)
+                                            : warmup(cases.isEmpty(), timed, count * type.bytes()),
+                                    count * type.bytes());
                     cases.add(new Case(cases.size(), type, reduction, count, before, timed));
                 }
             }
@@ -141,14 +140,21 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
         return cases;
     }
 
+    /** Returns the number of operations of a size that a warm-up may have: at least 1. */
+    static int bounded(int operations, long bytes) {
+        return Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), 1, operations);
+    }
+
     /**
-     * How many operations of the smallest size run before the first line: if they are more than a few, further ones
-     * until the JIT compiler rests. Few where the first line's operations are few, and where each is checked: what that
-     * costs is no measurement.
+     * Returns the number of operations of the smallest size before the first line: 0 if the plan does not warm up by
+     * itself. Behind more than a few, further ones follow until the JIT compiler rests. They are few if the first line
+     * has few operations, or if each operation is checked.
      */
     int starters() {
-        return checking != Checking.EVERY && cases.getFirst().warmup() >= WARMUP_OF_THE_FIRST ? STARTERS_OF_SMALL
-                : STARTERS;
+        return !warmsUp ? 0
+                : bounded(checking != Checking.EVERY && cases.getFirst().warmup() >= WARMUP_OF_THE_FIRST
+                        ? STARTERS_OF_SMALL
+                        : STARTERS, smallestBytes());
     }
 
     CollectiveCall call() {

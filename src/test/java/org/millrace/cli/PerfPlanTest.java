@@ -46,16 +46,28 @@ class PerfPlanTest {
         assertEquals(30_000, plan(8, 0, -1, PerfPlan.Checking.AFTERWARDS).starters());
         assertEquals(30_000, plan(8, 0, -1, PerfPlan.Checking.NONE).starters());
         assertEquals(300, plan(8, 0, -1, PerfPlan.Checking.EVERY).starters());
-        assertEquals(300, plan(1 << 20, 0, -1, PerfPlan.Checking.AFTERWARDS).starters());
+        assertEquals(256, plan(1 << 20, 0, -1, PerfPlan.Checking.AFTERWARDS).starters());
+        assertEquals(32, plan(8 << 20, 0, -1, PerfPlan.Checking.AFTERWARDS).starters());
         assertEquals(300, plan(8, 1000, -1, PerfPlan.Checking.AFTERWARDS).starters());
-        assertEquals(300, plan(8, 0, 5, PerfPlan.Checking.AFTERWARDS).starters());
+    }
+
+    @Test
+    void aWarmUpThatTheUserGaveIsAll() {
+        assertEquals(0, plan(8, 0, 5, PerfPlan.Checking.AFTERWARDS).starters());
+        assertEquals(5000, plan(64 << 20, 0, 5000, PerfPlan.Checking.AFTERWARDS).cases().getFirst().warmup());
+    }
+
+    @Test
+    void anAutomaticWarmUpOfLargeOperationsIsBoundedByBytes() {
+        assertEquals(64, plan(4 << 20, 0, -1, PerfPlan.Checking.AFTERWARDS).cases().getFirst().warmup());
+        assertEquals(4, plan(64 << 20, 1000, -1, PerfPlan.Checking.AFTERWARDS).cases().getFirst().warmup());
     }
 
     private static PerfPlan plan(long bytes, int iterations, int warmup, PerfPlan.Checking checking) {
         return new PerfPlan(Operation.ALL_REDUCE, 2,
                 PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
                         new PerfPlan.Sizes(bytes, bytes, 2, 0), 1, iterations, warmup),
-                checking, 1, Duration.ofSeconds(1), false, false);
+                checking, 1, Duration.ofSeconds(1), false, false, warmup < 0);
     }
 
     @Test

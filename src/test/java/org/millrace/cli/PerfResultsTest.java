@@ -21,7 +21,7 @@ class PerfResultsTest {
     private final List<PerfPlan.Case> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
             new PerfPlan.Sizes(1000, 2000, 2, 0), 1, 10, 1);
     private final PerfPlan plan = new PerfPlan(Operation.ALL_REDUCE, 4, cases, PerfPlan.Checking.AFTERWARDS, 1,
-            Duration.ofSeconds(1), false, false);
+            Duration.ofSeconds(1), false, false, true);
     private final PerfResults results = new PerfResults(plan);
 
     private void measured(int rank, int index, double nanos, long wrong) {
@@ -63,8 +63,8 @@ class PerfResultsTest {
     @CsvSource({"ALL_REDUCE, 1.5", "ALL_GATHER, 0.75", "REDUCE_SCATTER, 0.75", "BROADCAST, 1", "REDUCE, 1",
             "ALL_TO_ALL, 0.75", "GATHER, 0.75", "SCATTER, 0.75", "SEND_RECEIVE, 1"})
     void busFactorsAreThoseOfNcclTests(Operation operation, double factor) {
-        PerfPlan other =
-                new PerfPlan(operation, 4, cases, PerfPlan.Checking.AFTERWARDS, 1, Duration.ofSeconds(1), false, false);
+        PerfPlan other = new PerfPlan(operation, 4, cases, PerfPlan.Checking.AFTERWARDS, 1, Duration.ofSeconds(1),
+                false, false, true);
         assertEquals(factor, new PerfResults(other).busBandwidth(cases.getFirst(), new PerfEvent.CaseResult(1000, 0)),
                 1e-12);
     }

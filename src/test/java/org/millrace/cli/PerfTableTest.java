@@ -17,7 +17,7 @@ class PerfTableTest {
     private final List<PerfPlan.Case> cases =
             PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(8, 16, 2, 0), 1, 1, 0);
     private final PerfPlan plan = new PerfPlan(Operation.ALL_REDUCE, 1, cases, PerfPlan.Checking.AFTERWARDS, 1,
-            Duration.ofSeconds(1), false, false);
+            Duration.ofSeconds(1), false, false, true);
     private final PerfResults results = new PerfResults(plan);
     private final StringWriter text = new StringWriter();
 

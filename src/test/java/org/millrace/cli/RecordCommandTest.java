@@ -51,7 +51,8 @@ class RecordCommandTest {
         List<List<RecordedRun.Call>> ranks = List.copyOf(byRank.values().iterator().next().values());
         assertEquals(2, ranks.size());
         for (List<RecordedRun.Call> calls : ranks) {
-            assertTrue(calls.size() >= 2 * ITERATIONS, "out of place, and in place: " + calls.size());
+            assertEquals(2 * (ITERATIONS + 1), calls.size(),
+                    "out of place and in place, each with one that is checked");
             assertEquals(ranks.getFirst().size(), calls.size());
             for (int i = 0; i < calls.size(); i++) {
                 assertEquals(i, calls.get(i).number());
@@ -92,6 +93,18 @@ class RecordCommandTest {
         assertTrue(refused.status() != 0 && refused.err().contains("--ranks-per-host"), refused::toString);
         Run pairs = Run.of("simulate", at(), "--ranks", "2", "--link", "host0-host1: delay=1ms");
         assertTrue(pairs.status() != 0 && pairs.err().contains("one link for all"), pairs::toString);
+    }
+
+    @Test
+    void aRecordingWithoutStepsIsNotSimulated() {
+        Run perf = Run.of("perf", "all_reduce", "-r", "2", "--processes", "-b", "2K", "-e", "2K", "-n", "2", "-w", "0",
+                "-D", "MILLRACE_RECORD=" + at());
+        assertEquals(0, perf.status(), perf::toString);
+        assertEquals(List.of(), RecordingReader.read(directory.resolve("recording")).steps());
+        Run simulate = Run.of("simulate", at(), "--ranks", "2");
+        assertTrue(simulate.status() != 0 && simulate.out().isEmpty(), simulate::toString);
+        assertTrue(simulate.err().contains(at() + " has no steps, and a simulation needs their costs"),
+                simulate::toString);
     }
 
     private void exports(RecordedRun run) throws Exception {
