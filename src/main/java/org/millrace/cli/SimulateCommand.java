@@ -74,6 +74,9 @@ final class SimulateCommand extends Subcommand {
         RecordedRun run = RecordingReader.read(directory);
         require(!run.calls().isEmpty(), directory + " has no operations; under libnccl they are told where NCCL has an"
                 + " interface for profilers");
+        require(!run.steps().isEmpty(), directory
+                + " has no steps, and a simulation needs their costs; ranks of one host"
+                + " may exchange data without a proxy: record ranks of several hosts (perf --ranks-per-host 1)");
         Forecast forecast = new Forecast(run, shape, perHost);
         Columns table = new Columns("<OPERATION", "BYTES", "RANKS", "<ALGORITHM", "CALLS", "RECORDED", "TIME",
                 "LATENCY", "BANDWIDTH", "PROXY", "KERNEL", "STRAGGLERS");

@@ -63,22 +63,28 @@ final class WhyCommand extends InspectCommand {
             throw new MillraceException(processes.nothing());
         }
         PrintWriter out = out();
+        List<Verdict> told = told(verdicts, !processes.pids().isEmpty());
         if (json) {
-            out.print(Json.write(verdicts.stream().map(Verdict::json).toList()));
+            out.print(Json.write(told.stream().map(Verdict::json).toList()));
         } else {
-            boolean stands = verdicts.stream().anyMatch(verdict -> verdict.cause() != Cause.ENDED);
-            if (!stands) {
+            if (told.stream().allMatch(verdict -> verdict.cause() == Cause.ENDED)) {
                 long alive = all.stream().filter(TracedProcess::alive).count();
                 out.println(all.isEmpty() ? processes.nothing()
                         : nothingStands(alive, all.size() - alive) + late(Hang.withoutCore(all, quiet)));
             }
-            // of jobs that are over only where they are asked for, or nothing else is to be said
-            verdicts.stream()
-                    .filter(verdict -> !stands || verdict.cause() != Cause.ENDED || !processes.pids().isEmpty())
-                    .forEach(verdict -> out.println(verdict.sentence() + "."));
+            told.forEach(verdict -> out.println(verdict.sentence() + "."));
         }
         out.flush();
         return ExitCode.OK;
+    }
+
+    /**
+     * Returns the verdicts to report. A verdict on a job that has ended is left out if another job stalls, unless the
+     * user named processes.
+     */
+    static List<Verdict> told(List<Verdict> verdicts, boolean named) {
+        List<Verdict> stalls = verdicts.stream().filter(verdict -> verdict.cause() != Cause.ENDED).toList();
+        return named || stalls.isEmpty() ? verdicts : stalls;
     }
 
     static String nothingStands(long alive, long ended) {
