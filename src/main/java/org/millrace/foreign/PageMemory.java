@@ -2,6 +2,7 @@ package org.millrace.foreign;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
 
 /**
  * Large memory in pages that come directly from the operating system and are not shared with other allocations. An
@@ -21,7 +22,20 @@ public final class PageMemory {
         static final CFunction UNMAP = CFunction.named("munmap");
     }
 
+    /** Function of glibc; another C library may not have it. */
+    private static final class Trim {
+        static final Optional<CFunction> CALL = CFunction.find("malloc_trim");
+    }
+
     private PageMemory() {}
+
+    /**
+     * Returns the free pages of {@code malloc} to the system, if the C library can do that. Takes milliseconds, in
+     * which other threads may have to wait for {@code malloc}.
+     */
+    public static void trimHeap() {
+        Trim.CALL.ifPresent(trim -> trim.call(0));
+    }
 
     /**
      * Allocates memory that holds zeros, and that is resident only in pages that have been written.

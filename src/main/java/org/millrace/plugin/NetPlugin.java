@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.foreign.PageMemory;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
@@ -401,6 +402,9 @@ final class NetPlugin {
             Context ended = handles.remove(context, Context.class);
             ended.close();
             communicatorEnded(ended.in);
+            // A program that makes and destroys communicators would grow: malloc keeps what NCCL and the JVM have
+            // freed.
+            PageMemory.trimHeap();
         }
     }
 

@@ -141,12 +141,23 @@ class TakeoverTeardownTest {
                 .run(HostProgram.library(), CYCLES, 2);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings());
+        assertTrue(returned(outcome) > 48 << 10, () -> "of 64 MiB that the host has freed: " + outcome.output());
         MatchResult early = open(outcome, EARLY_CYCLES);
         MatchResult late = open(outcome, CYCLES);
         assertEquals(early.group(1), late.group(1), "file descriptors");
         assertGrowth(early, late, 2, 3, outcome); // the JVM's compiler threads come and go
         assertGrowth(early, late, 3, 20, outcome);
         assertGrowth(early, late, 4, 20 << 10, outcome); // of 25 MiB that all staging buffers together would have
+    }
+
+    /** Memory that went back to the system with the first communicator's end, in KiB. */
+    private static long returned(HostProgram.Outcome outcome) {
+        return Pattern.compile("finalize returned (-?\\d+) KiB")
+                .matcher(outcome.output())
+                .results()
+                .mapToLong(found -> Long.parseLong(found.group(1)))
+                .findFirst()
+                .orElseThrow();
     }
 
     private static MatchResult open(HostProgram.Outcome outcome, int cycle) {
