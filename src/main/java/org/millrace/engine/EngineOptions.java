@@ -15,27 +15,28 @@ import org.millrace.config.Settings;
 import org.millrace.engine.NetTransport.Unpacking;
 
 /**
- * What the engine needs to know about how to run, all in one place and all decided.
+ * Options of the engine, all decided.
  *
- * @param channels          rings over which large operations are spread
- * @param bufferBytes       bytes of a connection's buffer: as many slots as there are steps
- * @param threads           polling threads of a rank: 1 runs device and proxies in turn, 2 gives each its own
- * @param ownSleepNanos     how long the device's thread sleeps while threads that wait run it, for which it has no core
- *                          of its own; 0 if they do not
- * @param idle              makes a strategy for one polling thread, which sleeps by a sleeper
- * @param hasCore           whether a polling thread may poll for long before it sleeps; false if ranks are more than
- *                          cores
- * @param silentSleepNanos  longest sleep of a polling thread while it waits for something that does not wake it
+ * @param channels          number of rings; large operations are spread over them
+ * @param bufferBytes       size of a connection's buffer in bytes, for all its slots together
+ * @param threads           number of polling threads of a rank; one thread runs device and proxies in turn, two threads
+ *                          run one each
+ * @param ownSleepNanos     time that the device's thread sleeps while waiting threads run the device for it, because it
+ *                          has no separate core; 0 if they do not
+ * @param idle              creates the idle strategy of one polling thread, with the sleeper that it uses
+ * @param hasCore           whether a polling thread may poll for long before it sleeps; false if there are more ranks
+ *                          than cores
+ * @param silentSleepNanos  longest sleep of a polling thread that waits for an event without a wake-up
  * @param wokenSleepNanos   longest sleep of a polling thread that each event wakes
- * @param stallDeadline     how long an operation may go without any progress
- * @param lateDeadline      how long a rank that lives may be late for an operation
- * @param closeDeadline     how long a rank waits when it leaves
- * @param firstStep         where the connections' step counters begin
- * @param workFifoBytes     bytes of the FIFO in which work travels that a kernel's arguments have no room for
- * @param workArgumentBytes the most bytes of a kernel's arguments
- * @param firstWork         where the FIFO's counters begin
- * @param ptrThreshold      bytes of a hop from which on collectives over networks leave data in the user's memory
- * @param unpacking         null if kernels do not gather what they receive
+ * @param stallDeadline     maximum time of an operation without any progress
+ * @param lateDeadline      maximum time that a rank that is alive may be late for an operation
+ * @param closeDeadline     maximum time that a rank waits when it leaves
+ * @param firstStep         initial value of the connections' step counters
+ * @param workFifoBytes     size in bytes of the FIFO for work that does not fit into a kernel's arguments
+ * @param workArgumentBytes maximum size of a kernel's arguments in bytes
+ * @param firstWork         initial value of the FIFO's counters
+ * @param ptrThreshold      minimum bytes of a hop for collectives over networks to leave data in the user's memory
+ * @param unpacking         settings for kernels that gather received data; null if they do not gather
  */
 record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos,
         Function<Sleeper, IdleStrategy> idle, boolean hasCore, long silentSleepNanos, long wokenSleepNanos,
@@ -44,28 +45,38 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
         int workArgumentBytes, int firstWork, long ptrThreshold, Optional<Long> registeredThreshold,
         SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
 
-    /** System properties that only tests of counters' wrap set, the same on all ranks: where the counters begin. */
+    /**
+     * System properties with the initial values of counters. Only tests of counter wrap-around set them, to the same
+     * values on all ranks.
+     */
     private static final String FIRST_STEP = "org.millrace.engine.firstStep";
     private static final String FIRST_WORK = "org.millrace.engine.firstWork";
 
-    /** One channel saturates a machine's loopback; more only add steps. */
+    /** Default number of channels. One channel saturates a machine's loopback, and more channels only add steps. */
     private static final int DEFAULT_CHANNELS = 1;
-    /** With a core for each polling thread, passes that are spun through before the first yield. */
+    /** Number of passes that a polling thread spins before its first yield, if each polling thread has a core. */
     private static final int SPINS = 200;
     /**
-     * Where a thread that waits runs the device, on a core that it perhaps shares with the peer: some two microseconds.
+     * Number of such passes if a waiting thread runs the device, on a core that it may share with the peer: about two
+     * microseconds.
      */
     private static final int SHARED_SPINS = 20;
 
-    /** Delay of the first operation after a pause. */
+    /** Longest sleep without a wake-up, in nanoseconds. It delays the first operation after a pause. */
     private static final long SILENT_SLEEP_NANOS = 1_000_000;
-    /** A wake-up takes some 50 us of a core: it is for events that wake no thread. */
+    /**
+     * Longest sleep with a wake-up, in nanoseconds. A timed wake-up takes about 50 us of a core, and serves events that
+     * wake no thread.
+     */
     private static final long WOKEN_SLEEP_NANOS = 50_000_000;
 
-    /** Where ranks are more than cores each look takes the core from another rank. */
+    /**
+     * Sleep of the device's thread while waiting threads run the device, in nanoseconds. If there are more ranks than
+     * cores, each pass takes the core from another rank, and the sleep is five times as long.
+     */
     private static final long OWN_SLEEP_NANOS = 400_000;
 
-    /** Decides what the user left open, with what the ranks said of themselves. */
+    /** Decides the options that the user left open, from the agreement of the ranks. */
     public static EngineOptions decide(Configuration configuration, Agreement agreement) {
         int cores = Runtime.getRuntime().availableProcessors();
         int coresPerRank = Math.max(1, cores / agreement.ranksOnThisHost());
@@ -93,17 +104,17 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     }
 
     /**
-     * Returns the longest time without progress until an operation has failed by a deadline: a rank is late, then the
-     * ranks connect, then nothing moves.
+     * Returns the longest time without progress before deadlines fail an operation. First a rank is late, then the
+     * ranks connect, and then nothing moves.
      */
     Duration longestOperation() {
         return lateDeadline.plus(connectDeadline).plus(stallDeadline);
     }
 
     /**
-     * How the polling threads wait, unless the user counts their passes.
+     * Returns the idle strategies of the polling threads, unless the user sets a number of passes.
      *
-     * @param most passes that they may spin through, 0 if there are more ranks than cores
+     * @param most maximum number of passes that they may spin; 0 if there are more ranks than cores
      */
     private static Function<Sleeper, IdleStrategy> idle(Configuration configuration, int most, boolean helped,
             long longest) {
@@ -121,7 +132,7 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
         return most > 0 || configuration.ifSet(Settings.IDLE_THRESHOLD).isPresent();
     }
 
-    /** Channels that this rank proposes: the group uses the fewest that any of its ranks proposes. */
+    /** Returns the number of channels that this rank proposes. The group uses the smallest proposal. */
     static int proposedChannels(Configuration configuration) {
         int least = configuration.get(Settings.MIN_CHANNELS).orElse(1);
         int most = configuration.get(Settings.MAX_CHANNELS).orElse(Integer.MAX_VALUE);
@@ -132,12 +143,15 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
         return Math.min(Math.max(DEFAULT_CHANNELS, least), most);
     }
 
-    /** Bytes of one slot of protocol Simple. */
+    /** Returns the size of one slot of protocol Simple, in bytes. */
     long slotBytes() {
         return bufferBytes / ConnectionLayout.SLOTS;
     }
 
-    /** How a connection's memory lies: an LL128 slot carries as much data as a Simple slot, an LL slot is NCCL's. */
+    /**
+     * Returns the layout of a connection's memory. An LL128 slot carries as much data as a Simple slot. An LL slot has
+     * NCCL's size.
+     */
     public ConnectionLayout layout() {
         long unitData = LL128Line.UNIT_LINES * LL128Line.DATA_BYTES;
         long units = (slotBytes() + unitData - 1) / unitData;
@@ -146,16 +160,17 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     }
 
     /**
-     * Whether, and how, ranks of one host share memory, and whether transports of other jars are asked first.
+     * Options of memory shared between ranks of one host, and of transports of other jars.
      *
-     * @param others         {@code NCCL_MY_TRANSPORT_ENABLE}
-     * @param refusal        why they must not, as every step is to be a frame of a network; empty if they may
-     * @param p2pDisabled    {@code NCCL_P2P_DISABLE}
+     * @param others         whether transports of other jars are asked first ({@code NCCL_MY_TRANSPORT_ENABLE})
+     * @param refusal        reason why ranks must not share memory, because each step must be a frame of a network;
+     *                       empty if they may
+     * @param p2pDisabled    value of {@code NCCL_P2P_DISABLE}
      * @param p2pCopies      whether the sender's proxy copies over P2P, instead of its device
-     * @param shmDisabled    {@code NCCL_SHM_DISABLE}
+     * @param shmDisabled    value of {@code NCCL_SHM_DISABLE}
      * @param senderCopies   whether the sender's proxy copies over SHM
-     * @param receiverCopies whether the receiver's does
-     * @param senderMakes    whether the sender makes the memory of SHM; the receiver else
+     * @param receiverCopies whether the receiver's proxy copies over SHM
+     * @param senderMakes    whether the sender creates the memory of SHM; otherwise the receiver creates it
      */
     record SharedMemoryOptions(boolean others, Optional<String> refusal, boolean p2pDisabled, boolean p2pCopies,
             boolean shmDisabled, boolean senderCopies, boolean receiverCopies, boolean senderMakes) {
@@ -187,22 +202,22 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     }
 
     /**
-     * How sends and receives travel. Both ends cut a transfer alike: all ranks have the same options.
+     * Options of sends and receives. Both ends divide a transfer alike, because all ranks have the same options.
      *
-     * @param sharesSlots whether a channel's connections share their slots, where a network lies between (mode OFFSET)
-     * @param chunkBytes  bytes of a chunk of protocol Simple, no more than a slot
-     * @param llBytes     largest transfer that travels in LL; -1 for none
+     * @param sharesSlots whether a channel's connections over a network share their slots (mode OFFSET)
+     * @param chunkBytes  size of a chunk of protocol Simple in bytes, at most a slot
+     * @param llBytes     size of the largest transfer that uses LL, in bytes; -1 for none
      * @param groups      whether the channels of a ring share connections of a network
      */
     record TransferOptions(boolean sharesSlots, long chunkBytes, long llBytes, boolean groups) {
 
-        /** NCCL's chunk for sends and receives over a network, and so the size of a slot that is shared. */
+        /** NCCL's chunk size for sends and receives over a network, which is also the size of a shared slot. */
         private static final long SHARED_CHUNK_BYTES = 128 << 10;
 
         /**
-         * With so many peers and more slots are shared unless the user decides: then that takes less time too, but for
-         * chunks of less than some KiB, as slots stay in the cache. {@code PoolBench} measures it; performance.md has
-         * figures.
+         * Number of ranks above which slots are shared, unless the user decides. With so many ranks, shared slots also
+         * take less time, because they stay in the cache. The exception is chunks of less than some KiB.
+         * {@code PoolBench} measures it; performance.md has figures.
          */
         private static final int SHARING_PEERS = 16;
 
@@ -216,12 +231,12 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
                     configuration.get(Settings.GROUPED_CONNECTIONS));
         }
 
-        /** The protocol of a transfer: {@code NCCL_PROTO} does not say it, as in NCCL. */
+        /** Returns the protocol of a transfer. {@code NCCL_PROTO} does not affect it, as in NCCL. */
         public Protocol protocol(long bytes) {
             return bytes <= llBytes ? Protocol.LL : Protocol.SIMPLE;
         }
 
-        /** For comparing with the other ranks'. */
+        /** Returns a text that ranks compare with each other's. */
         String text() {
             return (sharesSlots ? "slots shared, " : "") + (groups ? "connections grouped, " : "") + "chunks of "
                     + chunkBytes + " bytes, LL up to " + llBytes;

@@ -17,10 +17,10 @@ import org.millrace.net.link.Fault;
 import org.millrace.net.link.LinkNetwork;
 import org.millrace.proxy.SliceLists.PieceCheck;
 
-/** Makes communicators on the emulated device. */
+/** Provider of communicators on the emulated device. */
 public final class EngineProvider implements CommunicatorProvider {
 
-    /** For {@link java.util.ServiceLoader}. */
+    /** Creates the provider, for {@link java.util.ServiceLoader}. */
     public EngineProvider() {}
 
     @Override
@@ -39,9 +39,9 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     /**
-     * Collective: every rank of the group does it.
+     * Creates a communicator. Collective: each rank of the group must call it.
      *
-     * @param shared the threads of the communicator that was split; null for others
+     * @param shared threads of the communicator that was split; null if this communicator is not the result of a split
      */
     static EngineCommunicator assemble(ControlPlane control, Configuration configuration,
             @Nullable EngineThreads shared) {
@@ -49,7 +49,7 @@ public final class EngineProvider implements CommunicatorProvider {
         try {
             EngineCommunicator communicator = new EngineCommunicator(parts);
             parts.connectors.await();
-            control.barrier(); // no rank may begin, and perhaps end, before its neighbours' connections are made
+            control.barrier(); // No rank may begin, and perhaps end, before its neighbors' connections are made.
             parts.begin();
             return communicator;
         } catch (RuntimeException | Error thrown) {
@@ -60,9 +60,10 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     /**
-     * Refuses what every rank would refuse when it joins, so that it can be said once, and before there are ranks.
+     * Checks the settings that each rank would refuse when it joins. A launcher reports such an error once, before it
+     * starts any rank.
      *
-     * @throws ConfigurationException if a setting is not usable; the message says what is allowed
+     * @throws ConfigurationException if a setting is not usable; the message states the allowed values
      */
     public static void requireUsable(Configuration configuration) {
         AlgorithmChoice.of(configuration);
@@ -72,7 +73,9 @@ public final class EngineProvider implements CommunicatorProvider {
         LinkNetwork.require(configuration, List.of());
     }
 
-    /** A list of pieces is for a slice of 4 MiB at the most, which is two slots. */
+    /**
+     * Refuses unpacking with large buffers. A list of pieces describes a slice of at most 4 MiB, which is two slots.
+     */
     static void refuseUnpack(Configuration configuration) {
         long most = PieceCheck.MAX_SLICE_BYTES / 2 * ConnectionLayout.SLOTS;
         if (configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)

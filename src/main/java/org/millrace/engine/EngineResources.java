@@ -5,7 +5,10 @@ import java.util.Deque;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** What was opened for a communicator, closed in the opposite order: after a failed set-up as at the end. */
+/**
+ * Resources that were opened for a communicator. They are closed in the opposite order, after a failed set-up as at the
+ * end.
+ */
 final class EngineResources implements AutoCloseable {
 
     private static final Logger LOG = LogManager.getLogger(EngineResources.class);

@@ -20,14 +20,14 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 
 /**
- * A rank's threads. Device and proxies are polled: by one thread in turn, or by one each. Where there are as many ranks
- * as cores one thread is better: two would take the core from each other just when one waits for the other. Connections
- * are made on a thread that sleeps while none is asked for. A communicator that is split shares its threads with those
- * that it is split into; the last to be closed stops them.
+ * Threads of a rank. One polling thread runs device and proxies in turn, or each has its own. One thread is better
+ * where there are as many ranks as cores. Two threads would take the core from each other just when one waits for the
+ * other. Another thread makes connections, and sleeps while none is requested. A communicator shares its threads with
+ * the communicators that are split from it. The communicator that is closed last stops the threads.
  */
 final class EngineThreads implements AutoCloseable {
 
-    /** How long a thread may take to say that it no longer touches something. */
+    /** Maximum time until a thread acknowledges that it no longer accesses an object. */
     static final Duration ACKNOWLEDGE_DEADLINE = Duration.ofSeconds(10);
 
     final EmulatedDevice device;
@@ -42,8 +42,8 @@ final class EngineThreads implements AutoCloseable {
     private final PollingThreads.Sharing sharing;
 
     /**
-     * @param heap      what other processes map; null if they do not
-     * @param processes number of processes of this host that run ranks of the group
+     * @param heap      memory that other processes map; null if they map none
+     * @param processes number of processes on this host that run ranks of the group
      */
     EngineThreads(int rank, EngineOptions options, @Nullable SharedHeap heap, int processes) {
         sharing = PollingThreads.OF_PROCESS.share(processes);
@@ -83,7 +83,7 @@ final class EngineThreads implements AutoCloseable {
         return "the threads of " + device.name();
     }
 
-    /** The same threads for one more communicator, which closes them too when it ends. */
+    /** Returns the same threads for one more communicator, which must close them, too. */
     EngineThreads share() {
         if (users.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
             throw new MillraceException(
@@ -92,7 +92,7 @@ final class EngineThreads implements AutoCloseable {
         return this;
     }
 
-    /** Refuses operands that the device's thread may not touch. */
+    /** Refuses operands that the device's thread must not access. */
     void checkReach(String what, MemorySegment segment, long bytes) {
         Thread user = deviceThread();
         if (!segment.isAccessibleBy(user)) {
@@ -107,7 +107,8 @@ final class EngineThreads implements AutoCloseable {
     }
 
     /**
-     * Counts a connection that was made, or one less. A connection whose other end does not wake the rank is polled.
+     * Counts a connection that was made, or one that was closed. A connection is polled if its peer does not wake this
+     * rank.
      */
     void count(TransportConnection connection, int change) {
         Doorbell waiting = connection.proxies().isEmpty() ? doorbell : proxyDoorbell;
@@ -115,12 +116,12 @@ final class EngineThreads implements AutoCloseable {
         doorbell.wakeOwner();
     }
 
-    /** Stops the proxies; returns false if their thread did not acknowledge. */
+    /** Stops the proxies. Returns false if their thread did not acknowledge. */
     boolean release(List<ProxyConnection> connections, Duration drain) {
         return proxies.remove(connections, drain).await(drain.plus(ACKNOWLEDGE_DEADLINE));
     }
 
-    /** One communicator less. */
+    /** Releases the threads for one communicator. The last release stops them. */
     @Override
     public void close() {
         if (users.decrementAndGet() == 0) {
@@ -134,7 +135,7 @@ final class EngineThreads implements AutoCloseable {
     }
 
     /**
-     * An agent that states before a sleep whether anything is in flight.
+     * Agent that publishes before a sleep whether any work is in flight.
      *
      * @param own   wakes the agent's thread
      * @param other wakes the thread that polls the memory that this agent writes
@@ -175,7 +176,7 @@ final class EngineThreads implements AutoCloseable {
         }
     }
 
-    /** Two agents on one thread. What fails in one does not keep the other from its pass. */
+    /** Two agents on one thread. A failure in one agent does not prevent the pass of the other. */
     private record InTurn(Agent first, Agent second) implements Agent {
 
         @Override

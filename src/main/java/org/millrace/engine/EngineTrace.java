@@ -22,30 +22,30 @@ import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.StallWatch;
 
-/** What a process of the engine traces besides its connections: each communicator's operations. */
+/** Trace of one communicator's operations. Connections are traced separately. */
 final class EngineTrace implements AutoCloseable {
 
-    /** Of NCCL's subsystems ENV and PROXY. */
+    /** Loggers of NCCL's subsystems ENV and PROXY. */
     private static final Logger SETTINGS = LogManager.getLogger(Settings.class);
     private static final Logger PROXIES = LogManager.getLogger(ProxyAgent.class);
 
-    /** Null if nothing is traced. */
+    /** Trace of the communicator; null if tracing is off. */
     private final @Nullable CommunicatorTrace trace;
     private @Nullable OperationTrace operations;
 
-    /** Of one communicator. */
+    /** Creates the trace of one communicator. */
     EngineTrace(long number, ControlPlane control) {
         ProcessTrace process = ProcessTrace.current();
         trace = process == null ? null : process.communicator(number, control.rank(), control.size(), "");
     }
 
-    /** What learns of all that is launched on a device; closed with this. */
+    /** Returns a trace of the operations launched on a device. This object closes it. */
     OperationTrace operations(EmulatedDevice device) {
         operations = new OperationTrace(ProcessTrace.current(), trace, device);
         return operations;
     }
 
-    /** The communicator has failed. */
+    /** Records that the communicator has failed. */
     void failed(Throwable why) {
         if (trace != null) {
             if (why.getCause() instanceof DisagreementException disagreement) {
@@ -65,7 +65,7 @@ final class EngineTrace implements AutoCloseable {
         }
     }
 
-    /** Opens this process's trace, if the first communicator's settings want one. */
+    /** Opens this process's trace, if the first communicator's settings enable it. */
     static void open(Configuration configuration, ControlPlane control) {
         boolean first = ProcessTrace.current() == null;
         Settings.TraceDetail detail = configuration.traceDetail();
@@ -90,7 +90,7 @@ final class EngineTrace implements AutoCloseable {
         }
     }
 
-    /** For the user who set NCCL_PROXY_TRACE=1. */
+    /** Logs the location of the trace, for a user who set NCCL_PROXY_TRACE=1. */
     private static void sayWhere(@Nullable ProcessTrace trace) {
         if (trace == null) {
             PROXIES.warn("{}=1, and there is no room for what proxies would write down in {}",
@@ -111,7 +111,7 @@ final class EngineTrace implements AutoCloseable {
         return changed;
     }
 
-    /** Collective: a number that rank 0 draws. */
+    /** Returns a random number that rank 0 draws. Collective. */
     static long number(ControlPlane control) {
         byte[] mine = ByteBuffer.allocate(Long.BYTES).putLong(new SecureRandom().nextLong()).array();
         RankLetter drawn = new RankLetter(0, "the communicator's number", control.allGather(mine)[0]);

@@ -25,8 +25,8 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 
 /**
- * A rank of a group that uses GIN on the emulated device: it meets the others, is connected with each, and has a thread
- * that carries descriptors out. Ranks may be threads, processes or machines.
+ * Rank of a group that uses GIN on the emulated device. It joins the other ranks and connects to each of them. One of
+ * its threads executes descriptors. Ranks may be threads, processes or machines.
  */
 public final class GinRank implements AutoCloseable {
 
@@ -52,9 +52,9 @@ public final class GinRank implements AutoCloseable {
     /**
      * Joins a group. Returns when all ranks are connected.
      *
-     * @param rendezvous where the ranks meet, as for {@link org.millrace.Millrace}
-     * @param settings   stronger than the environment
-     * @throws org.millrace.MillraceException if the group does not come together
+     * @param rendezvous address of the rendezvous, as for {@link org.millrace.Millrace}
+     * @param settings   settings that override the environment
+     * @throws org.millrace.MillraceException if the group cannot be formed
      */
     public static GinRank join(String rendezvous, int rank, int size, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
@@ -75,7 +75,7 @@ public final class GinRank implements AutoCloseable {
                 mesh = FullMesh.connect(network, here, control.allGather(here.address()), rank, KEY,
                         options.connectDeadline(),
                         () -> joined.failure() == null ? null : new GinException(joined.failure().message()));
-                control.barrier(); // no rank may begin, and perhaps end, before its peers' connections are made
+                control.barrier(); // No rank may begin, and perhaps end, before its peers' connections are made.
             }
             GinCommunicator communicator = new GinCommunicator(number, rank, mesh.senders(), mesh.receivers(),
                     GinOptions.defaults(), failure -> joined.fail(failure));
@@ -95,8 +95,9 @@ public final class GinRank implements AutoCloseable {
     }
 
     /**
-     * A peer that failed may look alive: a shutdown message that was not its own was read, or nothing was under way to
-     * it. Kernels that wait for its signals leave when it says so, and not at their deadline.
+     * Fails the communicator when a peer reports a failure. Such a peer may seem alive if this rank read another's
+     * shutdown message from it, or had nothing in flight to it. Kernels that wait for its signals then leave at once,
+     * and not at their deadline.
      */
     private static void hear(ControlPlane control, GinCommunicator communicator) {
         RemoteFailure told = control.failure();
@@ -105,7 +106,7 @@ public final class GinRank implements AutoCloseable {
         }
     }
 
-    /** This rank's number. */
+    /** Returns the number of this rank. */
     public int rank() {
         return communicator.rank();
     }
@@ -114,40 +115,43 @@ public final class GinRank implements AutoCloseable {
         return communicator.ranks();
     }
 
-    /** What carries this rank's descriptors out. */
+    /** Returns the communicator that executes this rank's descriptors. */
     public GinCommunicator communicator() {
         return communicator;
     }
 
     /**
-     * Makes memory a window. Collective: all ranks do so in the same order.
+     * Registers new memory as a window. Collective: all ranks must do so in the same order.
      *
-     * @param arena whose memory it is; not to be closed before this rank
+     * @param arena owner of the memory; must not be closed before this rank
      */
     public LocalWindow window(Arena arena, long bytes) {
         MemorySegment memory = LsaMemory.allocate(arena, bytes);
         return new LocalWindow(communicator.register(HostWindowMemory.register(network, memory)), memory);
     }
 
-    /** A window and the memory of this rank that it is. */
+    /** Window, and this rank's memory in it. */
     public record LocalWindow(Window window, MemorySegment memory) {
     }
 
     /**
-     * Makes a device communicator, which is closed with this rank. Collective.
+     * Creates a device communicator, which this rank closes when it is closed. Collective.
      *
-     * @param requirements the same on every rank
+     * @param requirements requirements, the same on each rank
      */
     public GinDeviceCommunicator device(GinRequirements requirements) {
         return resources.add(new GinDeviceCommunicator(communicator, requirements));
     }
 
-    /** Returns when all ranks have called it; for set-up and end, not for blocks. */
+    /** Waits until all ranks have called this method. Meant for set-up and end, not for blocks. */
     public void barrier() {
         control.barrier();
     }
 
-    /** Leaves the group, after what is under way is through. Ranks that leave together call {@link #barrier} before. */
+    /**
+     * Leaves the group after all descriptors in flight have completed. Ranks that leave together must call
+     * {@link #barrier} before.
+     */
     @Override
     public void close() {
         agent.remove(communicator, stallDeadline);

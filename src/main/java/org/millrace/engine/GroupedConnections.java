@@ -18,12 +18,12 @@ import org.millrace.proxy.SharedSender;
 import org.millrace.transport.EndRequest;
 
 /**
- * Connections of the network that the channels of a ring share, {@value SharedSender#MEMBERS} of them each: fewer to
- * hold open and to poll. The first channel that asks begins to make one.
+ * Network connections that channels of a ring share, {@value SharedSender#MEMBERS} channels each. Fewer connections
+ * have to be kept open and polled. The first channel that requests a connection starts it.
  */
 final class GroupedConnections {
 
-    /** Behind the indexes of connections that nobody shares. */
+    /** Index of shared connections, larger than all indexes of other connections. */
     private static final int INDEX = 2;
 
     private record Place(int peer, int group) {
@@ -39,7 +39,7 @@ final class GroupedConnections {
         this.here = here;
     }
 
-    /** Whether a connection shares. Both ends say the same. */
+    /** Returns whether a connection is shared. Both ends return the same. */
     static boolean has(EndRequest request) {
         return request.settings().groupedChannels() > 0 && request.index() == KernelChannel.COLLECTIVE;
     }
@@ -111,7 +111,10 @@ final class GroupedConnections {
             return group;
         }
 
-        /** None of the members will be of use then: a communicator's connections are all made, or it fails. */
+        /**
+         * Abandons a pending connection for all members. No member needs it then, because a communicator fails unless
+         * all its connections are made.
+         */
         private synchronized void giveUp() {
             if (group == null && !givenUp) {
                 givenUp = true;

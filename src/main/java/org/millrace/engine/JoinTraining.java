@@ -13,8 +13,8 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * What a JVM is to learn from when it makes the cache that ranks start with: two ranks join, over shared memory and
- * over TCP as if each were a process, and run what programs run first. A program of its own.
+ * Program that trains the JVM while it creates the class cache of the ranks. Two ranks join, over shared memory and
+ * over TCP as if each were a process, and run the first operations of typical programs.
  */
 public final class JoinTraining {
 
@@ -23,13 +23,13 @@ public final class JoinTraining {
     private static final int BYTES = 1 << 20;
     private static final int SMALL_OPERATIONS = 2_000;
     private static final int LARGE_OPERATIONS = 100;
-    /** The machine may be busy. */
+    /** Maximum time of an operation; the machine may be busy. */
     private static final Duration DEADLINE = Duration.ofMinutes(2);
 
     private JoinTraining() {}
 
     /**
-     * Runs.
+     * Runs the training.
      *
      * @param none not used
      */

@@ -24,12 +24,13 @@ import org.millrace.engine.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
 
 /**
- * What is to be launched when the outermost group ends: first its collectives, as they were issued, then its transfers,
- * as {@link TransferSchedule} orders them. Without a group that is at once.
+ * Queue of the operations that are launched when the outermost group ends. Collectives run first, in the order of their
+ * calls, and then transfers, in the order of {@link TransferSchedule}. Without a group, operations are launched at
+ * once.
  */
 final class LaunchQueue implements OperationGroup.Part {
 
-    /** Bytes of items of a kernel that is replayed: they take no room in the FIFO. */
+    /** Maximum bytes of work items of a replayed kernel. They take no room in the FIFO. */
     private static final int REPLAYED_BYTES = 1 << 20;
 
     private final String who;
@@ -41,10 +42,10 @@ final class LaunchQueue implements OperationGroup.Part {
     private final PlanBuilder once;
     private final PlanBuilder replayed;
     private final List<PlannedCollective> collectives = new ArrayList<>();
-    /** Of the plan that is being made. */
+    /** Operations of the plan that is being made. */
     private List<PlannedOperation> operations = new ArrayList<>(1);
     private final TransferSchedule schedule;
-    /** Each once; they are few. */
+    /** Streams that the operations name, each once. A list is enough, because there are few. */
     private final List<DeviceStream> streams = new ArrayList<>();
     private final SelfTransfers ownTransfers;
     private final RecentKernels recent;
@@ -52,9 +53,9 @@ final class LaunchQueue implements OperationGroup.Part {
     private @Nullable GroupLaunch prepared;
 
     /**
-     * @param argumentBytes the most bytes of a kernel's arguments, if each channel's batch fits
+     * @param argumentBytes maximum size of a kernel's arguments in bytes; more if the channels' batches need it
      * @param check         refuses a launch, if the communicator has failed or is closed
-     * @param registrations what plans depend on besides what is asked for
+     * @param registrations registered memory, on which plans also depend
      */
     public LaunchQueue(String who, EmulatedDevice device, DeviceCommunicator communicator, int argumentBytes,
             TransferPlanner transfers, PlanLauncher launcher, Runnable check, Registrations registrations) {
@@ -90,7 +91,7 @@ final class LaunchQueue implements OperationGroup.Part {
         uses(stream);
     }
 
-    /** What a rank sends to itself waits for its receive, and the other way round. */
+    /** Adds a transfer. A rank's send to itself is held until its receive is added, and vice versa. */
     public void add(SendOrReceive transfer, DeviceStream stream) {
         if (transfer.peer() == communicator.rank()) {
             SendOrReceive other = ownTransfers.other(transfer, stream);
@@ -115,10 +116,10 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Launches a collective alone, and once more what was planned for one like it, if that was lately: most programs
-     * call the same ones again and again. Outside of groups.
+     * Launches a single collective. If the plan of an equal recent collective is still available, this method launches
+     * that plan again. Most programs repeat the same collectives. Must not be called in groups.
      *
-     * @param stream not captured
+     * @param stream stream that is not being captured
      */
     public void launchNow(Collective asked, CollectivePlanner planner, DeviceStream stream) {
         PlannedKernel kernel = recent.find(asked);
@@ -155,7 +156,7 @@ final class LaunchQueue implements OperationGroup.Part {
         return true;
     }
 
-    /** Makes kernels that can be launched more than once of what was added. */
+    /** Creates kernels from the added operations that can be launched more than once. */
     public Recorded record(DeviceStream stream) {
         ownTransfers.requireNone();
         List<DeviceStream> others = streams.stream().filter(used -> used != stream).toList();
@@ -163,14 +164,17 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * What can be launched more than once.
+     * Kernels that can be launched more than once.
      *
-     * @param others streams that operations named besides the one that stands for the stream of a launch
+     * @param others streams that operations name, except the stream that represents the stream of a launch
      */
     public record Recorded(List<PlannedKernel> kernels, List<DeviceStream> others) {
     }
 
-    /** Launches once more what was recorded; the other streams wait for it, and it for what they hold. */
+    /**
+     * Launches recorded kernels once more. They wait for the work in the other streams, and the other streams wait for
+     * them.
+     */
     public void launch(Recorded recorded, DeviceStream stream) {
         List<DeviceStream> used = new ArrayList<>(List.of(stream));
         recorded.others.stream().filter(other -> other != stream).forEach(used::add);
@@ -220,21 +224,22 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * The transfers of a group in the order in which all ranks run them: in round {@code r} of an epoch each rank sends
-     * to the rank that is {@code r} further on, and receives from the one that is {@code r} before it. So whatever
-     * ranks cut into kernels at different places, none waits for what another has not reached.
+     * Transfers of a group, in the order that all ranks use. In round {@code r} of an epoch, each rank sends to the
+     * rank {@code r} positions after it, and receives from the rank {@code r} positions before it. Ranks may split the
+     * transfers into kernels at different places. Even then no transfer waits for one that another rank has not
+     * reached.
      */
     private static final class TransferSchedule {
 
-        /** Takes an item; null for a half that is not there. */
+        /** Receives an item. One half is null if the round has only the other. */
         interface Sink {
             void add(int round, @Nullable SendOrReceive send, @Nullable SendOrReceive receive);
         }
 
         private final int rank;
-        /** By peer. */
+        /** Sends, by peer. */
         private final List<Queue<SendOrReceive>> sends;
-        /** By peer. */
+        /** Receives, by peer. */
         private final List<Queue<SendOrReceive>> receives;
         private int waiting;
 
@@ -257,7 +262,7 @@ final class LaunchQueue implements OperationGroup.Part {
             waiting++;
         }
 
-        /** Hands all of them out. */
+        /** Passes all transfers to the sink and removes them. */
         void drain(Sink sink) {
             int ranks = sends.size();
             for (int round = 0; waiting > 0; round = (round + 1) % ranks) {
@@ -280,7 +285,7 @@ final class LaunchQueue implements OperationGroup.Part {
         }
     }
 
-    /** Sends of a rank to itself, and the receives that they wait for. */
+    /** Sends of a rank to itself, and its receives from itself, which wait for their counterparts. */
     private static final class SelfTransfers {
 
         private record Half(SendOrReceive transfer, DeviceStream stream) {
@@ -294,7 +299,7 @@ final class LaunchQueue implements OperationGroup.Part {
             this.who = who;
         }
 
-        /** The other half, if it is here already; null if it is still to come. */
+        /** Returns the other half if it was added before; otherwise keeps this half and returns null. */
         @Nullable
         SendOrReceive other(SendOrReceive transfer, DeviceStream stream) {
             Half here = (transfer.sends() ? receives : sends).poll();
@@ -317,7 +322,7 @@ final class LaunchQueue implements OperationGroup.Part {
             }
         }
 
-        /** At a group's end: nobody will bring the missing halves. */
+        /** Requires that no half is left at the end of a group, because no call can add its counterpart. */
         void requireNone() {
             if (!sends.isEmpty() || !receives.isEmpty()) {
                 String left = sends.size() + " sends to itself without a receive, and " + receives.size()
@@ -330,11 +335,11 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * The kernels of the last few collectives, to be launched again where the program asks for the same: to plan a
-     * small one takes longer than to run it. Large ones are kept as well: to plan those alone each time takes code that
-     * small ones have not warmed up (256 KiB behind smaller sizes, two processes: 150 us in place of 40). What is kept
-     * holds its operands: their memory, if the collector manages it, stays for a few operations longer. One thread at a
-     * time.
+     * Kernels of the last few collectives, to be launched again if the program repeats a collective. Planning a small
+     * collective takes longer than running it. Large collectives are kept as well. Otherwise their planning would use
+     * code that small collectives have not warmed up (256 KiB after smaller sizes, two processes: 150 us instead of
+     * 40). Kept kernels reference their operands. Operands in memory that the garbage collector manages therefore stay
+     * allocated for a few operations longer. One thread at a time.
      */
     static final class RecentKernels {
 
@@ -344,14 +349,14 @@ final class LaunchQueue implements OperationGroup.Part {
         private final @Nullable Collective[] asked = new Collective[KEPT];
         private final @Nullable PlannedKernel[] kernels = new PlannedKernel[KEPT];
         private int latest;
-        /** Of the registrations that what is kept was planned with. */
+        /** Version of the registrations at the planning of the kept kernels. */
         private int version;
 
         RecentKernels(Registrations registrations) {
             this.registrations = registrations;
         }
 
-        /** The kernel of a collective like this one; null if it has to be planned. */
+        /** Returns the kernel of an equal collective; null if the collective must be planned. */
         @Nullable
         PlannedKernel find(Collective wanted) {
             int current = registrations.version();
@@ -377,7 +382,7 @@ final class LaunchQueue implements OperationGroup.Part {
             }
         }
 
-        /** Behind {@link #find}: what was planned meanwhile. */
+        /** Keeps the kernel that the caller planned after {@link #find} returned null. */
         void keep(Collective planned, PlannedKernel kernel) {
             latest = latest + KEPT - 1 & KEPT - 1;
             asked[latest] = planned;
@@ -386,10 +391,10 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * The kernels of one communicator at a group's end. They run on one stream, which waits for what those that their
-     * operations name held before, and they for it behind. If other communicators are in the group that is a stream of
-     * its own: on one of the program's, one communicator's kernels would wait for another's, and on a peer that named
-     * the communicators in another order these would wait for those.
+     * Kernels of one communicator at the end of a group. They run on one stream. It waits for the earlier work of all
+     * streams that the operations name, and these streams then wait for it. If the group contains other communicators,
+     * this is a separate stream. On one of the program's streams, one communicator's kernels would wait for another's.
+     * A peer that names the communicators in another order would wait the other way round.
      */
     static final class GroupLaunch {
 
@@ -403,11 +408,12 @@ final class LaunchQueue implements OperationGroup.Part {
         private int launched;
 
         /**
-         * A launch that has not begun: what the streams are given from now on does not come before it.
+         * Creates a launch that has not begun. Work that the streams receive from now on does not run before it.
          *
-         * @param used     the streams that the operations name, at least one
-         * @param alone    whether no other communicator is in the group
-         * @param captured refuses what can be launched no more, where the streams are captured; null where they are not
+         * @param used     streams that the operations name, at least one
+         * @param alone    whether the group contains no other communicator
+         * @param captured refuses a launch that is no longer possible, if the streams are being captured; otherwise
+         *                 null
          */
         GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<DeviceStream> used,
                 boolean alone, @Nullable Runnable captured) {
@@ -430,8 +436,8 @@ final class LaunchQueue implements OperationGroup.Part {
         }
 
         /**
-         * Launches what the work FIFO has room for: all there is, if no other communicator is in the group. Returns
-         * whether that was all.
+         * Launches as many kernels as the work FIFO has room for, or all kernels if the group contains no other
+         * communicator. Returns whether all kernels are launched.
          */
         boolean launch() {
             try {

@@ -6,15 +6,15 @@ import java.nio.file.Path;
 import org.millrace.engine.SharedMemoryEnd.CommonMemory;
 import org.millrace.net.shm.SharedMemory;
 
-/** Memory that two processes of one host share: one makes it, the other maps it. */
+/** Memory that two processes of one host share. One process creates it, and the other maps it. */
 record MappedMemory(SharedMemory memory) implements CommonMemory {
 
-    /** Memory that nobody can make shorter: a sealed file, which lies in no directory. */
+    /** Source of memory that no process can truncate: a sealed file, which is in no directory. */
     static final CommonMemory.Source SEALED =
             new CommonMemory.Source(bytes -> new MappedMemory(SharedMemory.createSealed(bytes)),
                     (handle, bytes) -> open(Path.of(""), handle, bytes), true);
 
-    /** Memory in files of a directory. */
+    /** Returns a source of memory in files of a directory. */
     static CommonMemory.Source in(Path directory) {
         return new CommonMemory.Source(bytes -> new MappedMemory(SharedMemory.create(directory, bytes)),
                 (handle, bytes) -> open(directory, handle, bytes), false);

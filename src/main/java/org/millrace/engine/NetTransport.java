@@ -13,12 +13,12 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * NET: over a network, with a proxy on each side. Every rank listens, and the sender connects. It connects any two
- * ranks.
+ * NET transport, which uses a network and a proxy on each side. Each rank listens, and the sender connects. It can
+ * connect any two ranks.
  */
 final class NetTransport implements Transport {
 
-    /** Channels of one index; NCCL's limit is 64. */
+    /** Maximum number of channels of one index; NCCL's limit is 64. */
     private static final int CHANNELS = 1 << 10;
 
     private final Network network;
@@ -28,16 +28,14 @@ final class NetTransport implements Transport {
     private final @Nullable Unpacking unpacking;
 
     /**
-     * Devices that gather what they receive from pages ({@code NCCL_NET_DEVICE_UNPACK_ENABLED}).
+     * Settings of devices that gather received data from pages ({@code NCCL_NET_DEVICE_UNPACK_ENABLED}).
      *
-     * @param threshold bytes of a slice from which on they do
+     * @param threshold minimum size in bytes of a slice that they gather
      */
     record Unpacking(long threshold) {
     }
 
-    /**
-     * @param unpacking how devices gather what they receive; null if it arrives in slots
-     */
+    /** @param unpacking settings for devices that gather received data; null if data arrives in slots */
     NetTransport(Network network, Listener here, @Nullable Unpacking unpacking) {
         this.unpacking = unpacking;
         this.network = network;

@@ -35,26 +35,29 @@ import org.millrace.transport.EndSettings;
 import org.millrace.transport.TransportEnd;
 
 /**
- * An end whose data a proxy moves over a network.
+ * End of a connection with a proxy that moves its data over a network.
  *
- * @param <F> the network's end: a sender or a receiver, which the proxy closes when it stops
+ * @param <F> type of the network's end, a sender or a receiver; the proxy closes it when it stops
  */
 abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
-    /** Simple's buffer where its slots are shared: nothing lies there, and what follows keeps its alignment. */
+    /**
+     * Size of Simple's buffer in bytes if slots are shared. It holds no data, and the memory after it keeps its
+     * alignment.
+     */
     private static final long NO_SLOTS = 4096;
 
     final EndRequest request;
     final Network network;
     private final SlotPools pools;
-    /** Null if devices find what they receive in their slots. */
+    /** Settings for gathering; null if devices find received data in their slots. */
     final @Nullable Unpacking unpacking;
     final OperationQueue operations = new OperationQueue();
     /** Owner of the connection's memory, after {@link #proxySetup}. */
     @Nullable
     Arena arena;
     private @Nullable ConnectionInfo info;
-    /** Null if the connection has slots of its own. */
+    /** Share of a pool; null if the connection has its own slots. */
     private SlotPools.@Nullable PoolMember shared;
     @Nullable
     MemoryRegion region;
@@ -102,13 +105,13 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         return true;
     }
 
-    /** Begins to make the network's end. */
+    /** Starts the network's end. */
     abstract Pending<F> begin(byte[] peer);
 
-    /** Puts the proxy between the device's memory and the network's end. */
+    /** Creates the proxy between the device's memory and the network's end. */
     abstract AbstractProxy proxy(F end);
 
-    /** Closes the network's end, once more if the proxy did so when it stopped. */
+    /** Closes the network's end, even if the proxy closed it when it stopped. */
     abstract void close(F end);
 
     @Override
@@ -116,7 +119,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         return true;
     }
 
-    /** What the proxy takes slots of a pool with; null if the connection has its own. */
+    /** Returns the proxy's share of a slot pool; null if the connection has its own slots. */
     final SlotPool.@Nullable Share share() {
         return shared == null ? null : shared.share();
     }
@@ -144,7 +147,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     @Override
     public void proxyFree() {
         if (trace != null) {
-            trace.close(); // a proxy that was never served did not stop
+            trace.close(); // A proxy that no agent has served did not stop, so its trace is still open.
         }
         if (pending != null) {
             pending.close();
@@ -168,10 +171,10 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
     @Override
     public void free() {
-        // all of it is the proxy's
+        // All resources belong to the proxy's part.
     }
 
-    /** The end that connects, once it knows where the other listens. */
+    /** End that connects, once it knows the peer's address. */
     static final class Sender extends NetworkEnd<FrameSender> {
 
         private final GroupedConnections groups;
@@ -207,14 +210,14 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         }
     }
 
-    /** The end that listens, and says where. */
+    /** End that listens and sends its address to the peer. */
     static final class Receiver extends NetworkEnd<FrameReceiver> {
 
         private final Listener listener;
         private final GroupedConnections groups;
         private final ConnectionKey key;
         private @Nullable Pending<FrameReceiver> expected;
-        /** Where lines arrive: as long as the buffers of LL and LL128, which lie before that of Simple. */
+        /** Memory for received lines, as long as the buffers of LL and LL128, which precede the buffer of Simple. */
         private @Nullable MemoryRegion staging;
         private @Nullable GatherMemory gather;
 
@@ -279,7 +282,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         }
     }
 
-    /** A receiving connection's bounce buffer, lists and handle, for a device that gathers what it receives. */
+    /** Bounce buffer, lists and handle of a receiving connection, for a device that gathers received data. */
     static final class GatherMemory implements AutoCloseable {
 
         private static final long LINE = 128;
@@ -290,7 +293,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         private final long slotBytes;
         private final long threshold;
 
-        /** @param arena the connection's */
+        /** @param arena arena of the connection */
         GatherMemory(Arena arena, Network network, long slotBytes, long threshold) {
             this.slotBytes = slotBytes;
             this.threshold = threshold;
@@ -301,7 +304,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
             UnpackHandle.of(handle).set(meta.address(), bounce.segment().address(), UnpackHandle.BEFORE_FIRST);
         }
 
-        /** What the device knows of it. */
+        /** Returns the part of this memory that the device uses. */
         UnpackHandle.UnpackMemory device() {
             return new UnpackHandle.UnpackMemory(meta, handle, bounce.segment(), threshold);
         }
@@ -316,7 +319,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
                     threshold);
         }
 
-        /** May be called twice. */
+        /** Releases the bounce buffer. May be called twice. */
         @Override
         public void close() {
             bounce.close();

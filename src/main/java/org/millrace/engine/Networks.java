@@ -18,7 +18,7 @@ final class Networks {
     static Network open(Configuration configuration, Agreement agreement) {
         List<Fault> faults = Fault.of(configuration);
         NetworkOptions options = NetworkOptions.of(configuration);
-        // ranks of one host need no interface that others could reach, unless the user wants one
+        // Ranks of one host need no interface that other hosts can reach, unless the user selects one.
         boolean chosen = configuration.get(Settings.SOCKET_INTERFACES).isPresent()
                 || configuration.get(Settings.SOCKET_FAMILY).isPresent()
                 || configuration.get(Settings.SOCKET_ADDRESSES).isPresent();

@@ -10,8 +10,8 @@ import org.millrace.proxy.ProxyException;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * Finds out that the two ranks of a connection without frames run different operations: the side that announces an
- * operation second compares it with what the first one wrote down. Not on the way of any step.
+ * Detects that the two ranks of a connection without frames run different operations. The side that announces an
+ * operation second compares it with the record of the side that announced first. No step runs this check.
  *
  * <pre>
  *   0                       RECORDS                         RECORDS + 1        2 * (RECORDS + 1)   records
@@ -21,13 +21,13 @@ import org.millrace.proxy.ProxyOp;
  * </pre>
  *
  * <p>
- * Each side writes its own records and reads the other's. One more record is for the last operation in which the
- * connection has no part on that side. A side that is {@value #RECORDS} operations ahead writes over records that were
- * not compared yet: these are left out.
+ * Each side writes its own records and reads the other's. One additional record describes the last operation that has
+ * no part on the connection on that side. A side that is {@value #RECORDS} operations ahead overwrites records that
+ * were not yet compared. The check ignores these records.
  */
 final class OperationCheck {
 
-    /** Operations that one side may announce before the other. */
+    /** Maximum number of operations that one side may announce before the other without losing records. */
     private static final int RECORDS = 256;
     private static final long RECORD_BYTES = 32;
     private static final long NUMBER = 0;
@@ -36,7 +36,7 @@ final class OperationCheck {
     private static final long COUNT = 24;
     private static final long WITHOUT_PART = RECORDS * RECORD_BYTES;
     private static final long SIDE_BYTES = WITHOUT_PART + RECORD_BYTES;
-    /** Memory that both sides share for it. */
+    /** Size in bytes of the memory that both sides share for the check. */
     static final long BYTES = 2 * SIDE_BYTES;
     private static final long BEING_WRITTEN = -1;
 
@@ -45,13 +45,13 @@ final class OperationCheck {
     private final ConnectionName name;
     private final MemorySegment mine;
     private final MemorySegment theirs;
-    /** What was read last of the other side's records; one thread at a time announces. */
+    /** Last record read from the other side. One thread at a time announces. */
     private final Announcement other = new Announcement();
     private final Announcement without = new Announcement();
     private long announced;
     private long withoutPart;
 
-    /** What the other side announced. */
+    /** Announcement of the other side. */
     private static final class Announcement {
         long number;
         long opCount;
@@ -63,9 +63,7 @@ final class OperationCheck {
         }
     }
 
-    /**
-     * @param memory {@link #BYTES} bytes of zeros that both sides reach
-     */
+    /** @param memory {@link #BYTES} zero bytes that both sides can access */
     OperationCheck(ConnectionName name, MemorySegment memory, boolean sends) {
         this.name = name;
         MemorySegment ofSender = memory.asSlice(0, SIDE_BYTES);
@@ -75,8 +73,8 @@ final class OperationCheck {
     }
 
     /**
-     * Writes an operation down and compares it with the other side's, if that has come so far; returns what is wrong;
-     * null if nothing is.
+     * Records an operation and compares it with the other side's operation, if that side has already announced it.
+     * Returns the disagreement, or null if there was none.
      */
     @Nullable
     ProxyException announce(ProxyOp op) {
@@ -91,8 +89,9 @@ final class OperationCheck {
         if (other.number == number) {
             return other.is(op) ? null : disagreement(op, other);
         }
-        // The record after the one without part: a side writes the records in the order of its operations,
-        // so that one that is not there now was not announced before.
+        // The record of this number is read again after the record without part. A side writes its records in the order
+        // of its operations.
+        // A record that is missing now was therefore not announced earlier.
         read(WITHOUT_PART, without);
         read(at, other);
         if (other.number == number) {
@@ -112,17 +111,20 @@ final class OperationCheck {
 
     private void write(long at, long number, ProxyOp op) {
         LONG.setOpaque(mine, at + NUMBER, BEING_WRITTEN);
-        VarHandle.storeStoreFence(); // a reader that sees a new field does not see the old number after it
+        // A reader that sees a new field then does not see the old number after it. Pairs with the load fence in
+        // {@link #read}.
+        VarHandle.storeStoreFence();
         LONG.setOpaque(mine, at + OP_COUNT, op.opCount());
         LONG.setOpaque(mine, at + SIGNATURE, op.signature());
         LONG.setOpaque(mine, at + COUNT, op.count());
         LONG.setRelease(mine, at + NUMBER, number);
-        // pairs with the other side's: of two that announce at the same time one at least sees the other's record
+        // Pairs with the full fence of the other side. If both sides announce at the same time, at least one sees the
+        // other's record.
         VarHandle.fullFence();
     }
 
     /**
-     * A record that is whole: its number is {@link #BEING_WRITTEN} if there is none such now, and 0 if it was never
+     * Reads a record. Its number is {@link #BEING_WRITTEN} if the record is not complete, and 0 if it was never
      * written.
      */
     private void read(long at, Announcement into) {
@@ -130,7 +132,7 @@ final class OperationCheck {
         into.opCount = (long) LONG.getOpaque(theirs, at + OP_COUNT);
         into.signature = (long) LONG.getOpaque(theirs, at + SIGNATURE);
         into.count = (long) LONG.getOpaque(theirs, at + COUNT);
-        // pairs with the fence after the number's reset: a record that is being written over is not judged
+        // Pairs with the store fence after the reset of the number. A record that is being overwritten is not compared.
         VarHandle.loadLoadFence();
         boolean whole = (long) LONG.getOpaque(theirs, at + NUMBER) == number;
         into.number = whole ? number : BEING_WRITTEN;

@@ -16,8 +16,8 @@ import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Traces what a communicator launches, each run of a plan anew, and, ten times a second, whose kernels have begun and
- * ended meanwhile: kernels do nothing for it.
+ * Traces the operations that a communicator launches, each run of a plan separately. Ten times a second, it also traces
+ * the kernels that have begun and ended since. Kernels do no work for it.
  */
 final class OperationTrace implements AutoCloseable {
 
@@ -25,9 +25,9 @@ final class OperationTrace implements AutoCloseable {
     private static final CommunicatorTrace.TraceName SEND = CommunicatorTrace.TraceName.of("send");
     private static final CommunicatorTrace.TraceName RECEIVE = CommunicatorTrace.TraceName.of("receive");
     private static final int NONE = -1;
-    /** Kernels that are looked at, at first; a power of two. */
+    /** Initial number of observed kernels, a power of two. */
     private static final int KERNELS = CommunicatorFields.OPERATIONS;
-    /** The most kernels that are looked at: of what is further ahead the newest are. */
+    /** Maximum number of observed kernels. If more are launched ahead, the newest are observed. */
     private static final int MOST_KERNELS = 1 << 16;
 
     static {
@@ -41,18 +41,18 @@ final class OperationTrace implements AutoCloseable {
     private final EmulatedDevice device;
     private final Runnable watcher = this::look;
     private @Nullable EmulatedKernel[] kernels = new EmulatedKernel[KERNELS];
-    /** The first operation of each of these kernels, and the first of the next. */
+    /** First operation of each observed kernel, and of the next kernel. */
     private long[] first = new long[KERNELS];
     private long[] end = new long[KERNELS];
     private long launched;
-    /** All before it have ended, or are no longer looked at. */
+    /** Number of the oldest observed kernel. All kernels before it have ended, or are no longer observed. */
     private long oldest;
-    /** What the next operation will be called by the trace. */
+    /** Number that the trace will assign to the next operation. */
     private long next;
 
     /**
-     * @param process null if nothing is traced
-     * @param trace   null if nothing is traced
+     * @param process trace of the process; null if tracing is off
+     * @param trace   trace of the communicator; null if tracing is off
      */
     public OperationTrace(@Nullable ProcessTrace process, @Nullable CommunicatorTrace trace, EmulatedDevice device) {
         this.process = process;
@@ -64,7 +64,7 @@ final class OperationTrace implements AutoCloseable {
         }
     }
 
-    /** A collective is about to be launched. */
+    /** Records a collective that is about to be launched. */
     synchronized void collective(PlannedCollective planned, OperationId id) {
         if (trace != null) {
             Operation operation = id.operation();
@@ -75,7 +75,7 @@ final class OperationTrace implements AutoCloseable {
         }
     }
 
-    /** A send, a receive or both are about to be launched. */
+    /** Records a send, a receive or both that are about to be launched. */
     synchronized void transfer(PlannedTransfer planned, TransferId id) {
         if (trace != null && planned.send() != null) {
             transfer(SEND, planned.send(), planned.work().sendChannels(), id.send());
@@ -90,7 +90,7 @@ final class OperationTrace implements AutoCloseable {
                 NONE);
     }
 
-    /** All that was not launched yet is, by this kernel. */
+    /** Records that this kernel runs all operations that were not launched before. */
     synchronized void launched(EmulatedKernel kernel) {
         if (trace != null) {
             long begin = launched == 0 ? 0 : end[at(launched - 1)];
@@ -110,7 +110,7 @@ final class OperationTrace implements AutoCloseable {
         return (int) number & kernels.length - 1;
     }
 
-    /** Programs launch thousands ahead, and what runs is the oldest. */
+    /** Makes room for another kernel. Programs launch thousands ahead, and only the oldest runs. */
     private void makeRoom() {
         long ended = 0;
         while (oldest < launched && kernels[at(oldest)].done()) {
@@ -119,7 +119,7 @@ final class OperationTrace implements AutoCloseable {
             kernels[at(oldest++)] = null;
         }
         if (launched - oldest < kernels.length) {
-            trace.started(ended - 1); // and all before it
+            trace.started(ended - 1); // This includes all operations before it.
             trace.ended(ended - 1);
             return;
         }
@@ -177,7 +177,7 @@ final class OperationTrace implements AutoCloseable {
             process.unwatch(watcher);
         }
         if (trace != null && trace.isRecorded()) {
-            look(); // at what has ended since
+            look(); // Records the kernels that have ended since the last sample.
         }
     }
 }

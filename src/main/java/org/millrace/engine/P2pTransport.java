@@ -27,16 +27,16 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * P2P: between ranks whose devices reach each other's memory: in a process by its address, between processes of a host
- * where they can map what the other made and nobody can make shorter. The sending device writes into the receiver's
- * slots and moves the receiver's {@code tail}; with {@code NCCL_P2P_USE_CUDA_MEMCPY} it writes into its own, and its
- * proxy copies.
+ * P2P transport, for ranks with devices that can access each other's memory. Within a process, a device accesses it by
+ * its address. Between processes of a host, one process maps memory that the other created, if no process can truncate
+ * it. The sending device writes into the receiver's slots and advances the receiver's {@code tail}. With
+ * {@code NCCL_P2P_USE_CUDA_MEMCPY}, it writes into its own slots, and its proxy copies.
  */
 final class P2pTransport implements Transport {
 
     static final String NAME = "P2P";
 
-    /** Behind it an offer says which processes can map each other's memory. */
+    /** Separator in an offer. The text after it identifies the processes that can map each other's memory. */
     private static final String MAPPED = "; mapped in ";
 
     private static final CommonMemory.Source ONE_PROCESS =
@@ -83,7 +83,7 @@ final class P2pTransport implements Transport {
         return info.offer(NAME).text().split(MAPPED, 2)[0];
     }
 
-    /** Empty where no memory is mapped. */
+    /** Returns the part of an offer about mapped memory; empty if no memory can be mapped. */
     private static String mapped(PeerInfo info) {
         String offer = info.offer(NAME).text();
         return offer.contains(MAPPED) ? offer.split(MAPPED, 2)[1] : "";
@@ -114,15 +114,18 @@ final class P2pTransport implements Transport {
     }
 
     /**
-     * Memory that two ranks of this process share. It is freed when both have let go of it: a rank that aborts must not
-     * take it from under the other's device.
+     * Memory that two ranks of this process share. It is freed when both have released it. A rank that aborts must not
+     * free it while the other rank's device still uses it.
      */
     static final class ProcessMemory implements CommonMemory {
 
-        /** This process, or what of it knows this class: two class loaders do not find each other's memory. */
+        /**
+         * Identity of this process, or of the class loader of this class. Two class loaders do not find each other's
+         * memory.
+         */
         static final String PROCESS = UUID.randomUUID().toString();
 
-        /** Made, and not yet reached by the other end. */
+        /** Memory that was created and that the peer has not yet opened. */
         private static final ConcurrentMap<Long, Block> OFFERED = new ConcurrentHashMap<>();
         private static final AtomicLong NUMBERS = new AtomicLong();
         private static final AtomicInteger BLOCKS = new AtomicInteger();
@@ -170,7 +173,7 @@ final class P2pTransport implements Transport {
             return new ProcessMemory(block);
         }
 
-        /** How many are not freed yet. */
+        /** Returns the number of blocks that are not yet freed. */
         static int blocks() {
             return BLOCKS.get();
         }
@@ -194,7 +197,7 @@ final class P2pTransport implements Transport {
         public void close() {
             if (closed.compareAndSet(false, true)) {
                 if (OFFERED.remove(block.number(), block)) {
-                    block.release(); // in the place of the other end, which never came
+                    block.release(); // Releases the block for the peer, which never opened it.
                 }
                 block.release();
             }

@@ -14,13 +14,13 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.TransportEnd;
 
 /**
- * An end of a connection that is being made: it is taken through the phases of {@link TransportEnd}. What goes wrong in
- * any of them frees all that the ones before took.
+ * End of a connection that is being made. It runs the phases of {@link TransportEnd}. A failure in any phase frees the
+ * resources of all earlier phases.
  */
 final class PendingConnection implements Pending<TransportConnection> {
 
     private static final int SENDER = 1;
-    /** Behind all indices. */
+    /** Base of the indexes of groups, larger than all other indexes. */
     private static final long GROUPS = 1 << 8;
 
     private final EndRequest request;
@@ -28,16 +28,16 @@ final class PendingConnection implements Pending<TransportConnection> {
     private final TransportEnd end;
     private final PeerMessages messages;
     private final BiConsumer<PendingConnection, TransportConnection> onMade;
-    /** The ranks at the other end. */
+    /** Ranks of the peers. */
     private final int[] others;
-    /** What they have set up, in the same order. */
+    /** Set-up messages of the peers, in the same order. */
     private final byte @Nullable [][] theirs;
-    /** What this end has set up. */
+    /** Set-up message of this end. */
     private byte[] mine = {};
     private boolean proxyConnected;
     private boolean over;
 
-    /** Runs the first phases, and tells the other end. */
+    /** Runs the first phases, and sends the set-up message to the peers. */
     PendingConnection(EndRequest request, String transport, TransportEnd end, PeerMessages messages,
             BiConsumer<PendingConnection, TransportConnection> onMade) {
         this.request = request;
@@ -68,12 +68,13 @@ final class PendingConnection implements Pending<TransportConnection> {
         }
     }
 
-    /** {@return whether the other end has said what it set up: from then on the two are connected} */
+    /** {@return whether the set-up messages of all peers have arrived; from then on the ends connect} */
     public synchronized boolean peerIsSetUp() {
         boolean all = true;
         for (int i = 0; i < others.length; i++) {
             if (theirs[i] == null && !over) {
-                // a sender hears of its receiver; in a group all senders hear of each other, and all receivers do
+                // A sender receives its receiver's message. In a group, all senders receive each other's messages, and
+                // so do all receivers.
                 theirs[i] = messages.receive(others[i], tag(request.group() == null != request.sends()));
             }
             all &= theirs[i] != null;
@@ -81,7 +82,10 @@ final class PendingConnection implements Pending<TransportConnection> {
         return all;
     }
 
-    /** What the end is told: what the peer said, or what all ranks of a group did, this one too, in their order. */
+    /**
+     * Returns the message for the end. It is the peer's message, or the messages of all ranks of a group in their
+     * order, including this one's.
+     */
     private byte[] said() {
         if (request.group() == null) {
             return withoutName(others[0], theirs[0]);
@@ -123,7 +127,10 @@ final class PendingConnection implements Pending<TransportConnection> {
         }
     }
 
-    /** Both ends must have chosen alike before one looks at what the other's transport says. */
+    /**
+     * Removes the transport's name from a message. Both ends must have chosen the same transport before one reads the
+     * other's message.
+     */
     private byte[] withoutName(int other, byte[] message) {
         byte[] name = transport.getBytes(StandardCharsets.UTF_8);
         int length = message.length == 0 ? 0 : Byte.toUnsignedInt(message[0]);
@@ -147,7 +154,7 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     private long tag(boolean ofSender) {
-        // a group's connections are no others between two of its ranks
+        // The tags of a group's connections must differ from all tags between two of its ranks.
         long index = request.group() == null ? request.index() : GROUPS + request.group().number();
         return index << Integer.SIZE | (long) request.channel() << 1 | (ofSender ? SENDER : 0);
     }

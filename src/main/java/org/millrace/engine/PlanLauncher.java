@@ -10,7 +10,9 @@ import org.millrace.device.KernelPlan;
 import org.millrace.device.WorkLauncher;
 import org.millrace.engine.Attendance.Meeting;
 
-/** Launches a communicator's plans: their work is placed, then the proxies hear of it, then the kernel starts. */
+/**
+ * Launches a communicator's plans. It places the work, then announces it to the proxies, and then starts the kernel.
+ */
 final class PlanLauncher {
 
     private final WorkLauncher launcher;
@@ -34,14 +36,15 @@ final class PlanLauncher {
     }
 
     /**
-     * Launches a plan; false if the FIFO has no room for it now. To be called again and again until it has.
+     * Launches a plan. Returns false if the FIFO currently has no room for it. The caller then repeats the call until
+     * it succeeds.
      *
      * @throws org.millrace.MillraceException if the FIFO stays full for too long, or if the communicator is aborted or
      *                                        closed meanwhile
      */
     boolean launchIfRoom(PlannedKernel kernel, DeviceStream stream) {
-        // One lock for all of it: the proxies hear of kernels in the order in which these are started, and of none that
-        // is not.
+        // One lock covers all steps. The proxies then receive announcements in the order of the kernel starts, and only
+        // of kernels that start.
         synchronized (launcher) {
             if (!launcher.hasRoom(kernel.kernel(), stream)) {
                 return false;
@@ -53,7 +56,7 @@ final class PlanLauncher {
         }
     }
 
-    /** A plan as a captured stream keeps it: its memory stays until it is released. */
+    /** Returns a plan in the form that a captured stream keeps. Its memory stays allocated until it is released. */
     EmulatedStream.CapturedOperation captured(PlannedKernel kernel, Runnable check) {
         launcher.keep(kernel.kernel());
         return new EmulatedStream.CapturedOperation() {
@@ -75,13 +78,13 @@ final class PlanLauncher {
     }
 
     /**
-     * A kernel, and what the proxies must hear of before each of its runs.
+     * Kernel, and the operations that are announced to the proxies before each of its runs.
      *
-     * @param who whose it is, for messages: what its name begins with
+     * @param who beginning of the kernel's name, which identifies its communicator in messages
      */
     public record PlannedKernel(String who, KernelPlan kernel, List<PlannedOperation> operations) {
 
-        /** What a run does, for messages. */
+        /** Description of a run, for messages. */
         private record Name(String who, Meeting operation) implements Meeting {
 
             @Override
@@ -110,7 +113,7 @@ final class PlanLauncher {
             }
         }
 
-        /** Tells the proxies of the next run; returns what it does, for messages. */
+        /** Announces the next run to the proxies. Returns a description of the run, for messages. */
         Object announce(Announcer announcer) {
             if (operations.size() == 1) {
                 return new Name(who, operations.getFirst().announce(announcer));

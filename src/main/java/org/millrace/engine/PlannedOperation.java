@@ -14,18 +14,18 @@ import org.millrace.engine.Registrations.UserRegions;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyOp;
 
-/** An operation of a plan. Each run of it is an operation of its own to the proxies. */
+/** Operation of a plan. To the proxies, each run of it is a separate operation. */
 sealed interface PlannedOperation {
 
-    /** Tells the proxies of the next run; returns what it is, for messages. */
+    /** Announces the next run to the proxies. Returns its identity, for messages. */
     Meeting announce(Announcer announcer);
 
     /**
-     * A collective, as the program asked for it.
+     * Collective, as the program requested it.
      *
-     * @param send    null where it is not looked at
-     * @param receive null where it is not looked at
-     * @param root    this rank, where there is none
+     * @param send    send buffer; null if this rank does not read it
+     * @param receive receive buffer; null if this rank does not write it
+     * @param root    root of the operation; this rank if the operation has no root
      */
     record Collective(Operation operation, long count, DataType type, ReduceOp op, @Nullable MemorySegment send,
             @Nullable MemorySegment receive, int root) {
@@ -34,20 +34,23 @@ sealed interface PlannedOperation {
             return count * type.bytes();
         }
 
-        /** Whether another one would be planned in the same way: its operands are the same memory. */
+        /** Returns whether another collective would be planned in the same way, with operands in the same memory. */
         boolean isLike(Collective other) {
             return operation == other.operation && count == other.count && type == other.type && root == other.root
                     && op.equals(other.op) && isSame(send, other.send) && isSame(receive, other.receive);
         }
 
-        /** Memory that begins there again when an arena was closed belongs to another one. */
+        /**
+         * Returns whether two operands are the same memory. The scopes are compared, too, because new memory may have
+         * the address of memory from an arena that was closed.
+         */
         private static boolean isSame(@Nullable MemorySegment one, @Nullable MemorySegment other) {
             return one == other || one != null && other != null && one.address() == other.address()
                     && one.byteSize() == other.byteSize() && one.scope().equals(other.scope());
         }
     }
 
-    /** A collective of a plan. */
+    /** Collective of a plan. */
     final class PlannedCollective implements PlannedOperation {
 
         private final Collective asked;
@@ -57,7 +60,7 @@ sealed interface PlannedOperation {
         private final UserRegions regions;
         private @Nullable List<Share> shares;
 
-        /** @param signature what the ranks must agree on */
+        /** @param signature properties that must be equal on all ranks */
         PlannedCollective(Collective asked, int function, CollectiveWork work, long signature, UserRegions regions) {
             this.asked = asked;
             this.function = function;
@@ -87,9 +90,9 @@ sealed interface PlannedOperation {
         }
 
         /**
-         * What each connection carries of it, which is the same in each run.
+         * Returns the share of each connection, which is the same in each run.
          *
-         * @param find finds out in the first; by one thread at a time
+         * @param find computes the shares in the first run; called by one thread at a time
          */
         List<Share> shares(Function<PlannedCollective, List<Share>> find) {
             if (shares == null) {
@@ -109,15 +112,15 @@ sealed interface PlannedOperation {
         }
 
         /**
-         * What a connection carries.
+         * Share of a connection in a collective.
          *
-         * @param part of the run of number 0
+         * @param part part of the run with number 0
          */
         record Share(Connector<?> connector, ProxyOp part) {
         }
     }
 
-    /** The transfers of one item of a plan: a send, a receive or both; null for the one that is not there. */
+    /** Transfers of one item of a plan: a send, a receive or both. A missing half is null. */
     record PlannedTransfer(PointToPointWork work, SendOrReceive send,
             SendOrReceive receive) implements PlannedOperation {
 
@@ -133,7 +136,7 @@ sealed interface PlannedOperation {
     }
 
     /**
-     * A send or a receive, as the program asked for it; with regions of its memory if that is used in place.
+     * Send or receive, as the program requested it, with regions of its memory if that is used in place.
      *
      * @param read whether the memory is registered so that a peer's device may read there
      */

@@ -11,25 +11,26 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * Which protocol an operation's data travels in: Simple, unless {@code NCCL_PROTO} forbids it. Sends and receives do
- * not look at it.
+ * Protocols that each operation may use. The choice is Simple, unless {@code NCCL_PROTO} forbids it. Sends and receives
+ * ignore this choice.
  *
  * <p>
- * On CPU threads Simple is the fastest at every size. LL and LL128 save a GPU the fence before tail; a CPU's release of
- * tail costs nothing, and lines have to be packed and unpacked. Processor time of a float all-reduce on two ranks,
- * devices, proxies and a copy for a network in one thread, by bytes of one hop: medians of nine rounds in turns
- * (two-core VM, JDK 25, a loaded machine): <pre>
+ * On CPU threads, Simple is the fastest protocol at each size. LL and LL128 save a GPU the fence before tail. A CPU's
+ * release store of tail costs nothing, but lines have to be packed and unpacked. The table has the processor time of a
+ * float all-reduce on two ranks, with devices, proxies and a copy for a network in one thread. Rows are bytes of one
+ * hop, and values are medians of nine interleaved rounds (two-core VM, JDK 25, a loaded machine): <pre>
  *   bytes     LL        LL128     Simple
  *   8         1.8 us    2.0 us    1.5 us
  *   512       3.2 us    2.9 us    1.8 us
  *   4096      10.4 us   4.7 us    2.3 us
  *   65536     114 us    46 us     22 us
  *   262144    394 us    249 us    66 us
- * </pre> To measure again, over each network ({@code MILLRACE_NET}) and with as many ranks as there are cores: <pre>
+ * </pre> The following command repeats the measurement, for each network ({@code MILLRACE_NET}) and with as many ranks
+ * as cores: <pre>
  *   for p in LL LL128 Simple; do NCCL_ALGO=ring NCCL_PROTO=$p millrace perf all_reduce -b 8 -e 1M -f 4 -r 2; done
  * </pre>
  *
- * @param allowed what may be used, by the operations' codes; sends and receives come behind
+ * @param allowed allowed protocols, by the operations' codes; sends and receives have the last entry
  */
 record ProtocolChoice(List<Set<Protocol>> allowed) {
 
@@ -41,7 +42,7 @@ record ProtocolChoice(List<Set<Protocol>> allowed) {
         return parse(configuration.get(Settings.PROTOCOLS).orElse("LL,LL128,Simple"));
     }
 
-    /** @throws ConfigurationException if the text is not understood, or leaves a function without any */
+    /** @throws ConfigurationException if the text is invalid, or allows no protocol for a function */
     static ProtocolChoice parse(String text) {
         Map<String, Set<Protocol>> allowed =
                 AlgorithmChoice.FunctionSections.parse(text, ALL, NAMES::get, "protocol", why -> refused(text, why));
@@ -58,14 +59,14 @@ record ProtocolChoice(List<Set<Protocol>> allowed) {
                 + ") and a colon, several such with semicolons between");
     }
 
-    /** The protocol of an operation. All ranks say the same. */
+    /** Returns the protocol of an operation. The result is the same on all ranks. */
     public Protocol of(Operation operation) {
         Set<Protocol> left = operation.code() < allowed.size() ? allowed.get(operation.code()) : ALL;
         return left.contains(Protocol.SIMPLE) ? Protocol.SIMPLE
                 : left.contains(Protocol.LL128) ? Protocol.LL128 : Protocol.LL;
     }
 
-    /** For comparing with the other ranks'. */
+    /** Returns a text that ranks compare with each other's. */
     String text() {
         return allowed.toString();
     }

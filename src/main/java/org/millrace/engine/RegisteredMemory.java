@@ -9,17 +9,17 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 import org.millrace.transport.Transport;
 
-/** Memory of the user's as the transports of one rank know it. */
+/** Memory of the user, as the transports of one rank have registered it. */
 final class RegisteredMemory implements AutoCloseable {
 
     private final Map<Transport, MemoryRegion> regions = new HashMap<>();
     private final IntFunction<Transport> choices;
 
     /**
-     * Asks each transport.
+     * Creates the regions of all transports.
      *
-     * @param choices which transport connects this rank with another
-     * @param maker   the region of a transport; null if it takes none
+     * @param choices returns the transport that connects this rank with another
+     * @param maker   returns the region of a transport; null if it registers no memory
      */
     RegisteredMemory(List<Transport> transports, IntFunction<Transport> choices,
             Function<Transport, @Nullable MemoryRegion> maker) {
@@ -38,15 +38,15 @@ final class RegisteredMemory implements AutoCloseable {
     }
 
     /**
-     * What operations on connections with a peer may be announced with.
+     * Returns the region for operations on connections with a peer.
      *
-     * @return the region; null if data to and from there always goes through slots
+     * @return region; null if data to and from the peer always passes through slots
      */
     public @Nullable MemoryRegion with(int peer) {
         return regions.get(choices.apply(peer));
     }
 
-    /** No operation uses the memory any more. May be called twice. */
+    /** Closes the regions. No operation uses the memory from now on. May be called twice. */
     @Override
     public void close() {
         regions.values().forEach(MemoryRegion::close);

@@ -12,25 +12,25 @@ import org.millrace.Registration;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
 
-/** The user's memory that operations may use in place (mode PTR), and which of them do. */
+/** User memory that operations may use in place (mode PTR), and the decision whether an operation does so. */
 final class Registrations implements AutoCloseable {
 
-    /** An operation has no peer in this direction. */
+    /** Rank number that marks a missing peer in a direction. */
     public static final int NOBODY = -1;
 
     /**
-     * The smallest hop for which peers read registered memory where it lies, where elements are combined: what is less
-     * goes through slots, as a sender would have copied it by the time that the receiver has read it. Measured with
-     * {@code RegisteredBench}, two ranks of one process over P2P and SHM: registered operands take 0.9 to 1.0 times as
-     * long as others from here on, and 1.1 at half as much.
+     * Minimum size of a hop, in bytes, for peers to read registered memory in place, where elements are combined.
+     * Smaller data is copied through slots, because a sender copies it as fast as the receiver reads it. Measured with
+     * {@code RegisteredBench}, with two ranks of one process over P2P and SHM. From this size on, registered operands
+     * take 0.9 to 1.0 times as long as others. At half this size, they take 1.1 times as long.
      */
     private static final long LEAST_COMBINED = 64 << 10;
-    /** The same where elements are only moved: a slot then takes one copy more, and not a sum. */
+    /** The same minimum where elements are only moved. A slot then costs one additional copy, and no sum. */
     private static final long LEAST_MOVED = 256 << 10;
 
     private static final Logger LOG = LogManager.getLogger(Registrations.class);
 
-    /** @param read whether some peer's device reads there, with no proxy between */
+    /** @param read whether some peer's device reads the memory, without a proxy between */
     private record Registered(long address, long bytes, RegisteredMemory memory, boolean read) {
 
         boolean holds(MemorySegment operand, long length) {
@@ -40,19 +40,19 @@ final class Registrations implements AutoCloseable {
     }
 
     private final int rank;
-    /** Null in a group of one. */
+    /** Connections of the communicator; null in a group of one. */
     private final TransportConnections connections;
     private final long threshold;
     private final Optional<Long> readThreshold;
     private final List<Registered> all = new CopyOnWriteArrayList<>();
     private final AtomicInteger version = new AtomicInteger();
-    /** What needs no registration; null in a group of one. */
+    /** Regions of memory that needs no registration; null in a group of one. */
     private final RegisteredMemory anything;
 
     /**
-     * @param threshold     bytes from which on it is worth it to use memory in place that nobody registered
-     * @param readThreshold bytes of a hop from which on peers read registered memory where it lies; empty for what was
-     *                      measured
+     * @param threshold     minimum size in bytes for using unregistered memory in place
+     * @param readThreshold minimum bytes of a hop for peers to read registered memory in place; empty for the measured
+     *                      values
      */
     public Registrations(int rank, TransportConnections connections, long threshold, Optional<Long> readThreshold) {
         this.readThreshold = readThreshold;
@@ -62,7 +62,7 @@ final class Registrations implements AutoCloseable {
         this.anything = connections == null ? null : connections.allMemory();
     }
 
-    /** @param quiet returns when no operation that was launched before touches the memory any more */
+    /** @param quiet waits until no operation that was launched before accesses the memory */
     public Registration add(MemorySegment memory, Runnable quiet) {
         if (connections == null) {
             return () -> {};
@@ -80,16 +80,19 @@ final class Registrations implements AutoCloseable {
         };
     }
 
-    /** Another number when other memory is registered: what was planned before may not hold any more. */
+    /**
+     * Returns a number that changes with each change of the registered memory. A plan with another version may be
+     * invalid.
+     */
     public int version() {
         return version.get();
     }
 
     /**
-     * Whether peers' devices may read what this rank sends of an operand where it lies: it is registered, and some peer
-     * reaches it.
+     * Returns whether peers' devices may read this rank's elements of an operand in place. The operand must be
+     * registered, and some peer must be able to access it.
      *
-     * @param hopBytes what one hop carries
+     * @param hopBytes number of bytes of one hop
      * @param combined whether elements are combined, and not only moved
      */
     public boolean isRead(@Nullable MemorySegment operand, long bytes, long hopBytes, boolean combined,
@@ -106,16 +109,16 @@ final class Registrations implements AutoCloseable {
         return false;
     }
 
-    /** Whether an operation could use memory in place: if not, its regions are none. */
+    /** Returns whether an operation could use memory in place. If not, its regions are {@link UserRegions#NONE}. */
     public boolean mayHold(long hopBytes, Protocol protocol) {
         return !all.isEmpty() || hopBytes >= threshold && protocol == Protocol.SIMPLE;
     }
 
     /**
-     * The regions of an operation that does not combine elements, {@link UserRegions#NONE} if it goes through slots; a
-     * rank is {@link #NOBODY} where there is none.
+     * Returns the regions of an operation that does not combine elements, or {@link UserRegions#NONE} if its data
+     * passes through slots. The constant {@link #NOBODY} marks a direction without a peer.
      *
-     * @param operand where its elements are, all of them
+     * @param operand memory of all elements of the operation
      */
     public UserRegions of(MemorySegment operand, long bytes, Protocol protocol, int from, int to) {
         if (all.isEmpty() || bytes == 0) {
@@ -131,10 +134,10 @@ final class Registrations implements AutoCloseable {
     }
 
     /**
-     * The regions of an operation on any memory, registered or not; {@link UserRegions#NONE} if it is not worth it, or
-     * a network needs to know the memory.
+     * Returns the regions of an operation on any memory, registered or not. Returns {@link UserRegions#NONE} if the
+     * operation is too small, or if a network requires registered memory.
      *
-     * @param hopBytes what one hop carries
+     * @param hopBytes number of bytes of one hop
      */
     public UserRegions ofAny(long hopBytes, Protocol protocol, int from, int to) {
         if (hopBytes < threshold || protocol != Protocol.SIMPLE) {
@@ -165,7 +168,7 @@ final class Registrations implements AutoCloseable {
         return new UserRegions(received, sent);
     }
 
-    /** The communicator's proxies have stopped. */
+    /** Releases all memory. The communicator's proxies must have stopped. */
     @Override
     public void close() {
         for (Registered each : all) {
@@ -178,12 +181,12 @@ final class Registrations implements AutoCloseable {
     }
 
     /**
-     * The user's memory that an operation uses in place, as the networks on its ways know it. Null where no elements
-     * arrive or leave, or where they go through slots.
+     * User memory that an operation uses in place, as registered with the networks of its connections. A region is null
+     * if no elements arrive or leave, or if they pass through slots.
      */
     public record UserRegions(@Nullable MemoryRegion received, @Nullable MemoryRegion sent) {
 
-        /** Through slots. */
+        /** No regions: the data passes through slots. */
         public static final UserRegions NONE = new UserRegions(null, null);
     }
 }

@@ -16,8 +16,8 @@ import org.millrace.device.FunctionTable;
 import org.millrace.engine.Announcer.OperationId;
 
 /**
- * Remembers what the last operation was, and says how it travels by what its connectors were told. Told by the thread
- * that announces, asked by any.
+ * Records the last operation and describes its route from the announcements to its connectors. Written by the
+ * announcing thread, and readable by any thread.
  */
 final class Routes {
 
@@ -27,7 +27,7 @@ final class Routes {
     private final Connectors connectors;
     private CollectiveFunction.Algorithm algorithm;
     private @Nullable OperationId operation;
-    /** Whether its memory is registered so that peers' devices may read there. */
+    /** Whether the operation's memory is registered so that peers' devices may read it. */
     private boolean read;
 
     public Routes(Connectors connectors) {
@@ -44,7 +44,7 @@ final class Routes {
         collective(CollectiveFunction.Algorithm.DIRECT, null, readable);
     }
 
-    /** Empty if nothing travelled yet. */
+    /** Returns the route of the last operation; empty if no data was sent or received yet. */
     public synchronized Optional<Route> last() {
         if (algorithm == null) {
             return Optional.empty();

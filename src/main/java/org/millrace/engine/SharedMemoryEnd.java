@@ -25,7 +25,7 @@ import org.millrace.transport.EndSettings.Heap;
 import org.millrace.transport.TransportEnd;
 
 /**
- * An end of a connection whose slots and counters lie in memory that both ends reach.
+ * End of a connection with slots and counters in memory that both ends can access.
  *
  * <pre>
  *   direct             sending device ─────────▶ common memory ─────────▶ receiving device
@@ -33,16 +33,17 @@ import org.millrace.transport.TransportEnd;
  *   the receiver copies                          common memory ▶ proxy ▶ its own ▶ receiving device
  * </pre>
  *
- * Where no proxy copies, the sending device may also point the receiving one to data in the user's memory
- * ({@link DirectMemory}), if that reaches it: in a process, or in the sender's heap, which the receiver maps.
+ * Where no proxy copies, the sending device may also refer the receiving device to data in the user's memory
+ * ({@link DirectMemory}). The receiving device must be able to access that memory: in the same process, or in the
+ * sender's heap, which the receiver maps.
  *
  * <pre>
- *   what an end tells the other:  flags, 1 byte | length of the handle, 2 bytes | handle | its rank's heap
- *   flags:                        1: it copies; 2: its rank sleeps until it is woken
+ *   message to the peer:  flags, 1 byte | length of the handle, 2 bytes | handle | name of its rank's heap
+ *   flags:                1: this end copies
  * </pre>
  *
- * Directly, {@code head} and {@code tail} go from device to device, and nobody is told of a step; how the two ranks run
- * the same operation is checked when it is announced ({@link OperationCheck}).
+ * In direct mode, {@code head} and {@code tail} are shared by the devices, and no proxy observes the steps. An
+ * operation's announcement checks that both ranks run the same operation ({@link OperationCheck}).
  */
 final class SharedMemoryEnd implements TransportEnd {
 
@@ -56,17 +57,17 @@ final class SharedMemoryEnd implements TransportEnd {
     private @Nullable CommonMemory common;
     private @Nullable ConnectionInfo shared;
     private @Nullable OperationCheck check;
-    /** Of what this end copies from or into; null if it does not copy. */
+    /** Arena of the memory that this end's proxy copies from or into; null if this end does not copy. */
     private @Nullable Arena arena;
     private @Nullable ConnectionInfo own;
     private @Nullable CopyProxy proxy;
-    /** The sender's heap as this receiver has it mapped; null where it points nowhere, or is of this process. */
+    /** The sender's heap, as this receiver maps it; null if the sender has none, or belongs to this process. */
     private @Nullable PeerHeap heap;
     private boolean woken;
 
     /**
-     * @param owns   whether this end makes the memory; the other one does not
-     * @param copies whether a proxy of this end copies between the common memory and memory of its own
+     * @param owns   whether this end creates the memory; if not, the peer does
+     * @param copies whether a proxy of this end copies between the common memory and memory of this end
      */
     SharedMemoryEnd(EndRequest request, CommonMemory.Source source, boolean owns, boolean copies) {
         this.request = request;
@@ -135,7 +136,7 @@ final class SharedMemoryEnd implements TransportEnd {
         return true;
     }
 
-    /** @param name of the other rank's heap; empty if it has none */
+    /** @param name name of the peer's heap; empty if it has none */
     private ConnectionInfo direct(String name) {
         MemorySegment line = common.segment().asSlice(bytes() - DirectMemory.BYTES);
         if (common.pointed() != null) {
@@ -152,7 +153,7 @@ final class SharedMemoryEnd implements TransportEnd {
         return shared.withDirect(DirectMemory.ofHeap(line, heap.segment()));
     }
 
-    /** Null where this end's rank has none, or the other cannot open it. */
+    /** Returns the heap of this end's rank; null if it has none, or if the peer cannot open it. */
     private @Nullable Heap mappedHeap() {
         return source.opensHeaps() ? request.settings().heap() : null;
     }
@@ -223,14 +224,15 @@ final class SharedMemoryEnd implements TransportEnd {
         }
     }
 
-    /** Memory that both ends of a connection reach, each in its own way. */
+    /** Memory that both ends of a connection can access, each in its own way. */
     interface CommonMemory {
 
         /**
-         * A way to get such memory.
+         * Functions that create or open such memory.
          *
-         * @param open       reaches memory that the other end made, with what its {@link CommonMemory#handle} said
-         * @param opensHeaps whether who can open it can open the other rank's heap
+         * @param create     creates memory of a size in bytes
+         * @param open       opens memory that the peer created, by the value of its {@link CommonMemory#handle}
+         * @param opensHeaps whether an end that can open the memory can also open the peer's heap
          */
         record Source(LongFunction<CommonMemory> create, Opener open, boolean opensHeaps) {
         }
@@ -239,29 +241,32 @@ final class SharedMemoryEnd implements TransportEnd {
             CommonMemory open(byte[] handle, long bytes);
         }
 
-        /** All of it; of the global scope, not to be touched after {@link #close}. */
+        /** Returns all of the memory, in the global scope. It must not be accessed after {@link #close}. */
         MemorySegment segment();
 
-        /** What the other end needs to reach it. */
+        /** Returns the bytes that the peer needs to open the memory. */
         byte[] handle();
 
-        /** By slot, what the sender points to, where both ends are of one process; null where they are of two. */
+        /**
+         * Returns the user memory that the sender refers to, by slot, if both ends belong to one process; otherwise
+         * null.
+         */
         default @Nullable MemorySegment @Nullable [] pointed() {
             return null;
         }
 
-        /** This end needs it no longer. May be called twice. */
+        /** Releases this end's use of the memory. May be called twice. */
         void close();
     }
 
-    /** Another rank's heap, which all connections of this process from that rank have mapped once. */
+    /** Heap of another rank. All connections of this process from that rank share one mapping. */
     static final class PeerHeap implements AutoCloseable {
 
         private static final Map<String, PeerHeap> ALL = new HashMap<>();
 
         private final String name;
         private final SharedMemory.Mapping opened;
-        /** Guarded by the map. */
+        /** Number of connections that use this mapping. Guarded by {@link #ALL}. */
         private int users;
 
         private PeerHeap(String name) {
@@ -269,7 +274,7 @@ final class SharedMemoryEnd implements TransportEnd {
             this.opened = SharedHeap.open(name);
         }
 
-        /** @param name as the peer said it */
+        /** @param name name that the peer sent */
         static PeerHeap open(String name) {
             synchronized (ALL) {
                 PeerHeap heap = ALL.computeIfAbsent(name, PeerHeap::new);
@@ -282,7 +287,7 @@ final class SharedMemoryEnd implements TransportEnd {
             return opened.segment();
         }
 
-        /** One connection less; once each. */
+        /** Releases the mapping for one connection. Each connection must call it once. */
         @Override
         public void close() {
             synchronized (ALL) {

@@ -15,15 +15,18 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * SHM: between processes of one host, through memory that both map. The devices write and read it themselves; with
- * {@code NCCL_SHM_USE_CUDA_MEMCPY} the proxies of the sides that {@code NCCL_SHM_MEMCPY_MODE} names copy.
- * {@code NCCL_SHM_LOCALITY} says which side makes the memory, and so on which memory node it lies.
+ * SHM transport between processes of one host, which uses memory that both map. The devices write and read it directly.
+ * With {@code NCCL_SHM_USE_CUDA_MEMCPY}, proxies copy on the sides that {@code NCCL_SHM_MEMCPY_MODE} names.
+ * {@code NCCL_SHM_LOCALITY} selects the side that creates the memory, and therefore its memory node.
  */
 final class ShmTransport implements Transport {
 
     static final String NAME = "SHM";
 
-    /** Behind it an offer says whether its memory can be such as nobody can make shorter. */
+    /**
+     * Separator in an offer. The text after it identifies the processes that can share sealed memory, which no process
+     * can truncate.
+     */
     private static final String SEALED = "; sealed in ";
 
     private final SharedMemoryOptions options;
@@ -39,7 +42,7 @@ final class ShmTransport implements Transport {
         return NAME;
     }
 
-    /** The side that makes the memory is one of the things that both ranks must say alike. */
+    /** Returns the offer. It includes the side that creates the memory, which must be the same on both ranks. */
     @Override
     public Availability offer() {
         if (options.shmDisabled()) {
@@ -64,7 +67,7 @@ final class ShmTransport implements Transport {
                 : Availability.no("rank " + here.rank() + " has " + mine + ", rank " + there.rank() + " " + theirs);
     }
 
-    /** Without what only decides which kind of memory it is. */
+    /** Returns an offer without the part that decides only on the kind of memory. */
     private static String place(String offer) {
         return offer.split(SEALED, 2)[0];
     }
@@ -74,7 +77,10 @@ final class ShmTransport implements Transport {
         return offer.contains(SEALED) && offer.equals(there.offer(NAME).text());
     }
 
-    /** Nobody can make the memory shorter where both processes can reach such; in a file of the directory else. */
+    /**
+     * Returns the source of sealed memory, which no process can truncate, if both processes support it. Otherwise
+     * returns the source of files in the directory.
+     */
     private CommonMemory.Source memory(EndRequest request) {
         return isSealed(request.here(), request.there()) ? MappedMemory.SEALED : MappedMemory.in(directory);
     }

@@ -12,8 +12,7 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings.SharedSlotSizes;
 
 /**
- * A rank's pools of slots, one for each channel and direction, made with the first connection of each and freed with
- * its last.
+ * Slot pools of a rank, one for each channel and direction. The first connection creates a pool, and the last frees it.
  */
 final class SlotPools {
 
@@ -27,7 +26,7 @@ final class SlotPools {
         this.network = network;
     }
 
-    /** A connection joins its pool. */
+    /** Adds a connection to its pool. */
     synchronized PoolMember join(EndRequest request) {
         Place place = new Place(request.channel(), request.sends());
         Pool pool = pools.computeIfAbsent(place, _ -> new Pool(request.settings().sharedSlots()));
@@ -58,7 +57,7 @@ final class SlotPools {
 
     }
 
-    /** One connection's part in a pool. */
+    /** Membership of one connection in a pool. */
     final class PoolMember {
 
         private final Place place;
@@ -80,7 +79,7 @@ final class SlotPools {
             return pool.slots;
         }
 
-        /** The connection's device and its proxy have stopped. May be called twice. */
+        /** Removes the connection from the pool. Its device and its proxy must have stopped. May be called twice. */
         void leave() {
             if (!left) {
                 left = true;

@@ -6,21 +6,23 @@ import org.millrace.abi.KernelChannel;
 import org.millrace.device.DeviceChannel;
 import org.millrace.device.DeviceCommunicator;
 
-/** Fills the channels of a communicator with this rank's neighbours, as kernels read them. */
+/** Writes this rank's neighbors into the channels of a communicator, as kernels read them. */
 final class Topology {
 
     private static final int TREES = 2;
 
     private Topology() {}
 
-    /** Channels that a communicator has: rings use so many, and a pair of trees one each at least. */
+    /**
+     * Returns the number of channels of a communicator: one for each ring, and at least one for each of the two trees.
+     */
     static int channels(int ranks, int rings) {
         return ranks == 1 ? rings : Math.max(TREES, rings);
     }
 
     /**
-     * Rings pass the ranks in the order of their numbers, which they have from the beginning. Channels take the two
-     * trees in turn.
+     * Writes the trees, which alternate from channel to channel. Rings connect the ranks in the order of their numbers,
+     * which the channels contain from the beginning.
      */
     static void fill(DeviceCommunicator device, boolean oneHost) {
         for (int channel = 0; channel < device.channels() && device.ranks() > 1; channel++) {
@@ -32,7 +34,7 @@ final class Topology {
         }
     }
 
-    /** Asks for the rings' connections; all others are made when an operation needs them. */
+    /** Requests the connections of the rings. All others are made when an operation needs them. */
     static void connectRings(DeviceCommunicator device, Connectors connectors, int rings) {
         for (int number = 0; number < rings && device.ranks() > 1; number++) {
             DeviceChannel channel = device.channel(number);
@@ -42,11 +44,11 @@ final class Topology {
     }
 
     /**
-     * A rank's place in one of two trees over the same ranks. A rank that has children in one is a leaf in the other,
-     * but for one rank, so that a pair of trees loads every rank's connections alike (Sanders, Speck and Träff:
-     * Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009). Between hosts they are binary, and
-     * neighbours are near: NCCL builds its trees the same way. On one host all are near, and a rank has as many
-     * children as it can: each level less is two times less that ranks wait for each other.
+     * Place of a rank in one of two trees over the same ranks. A rank with children in one tree is a leaf in the other
+     * tree, except one rank. A pair of trees therefore loads each rank's connections alike (Sanders, Speck and Träff:
+     * Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009). Between hosts, the trees are binary
+     * and neighbors are near, as in NCCL's trees. On one host, all ranks are near, and a rank has as many children as
+     * possible. Each level less saves two waits of ranks for each other.
      *
      * <pre>
      *   8 ranks, tree 0    0───────────4                a number's parent: its lowest set bit cleared, the next one set,
@@ -58,8 +60,8 @@ final class Topology {
      *                    4 5 6   7
      * </pre>
      *
-     * @param parent   the rank above, or -1 at the root
-     * @param children the ranks below, in ascending order of their numbers in the tree
+     * @param parent   parent rank, or -1 at the root
+     * @param children child ranks, in ascending order of their numbers in the tree
      */
     record TreePlace(int parent, List<Integer> children) {
 

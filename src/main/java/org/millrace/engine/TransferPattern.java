@@ -4,19 +4,19 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.DataType;
 
 /**
- * Operations that are sends and receives of a group: which of them a rank does, in an order that is the same on all
- * ranks.
+ * Operations that consist of sends and receives in a group. It lists the transfers of a rank, in an order that is the
+ * same on all ranks.
  *
- * @param sink takes them; nothing is said of operations of no elements
+ * @param sink receives the transfers; operations without elements have none
  */
 record TransferPattern(int rank, int ranks, Sink sink) {
 
-    /** Takes a send or a receive. */
+    /** Receives a send or a receive. */
     public interface Sink {
         void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer);
     }
 
-    /** A part of each rank's goes to each. */
+    /** Sends one part of each rank's elements to each rank. */
     public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type) {
         for (int distance = 0; distance < ranks && count > 0; distance++) {
             int to = (rank + distance) % ranks;
@@ -26,7 +26,7 @@ record TransferPattern(int rank, int ranks, Sink sink) {
         }
     }
 
-    /** What each rank has goes to one. */
+    /** Sends the elements of each rank to the root. */
     public void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root) {
         for (int from = 0; rank == root && from < ranks && count > 0; from++) {
             sink.add(false, part(receive, from, count, type), count, type, from);
@@ -36,7 +36,7 @@ record TransferPattern(int rank, int ranks, Sink sink) {
         }
     }
 
-    /** Each rank gets a part of what one has. */
+    /** Sends one part of the root's elements to each rank. */
     public void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root) {
         for (int to = 0; rank == root && to < ranks && count > 0; to++) {
             sink.add(true, part(send, to, count, type), count, type, to);

@@ -16,13 +16,13 @@ import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.engine.Registrations.UserRegions;
 
 /**
- * Sends and receives as work. They travel over connections of their own that are made when they are first needed; what
- * one waits for holds up no other. A transfer's bytes are spread over channels in parts, part by part from channel 0
- * on.
+ * Plans the work of sends and receives. They use separate connections, which are made at first use, so that one waiting
+ * transfer does not delay others. A transfer's bytes are divided into parts, which go to channels in order, beginning
+ * with channel 0.
  */
 final class TransferPlanner {
 
-    /** Number of their device function: their items say the rest. */
+    /** Number of the device function for sends and receives. Their items contain all other properties. */
     static final int FUNCTION = FunctionNumber.pack(Operation.SEND_RECEIVE, CollectiveFunction.Algorithm.DIRECT,
             Protocol.SIMPLE, DataType.UINT8, ReduceOp.SUM);
 
@@ -50,7 +50,7 @@ final class TransferPlanner {
         return new SendOrReceive(sends, buffer, count, type, peer, regions, read);
     }
 
-    /** An item of either or both; null for none. */
+    /** Returns an item for a send, a receive or both. A missing half is null. */
     PointToPointWork work(@Nullable SendOrReceive send, @Nullable SendOrReceive receive) {
         PointToPointWork work =
                 PointToPointWork.of(MemorySegment.ofArray(new long[WorkType.POINT_TO_POINT.itemBytes() / Long.BYTES]));
@@ -89,7 +89,10 @@ final class TransferPlanner {
         return Integer.highestOneBit(2 * atLeast - 1);
     }
 
-    /** A transfer of nothing takes a step, too: both ends must have meant it. */
+    /**
+     * Returns the number of parts of a transfer. An empty transfer also takes a step, which proves that both ends
+     * called it.
+     */
     private int parts(SendOrReceive transfer) {
         return transfer.peer() == rank ? 1 : CollectivePlanner.ChannelPartition.channels(transfer.bytes(), 1, channels);
     }

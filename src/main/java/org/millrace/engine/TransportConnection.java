@@ -22,7 +22,7 @@ final class TransportConnection implements AutoCloseable {
     private final List<ProxyConnection> proxies;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /** @param end connected */
+    /** @param end end of the connection, which is connected */
     TransportConnection(ConnectionName name, String transport, TransportEnd end) {
         this.name = name;
         this.transport = (transport + " " + end.way()).strip();
@@ -37,8 +37,8 @@ final class TransportConnection implements AutoCloseable {
     }
 
     /**
-     * {@return what the data goes over: the transport's name and how this end uses it, as in {@code "P2P"},
-     * {@code "SHM by copy"} or {@code "NET socket"}}
+     * {@return the name of the transport and how this end uses it, such as {@code "P2P"}, {@code "SHM by copy"} or
+     * {@code "NET socket"}}
      */
     public String transport() {
         return transport;
@@ -49,25 +49,25 @@ final class TransportConnection implements AutoCloseable {
         return info;
     }
 
-    /** {@return the proxies to be added to an agent; none where the devices reach each other's memory} */
+    /** {@return the proxies that the caller must add to an agent; empty if the devices access each other's memory} */
     public List<ProxyConnection> proxies() {
         return proxies;
     }
 
-    /** {@return whether the other end wakes this rank} */
+    /** {@return whether the peer wakes this rank} */
     public boolean wakesThisRank() {
         return end.wakesThisRank();
     }
 
     /**
-     * Announces an operation to the proxies, in the order in which the device will run them. Nothing to do where there
-     * are none.
+     * Announces an operation to the proxies, in the order of the device's operations. Has no effect if the connection
+     * has no proxies.
      */
     public void announce(ProxyOp op) {
         end.announce(op);
     }
 
-    /** Frees what the connection holds, after its proxies have stopped. May be called twice. */
+    /** Frees the resources of the connection, after its proxies have stopped. May be called twice. */
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
@@ -75,7 +75,7 @@ final class TransportConnection implements AutoCloseable {
         }
     }
 
-    /** The proxy's part first. That one part cannot be freed is no reason to keep the other. */
+    /** Frees the proxy's part first. If one part cannot be freed, the other is freed nevertheless. */
     static void free(ConnectionName name, TransportEnd end) {
         for (Runnable part : List.<Runnable>of(end::proxyFree, end::free)) {
             try {

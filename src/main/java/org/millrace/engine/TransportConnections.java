@@ -20,29 +20,29 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * Makes the connections of one rank of one communicator, each over the first transport that can make it. Both ends must
- * ask for the same connection, each in its own time; none waits for another.
+ * Makes the connections of one rank of one communicator, each over the first transport that supports it. Both ends must
+ * request the same connection, each at any time. No connection waits for another.
  *
  * <p>
- * A connection is named by channel and index: index 0 is the collectives', index 1 is that of sends and receives, as in
+ * Channel and index identify a connection. Index 0 is for collectives, and index 1 is for sends and receives, as in
  * NCCL.
  */
 final class TransportConnections implements AutoCloseable {
 
-    /** Carries what the two ends of a connection tell each other while they are made. Nothing waits. */
+    /** Carries the messages between the two ends of a connection while they are made. No method blocks. */
     public interface PeerMessages {
 
         /**
          * Sends a message to a rank.
          *
-         * @param tag which message: none is used twice between two ranks
+         * @param tag identity of the message, used only once between two ranks
          */
         void send(int peer, long tag, byte[] data);
 
         /**
-         * A message that a rank sent to this one.
+         * Returns a message that a rank sent to this one.
          *
-         * @return it, once; null if it has not come
+         * @return message, only once; null if it has not arrived
          */
         byte @Nullable [] receive(int peer, long tag);
     }
@@ -60,10 +60,10 @@ final class TransportConnections implements AutoCloseable {
     private boolean closed;
 
     /**
-     * Connections of a rank.
+     * Creates the connections of a rank.
      *
-     * @param peers      what all ranks say of themselves, by rank: {@link PeerInfo#exchange}
-     * @param transports in the order in which they are asked, the same as in the exchange
+     * @param peers      descriptions of all ranks, by rank, from {@link PeerInfo#exchange}
+     * @param transports transports in the order of preference, the same as in the exchange
      */
     public TransportConnections(int rank, List<PeerInfo> peers, List<? extends Transport> transports,
             PeerMessages messages, EndSettings settings) {
@@ -78,7 +78,10 @@ final class TransportConnections implements AutoCloseable {
     private record Group(EndRequest.PeerGroup peers, Transport transport) {
     }
 
-    /** Says that a connection with a peer behind the ranks connects several of them. */
+    /**
+     * Adds a group of peers. Its number follows the numbers of all ranks and of earlier groups. A connection with this
+     * number connects all its members.
+     */
     public synchronized void add(EndRequest.PeerGroup group, Transport transport) {
         if (group.number() != peers.size() + groups.size()) {
             throw new IllegalArgumentException(group + " is not the next behind " + peers.size() + " ranks");
@@ -86,15 +89,15 @@ final class TransportConnections implements AutoCloseable {
         groups.add(new Group(group, transport));
     }
 
-    /** {@return what all ranks say of themselves, by rank} */
+    /** {@return the descriptions of all ranks, by rank} */
     public List<PeerInfo> peers() {
         return peers;
     }
 
     /**
-     * Begins to make the sending end of a connection.
+     * Starts the sending end of a connection.
      *
-     * @param peer  the rank that receives, or the number of a group
+     * @param peer  receiving rank, or the number of a group
      * @param index {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
      * @throws org.millrace.MillraceException if the peer cannot be reached
      */
@@ -102,7 +105,7 @@ final class TransportConnections implements AutoCloseable {
         return begin(peer, channel, index, true, Transport::send);
     }
 
-    /** Begins to make the receiving end of a connection. */
+    /** Starts the receiving end of a connection. */
     public PendingConnection receive(int peer, int channel, int index) {
         return begin(peer, channel, index, false, Transport::receive);
     }
@@ -126,7 +129,7 @@ final class TransportConnections implements AutoCloseable {
         return end;
     }
 
-    /** A transport's own logger, as each is one of NCCL's subsystems. */
+    /** Returns the logger of a transport, because each transport is a subsystem of NCCL's. */
     private static Logger log(String transport) {
         return LogManager.getLogger(TransportConnections.class.getName() + '.' + transport);
     }
@@ -139,20 +142,23 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Makes memory of the user's ready to be sent from and received into, wherever a transport can.
+     * Registers user memory for sends and receives with each transport that can register it.
      *
-     * @param memory native memory, which outlives what is returned
+     * @param memory native memory, which must outlive the result
      */
     public RegisteredMemory register(MemorySegment memory) {
         return new RegisteredMemory(transports, this::transport, transport -> transport.register(memory));
     }
 
-    /** {@return what any memory is to each peer's connections: null to those whose transports need it made ready} */
+    /**
+     * {@return the regions of unregistered memory for each peer; null for peers with a transport that requires
+     * registration}
+     */
     public RegisteredMemory allMemory() {
         return new RegisteredMemory(transports, this::transport, Transport::allMemory);
     }
 
-    /** {@return whether some peer's device reads what this rank sends where it lies} */
+    /** {@return whether some peer's device reads this rank's data in place} */
     public boolean isRead(MemorySegment memory) {
         for (int peer = 0; peer < peers.size(); peer++) {
             if (peer != rank && transport(peer).isRead(memory, peers.get(rank), peers.get(peer), settings)) {
@@ -172,16 +178,19 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Which transports were chosen, and why none before them.
+     * Returns the transports that were chosen, and the reasons against the transports before them.
      *
-     * @return a line for each end that was begun, as in
+     * @return one line for each end that was started, such as
      *         {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other process 4711)"}
      */
     public synchronized List<String> describe() {
         return List.copyOf(descriptions);
     }
 
-    /** {@return why transports were not possible: each reason once, as in {@code "P2P: other process 4711"}} */
+    /**
+     * {@return the reasons why transports were not possible, each reason once, such as
+     * {@code "P2P: other process 4711"}}
+     */
     public synchronized List<String> refusals() {
         return Arrays.stream(choices)
                 .filter(Objects::nonNull)
@@ -191,8 +200,8 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Gives up what is still being made, and frees all connections: their devices and their proxies must have stopped.
-     * May be called twice.
+     * Abandons pending connections, and frees all connections. Their devices and proxies must have stopped. May be
+     * called twice.
      */
     @Override
     public synchronized void close() {
@@ -203,13 +212,13 @@ final class TransportConnections implements AutoCloseable {
         made.clear();
     }
 
-    /** Which transport two ranks use, and why none before it. */
+    /** Transport that two ranks use, and the reasons against all transports before it. */
     record TransportChoice(Transport transport, List<String> refusals) {
 
         /**
-         * Asks one transport after another. Both ranks make the same choice, as each offer is known to both.
+         * Checks one transport after another. Both ranks make the same choice, because each knows both offers.
          *
-         * @throws MillraceException if none can connect them; the message says why of each
+         * @throws MillraceException if no transport can connect them; the message states the reason for each transport
          */
         static TransportChoice of(List<? extends Transport> transports, PeerInfo here, PeerInfo there) {
             List<String> refusals = new ArrayList<>();

@@ -19,8 +19,8 @@ import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 
 /**
- * The transports there are, in the order in which they are asked: those of other jars, and then NCCL's order, P2P, SHM,
- * NET.
+ * Creates the transports in order of preference: first the transports of other jars, and then P2P, SHM and NET, as in
+ * NCCL.
  */
 final class Transports {
 
@@ -29,10 +29,10 @@ final class Transports {
     private Transports() {}
 
     /**
-     * All transports of a rank.
+     * Returns all transports of a rank.
      *
-     * @param unpacking null if kernels do not gather what they receive
-     * @param here      where the others reach this rank over the network
+     * @param unpacking settings for kernels that gather received data; null if they do not gather
+     * @param here      listener at which other ranks reach this rank over the network
      */
     public static List<Transport> of(SharedMemoryOptions shared, @Nullable Unpacking unpacking, Path sharedDirectory,
             Network network, Listener here) {
@@ -44,8 +44,8 @@ final class Transports {
     }
 
     /**
-     * Memory that other processes map, to allocate a device's from, for a rank whose peers may read there with no proxy
-     * between, or which wakes them: null where there are none, or no such memory.
+     * Returns a heap for a device's memory that other processes map. Peers read it without a proxy, or wake the rank
+     * through it. Returns null if the rank has no such peers, or if no such memory is available.
      */
     public static @Nullable SharedHeap heap(int rank, List<PeerInfo> peers) {
         PeerInfo here = peers.get(rank);
@@ -60,7 +60,10 @@ final class Transports {
         }
     }
 
-    /** Ranks of one process need no mapping where P2P connects them, but to wake each other. */
+    /**
+     * Returns whether two ranks may map each other's heap. Ranks of one process need this only to wake each other, if
+     * P2P connects them.
+     */
     private static boolean mayMap(PeerInfo here, PeerInfo there) {
         if (here.rank() == there.rank() || !here.host().equals(there.host())) {
             return false;
@@ -69,7 +72,10 @@ final class Transports {
         return bothP2p || here.offer("SHM").yes() && there.offer("SHM").yes();
     }
 
-    /** One that cannot be loaded is left out: this rank then says to the others that it does not have it. */
+    /**
+     * Returns the transports of other jars. A transport that cannot be loaded is left out, and this rank does not offer
+     * it.
+     */
     private static List<Transport> found() {
         List<Transport> found = new ArrayList<>();
         for (ServiceLoader.Provider<Transport> provider : ServiceLoader.load(Transport.class).stream().toList()) {
