@@ -1,7 +1,9 @@
-/* A network between hosts that loses, delays and reorders packets. Usage LOSS-PER-MILLE DELAY-MS JITTER-MS PID...: each
- * host is named by a process in its network namespace, gets an interface wan0 there with the address 10.78.0.(n+1), and
- * what it sends to another one of these arrives after the delay and up to the jitter more, or never. Prints "ready", at
- * the end of its standard input how many packets were lost, and ends. */
+/*
+ * A network between hosts that loses, delays and reorders packets. Usage: LOSS-PER-MILLE DELAY-MS JITTER-MS PID... Each
+ * PID is a process in a host's network namespace. The host receives an interface wan0 with the address 10.78.0.(n+1). A
+ * packet to another host is lost, or arrives after the delay plus up to the jitter. The program prints "ready". When
+ * its standard input is closed, it prints the number of lost packets and exits.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/if_tun.h>
@@ -36,7 +38,8 @@ struct packet {
 };
 
 static struct packet waiting[MOST_WAITING];
-static int64_t due[MOST_WAITING]; /* 0: free; apart, as all are looked at again and again */
+/* Time when a packet is due, 0 if the entry is free. A separate array, because the program reads all entries often. */
+static int64_t due[MOST_WAITING];
 
 static int64_t now_microseconds(void) {
   struct timespec now;
@@ -59,7 +62,7 @@ static int open_interface(long pid, int host) {
   return tun;
 }
 
-/* One that finds no room waits where it is. */
+/* If there is no room, the packet stays in its source queue. */
 static int take(int from, int hosts, int64_t when) {
   for (int i = 0; i < MOST_WAITING; i++)
     if (due[i] == 0) {

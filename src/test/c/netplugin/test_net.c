@@ -1,20 +1,23 @@
-/* A network plugin for tests, over TCP on loopback, as strict as those for RDMA: a message is sent only when its
- * receive is posted, and only to the receive at the head of the queue, where its tag must be. It checks what callers
- * promise (memory that is registered, how many requests are under way, everything given back), counts, and misbehaves
- * as the variable MILLRACE_TEST_NET or testNetOptions says: words with commas between.
+/*
+ * A network plugin for tests, over TCP on loopback, as strict as plugins for RDMA. A message is sent only when its
+ * receive is posted, and only to the receive at the head of the queue, which must have its tag. The plugin checks the
+ * promises of callers: memory is registered, the number of requests is limited, and every resource is released. It
+ * counts calls, and misbehaves as the variable MILLRACE_TEST_NET or testNetOptions configures. The options are words
+ * with commas between them:
  *
- *   late=N          a request is done N tests later than it could be
- *   busy=N          every N-th isend and irecv begins nothing
- *   unordered       younger messages overtake older ones on the wire
- *   drip=N          moves N bytes in a call at the most
- *   short=N         the N-th message is one byte shorter than it was sent
- *   fail=F:N:R      the N-th call of function F returns R, and so do all that follow
- *   block=F:N:MS    the N-th call of function F takes so many milliseconds
- *   cut=N           the N-th message is not sent, and its communicator is broken
- *   deaf            no listener of device 0
- *   devices=N, recvs=N, limit=BYTES, name=NAME, kernels, nohost, nocuda, dmabuf      what its properties say
+ * - late=N: a request is done N tests later than possible
+ * - busy=N: every N-th isend and irecv begins nothing
+ * - unordered: younger messages overtake older ones on the wire
+ * - drip=N: each call moves at most N bytes
+ * - short=N: the N-th message is one byte shorter than it was sent
+ * - fail=F:N:R: the N-th call of function F returns R, and so do all later calls
+ * - block=F:N:MS: the N-th call of function F takes MS milliseconds
+ * - cut=N: the N-th message is not sent, and its communicator is broken
+ * - deaf: device 0 has no listener
+ * - devices=N, recvs=N, limit=BYTES, name=NAME, kernels, nohost, nocuda, dmabuf: values of its properties
  *
- * Compiled with NET_VERSION=8 to 12 it has the table of that version alone. */
+ * Compiled with NET_VERSION=8 to 12 it has only the table of that version.
+ */
 #define _GNU_SOURCE
 #include "nccl/plugin.h"
 
@@ -42,7 +45,7 @@ enum function { INIT, DEVICES, PROPERTIES, LISTEN, CONNECT, ACCEPT, REG, DEREG, 
 static const char *const names[] = {"init", "devices", "getProperties", "listen", "connect", "accept", "regMr",
                                     "deregMr", "isend", "irecv", "iflush", "test", "close"};
 
-/* What tests read, in this order. */
+/* Counters that tests read, in this order. */
 enum count { REGISTERED, OPEN, FAULTS, GROUPS, FLUSHES, COMPLAINTS, MESSAGES, DMA_BUFS, COUNTS };
 static long counts[COUNTS];
 #define COUNT(what, by) __atomic_add_fetch(&counts[what], by, __ATOMIC_RELAXED)
@@ -112,12 +115,12 @@ EXPORT const long *testNetCounts(void) {
   return counts;
 }
 
-/* As a thread of the plugin's own may log at any time. */
+/* Logs a warning at any time, as a thread of the plugin may do. */
 EXPORT void testNetWarn(const char *words) {
   logger(NCCL_LOG_WARN, NCCL_NET, __FILE__, __LINE__, "TestNet: %s", words);
 }
 
-/* Counts a call, and does it wrong if that was ordered. */
+/* Counts a call, and fails or delays it if an option requires that. */
 static ncclResult_t enter(enum function f) {
   long call = __atomic_add_fetch(&calls[f], 1, __ATOMIC_RELAXED);
   if (blockAt[f] && call == blockAt[f]) {
@@ -145,22 +148,26 @@ struct memory {
   size_t size;
   int type;
   int registered;
-  char *mapped; /* where this process can touch it, if that is not where it is: memory of a device, by its DMA-BUF */
+  /* Address at which this process can access the memory, if it differs: device memory is mapped by its DMA-BUF. */
+  char *mapped;
 };
 
 static char *touchable(struct memory *memory, void *data) {
   return memory->mapped ? memory->mapped + ((char *)data - memory->data) : data;
 }
 
-/* A receiver's word that it has posted a receive; with 0 buffers, that it has a message: of the receive tags[0], for
- * its buffer sizes[0]. A send is done then, as with RDMA: what is done has arrived, whoever closes what. */
+/*
+ * A receiver's notice that it has posted a receive. With 0 buffers it is a notice that a message has arrived, for
+ * buffer sizes[0] of receive tags[0]. The send is then done, as with RDMA: a completed send has arrived, whichever end
+ * closes.
+ */
 struct clear {
   uint32_t buffers;
   uint32_t tags[MOST_RECVS];
   uint32_t sizes[MOST_RECVS];
 };
 
-/* What goes before a message: the receive that it is for. */
+/* Header of a message: the receive to which it belongs. */
 struct head {
   uint32_t receive;
   uint32_t buffer;
@@ -171,12 +178,12 @@ struct head {
 struct request {
   struct comm *comm;
   int used, sent, done, tests, isFlush;
-  /* Of a send. */
+  /* Fields of a send. */
   struct head head;
   char *data;
   size_t moved;
   uint64_t age;
-  /* Of a receive. */
+  /* Fields of a receive. */
   uint32_t receive;
   int buffers, missing;
   char *to[MOST_RECVS], *shadow[MOST_RECVS];
@@ -187,14 +194,14 @@ struct request {
 struct comm {
   int socket, sends, broken, used;
   struct request requests[REQUESTS];
-  /* A sender's: receives that the peer has posted, and which of their buffers have a message. */
+  /* Fields of a sender: receives that the peer has posted, and the state of their buffers. */
   struct clear clears[REQUESTS];
   uint32_t taken[REQUESTS];
   uint32_t cleared, head;
   size_t clearBytes;
   uint64_t ages;
   struct request *sending;
-  /* A receiver's: receives posted, what is to be said of them, and the message that arrives. */
+  /* Fields of a receiver: posted receives, pending notices about them, and the arriving message. */
   uint32_t posted;
   struct clear toSay[WORDS];
   uint32_t toldUntil, said;
@@ -208,7 +215,7 @@ struct listener {
   int socket, pending;
 };
 
-/* Begins with what travels; the rest is how far connect has come, as plugins keep it there. */
+/* Begins with the transmitted part. The rest is the progress of connect, which plugins keep in the handle. */
 struct handle {
   uint32_t magic;
   uint32_t device;
@@ -313,12 +320,13 @@ static ncclResult_t connect_net(int dev, void *opaque, void **sendComm, ncclNetD
   }
   if (!handle->connecting) {
     handle->connecting = new_comm(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), 1);
-    return ncclSuccess; /* call again, with the same handle */
+    return ncclSuccess; /* the caller must call again with the same handle */
   }
   if (connect(handle->connecting->socket, (struct sockaddr *)&handle->address, sizeof handle->address) &&
       errno != EISCONN)
     return errno == EINPROGRESS || errno == EALREADY ? ncclSuccess : ncclRemoteError;
-  *sendComm = handle->connecting; /* one that is given up before is nobody's: NCCL has no call for that */
+  /* NCCL has no call to close a connection that it abandons earlier. */
+  *sendComm = handle->connecting;
   handle->connecting = NULL;
   COUNT(OPEN, 1);
   return ncclSuccess;
@@ -367,7 +375,7 @@ static ncclResult_t dereg_net(void *comm, void *mhandle) {
     COMPLAIN("memory is given back twice, or by another communicator");
     return ncclInvalidArgument;
   }
-  memory->registered = 0; /* not freed: whoever uses it later is caught */
+  memory->registered = 0; /* not freed, so that later use is detected */
   COUNT(REGISTERED, -1);
   return ncclSuccess;
 }
@@ -403,7 +411,7 @@ static int is_busy(void) {
   return 1;
 }
 
-/* Moves what it can of so many bytes; -1 if the peer is gone. */
+/* Moves as many of the given bytes as possible. Returns -1 if the peer is gone. */
 static long move(struct comm *comm, void *data, size_t bytes, int out, long *budget) {
   if (drip && (long)bytes > *budget)
     bytes = (size_t)*budget;
@@ -416,7 +424,7 @@ static long move(struct comm *comm, void *data, size_t bytes, int out, long *bud
   return moved < 0 ? 0 : moved;
 }
 
-/* Which message goes out next. */
+/* Returns the message to send next. */
 static struct request *next_to_send(struct comm *comm) {
   struct request *next = NULL;
   for (int i = 0; i < REQUESTS; i++) {
@@ -627,7 +635,7 @@ static ncclResult_t receive_net(void *opaque, int n, void **data, const size_t *
   return ncclSuccess;
 }
 
-/* What has been received into memory of a device, and is seen there once it is flushed. */
+/* Data that was received into device memory, and becomes visible there with the flush. */
 struct unseen {
   char *to, *from;
   size_t bytes;

@@ -1,4 +1,4 @@
-/* Children that outlive the host, and the descriptors that they have of it. */
+/* Children that outlive the host, and the descriptors that they inherit from it. */
 #ifndef MILLRACE_TEST_CHILDREN_H
 #define MILLRACE_TEST_CHILDREN_H
 
@@ -13,7 +13,7 @@
 #define CHILDREN 2
 #define MOST_DESCRIPTORS 256
 
-/* The flags of each descriptor that the host itself has; negative for none. */
+/* Flags of each descriptor that the host itself has. Negative if the descriptor is closed. */
 static int descriptors_before[MOST_DESCRIPTORS];
 
 static inline void look_at_descriptors(int flags[MOST_DESCRIPTORS]) {
@@ -21,7 +21,7 @@ static inline void look_at_descriptors(int flags[MOST_DESCRIPTORS]) {
     flags[i] = fcntl(i, F_GETFD);
 }
 
-/* Whether a file is one that stays open. Memory is not asked for: it is mapped in a forked child in any case. */
+/* Returns whether a file stays open. Memory is not included, because a forked child has it mapped in any case. */
 static inline int stays(const char *target) {
   static const char *const kinds[] = {"socket:", "pipe:", "anon_inode:", ".trace", ".jar", "/lib/modules"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -30,7 +30,7 @@ static inline int stays(const char *target) {
   return 0;
 }
 
-/* How many the plugin has opened to stay. A program that is executed gets none of them. */
+/* Returns the number of descriptors that the plugin keeps open. An executed program inherits none of them. */
 static inline int descriptors_of_plugin(void) {
   int now[MOST_DESCRIPTORS], count = 0;
   look_at_descriptors(now);
@@ -48,7 +48,7 @@ static inline int descriptors_of_plugin(void) {
   return count;
 }
 
-/* As a data loader is. */
+/* Creates children like those of a data loader. */
 static inline void leave_children(pid_t *children) {
   int ready[2], descriptors = descriptors_of_plugin();
   REQUIRE(descriptors > 0, "the plugin has opened nothing");
@@ -76,12 +76,12 @@ static inline void leave_children(pid_t *children) {
   REQUIRE(read(ready[0], &byte, 1) == 0, "more than an end");
 }
 
-/* To be called by the process that is to see the children of a rank that is killed. */
+/* Makes the calling process adopt the children of a rank that is killed. */
 static inline void adopt_orphans(void) {
   REQUIRE(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "not the parent of orphans");
 }
 
-/* All ranks have ended: their children have not, which are this process's now. */
+/* Ends the children after all ranks have ended. This process has adopted them. */
 static inline void end_children(const pid_t *children) {
   for (int i = 0; i < CHILDREN; i++) {
     int status;

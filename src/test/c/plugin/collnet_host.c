@@ -1,11 +1,13 @@
-/* Ranks that reduce through one version of the collective network table, each a process that does what NCCL's proxy
- * and kernels do: usage LIBRARY RANKS CHANNELS OPERATIONS SEED WAY.
- * run: every operation of all ranks, checked.
- * late: the last rank begins each operation when the others can do no more without it.
- * kill: the last rank dies by SIGKILL half way, and the others get an error.
- * refused: no rank is connected, as the last one has MILLRACE_TEST_LAST_SECRET and MILLRACE_TEST_LAST_TLS.
- * abort: ranks end, as communicators that are aborted do, while the last one has not begun.
- * disagree: the last rank asks for another operator. */
+/*
+ * Ranks that reduce through one version of the collective network table. Each rank is a process that does the work of
+ * NCCL's proxy and kernels. Usage: LIBRARY RANKS CHANNELS OPERATIONS SEED WAY.
+ * - run: every operation of all ranks is checked.
+ * - late: the last rank begins each operation when the others cannot continue without it.
+ * - kill: the last rank dies by SIGKILL halfway, and the others receive an error.
+ * - refused: no rank is connected, because the last one has MILLRACE_TEST_LAST_SECRET and MILLRACE_TEST_LAST_TLS.
+ * - abort: ranks end as aborted communicators do, while the last one has not begun.
+ * - disagree: the last rank requests another operator.
+ */
 #define _GNU_SOURCE
 #include "versions.h"
 
@@ -34,20 +36,20 @@ typedef JOIN(ncclNetSGE_v, NET_VERSION, _t) part_t;
 #define MAX_RANKS 8
 #define MAX_CHANNELS 32
 #define STEPS 8
-/* Channels whose slots one request may span. */
+/* Number of channels whose slots can share one request. */
 #define GROUP 8
 #define SLOT_BYTES (16 << 10)
 #define MAX_GROUPS (MAX_CHANNELS / GROUP)
-/* Passes after which a rank without progress says that it waits. */
+/* Number of passes without progress after which a rank reports that it waits. */
 #define PATIENCE 500
 
 enum function { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, FUNCTIONS };
 
-/* What NCCL's bootstrap is: memory of all ranks. */
+/* Memory of all ranks that replaces NCCL's bootstrap. */
 struct shared {
   char handles[MAX_RANKS][NCCL_NET_HANDLE_MAXSIZE];
   volatile int arrived;
-  /* By operation: ranks that can do no more. */
+  /* Number of ranks that cannot continue, per operation. */
   volatile int waiting[1024];
   int begun[1024];
 };
@@ -62,7 +64,7 @@ struct operation {
   size_t perRank;
 };
 
-/* A channel's counters, of its kernel, of the sending proxy and of the receiving one, in steps of one operation. */
+/* Counters of a channel, in steps of one operation: of its kernel, of the sending proxy and of the receiving proxy. */
 struct channel {
   uint64_t head, tail, received_head, received_tail;
   size_t offset[STEPS], received_offset[STEPS];
@@ -110,14 +112,14 @@ static size_t type_bytes(ncclDataType_t type) {
   return bytes[type];
 }
 
-/* Bits of exponent and fraction; none of an integer. */
+/* Returns the number of exponent and fraction bits, 0 for an integer. */
 static int exponent_bits(ncclDataType_t type) {
   static const int bits[ncclNumTypes] = {[ncclFloat16] = 5, [ncclFloat32] = 8, [ncclFloat64] = 11, [ncclBfloat16] = 8,
                                          [ncclFloat8e4m3] = 4, [ncclFloat8e5m2] = 5};
   return bits[type];
 }
 
-/* A small number in a type, exactly. */
+/* Returns the exact encoding of a small number in a type. */
 static uint64_t encode(ncclDataType_t type, int value) {
   int exponent = exponent_bits(type);
   if (exponent == 0 || value == 0)
@@ -130,7 +132,7 @@ static uint64_t encode(ncclDataType_t type, int value) {
   return (bias + (uint64_t)log) << fraction | rest;
 }
 
-/* What a rank has for an element of the whole buffer: 0, 1 or 2. */
+/* Returns a rank's value for an element of the whole buffer: 0, 1 or 2. */
 static int element(const struct operation *o, int rank, uint64_t index) {
   uint64_t mixed = (index + 1) * 0x9e3779b97f4a7c15ULL ^ (uint64_t)(o->number * 64 + rank + 1) * 0xd1342543de82ef95ULL;
   return (int)((mixed >> 33) % 3);
@@ -159,7 +161,7 @@ static size_t clamp(size_t value, size_t least, size_t most) {
   return value < least ? least : value > most ? most : value;
 }
 
-/* Where a channel's chunk of a step begins in all ranks' parts, or within one rank's part of them. */
+/* Returns the offset of a channel's chunk of a step, within all ranks' parts or within one rank's part. */
 static size_t chunk_begin(const struct rank *rank, const struct operation *o, int all, int channel, int step) {
   size_t offset = ((size_t)step * (size_t)rank->channels + (size_t)channel) * o->chunk;
   size_t from = all ? 0 : (size_t)rank->number * o->perRank;
@@ -167,12 +169,12 @@ static size_t chunk_begin(const struct rank *rank, const struct operation *o, in
   return clamp(offset, from, to);
 }
 
-/* Whether one end of an operation has the window's bytes of all ranks, and not this rank's alone. */
+/* Returns whether one end of an operation has the window's bytes of all ranks, and not only this rank's. */
 static int has_all(const struct operation *o, int receives) {
   return receives == (o->function == ALL_GATHER);
 }
 
-/* Where a channel's chunk of a step, or the next one's, lies in the memory: a group's chunks follow each other. */
+/* Returns the memory offset of a channel's chunk of a step, or of the next chunk. A group's chunks are contiguous. */
 static size_t region_offset(const struct rank *rank, const struct operation *o, int receives, int channel, int step,
                             int next) {
   size_t base = (size_t)(receives * STEPS + step % STEPS) * (size_t)rank->channels * SLOT_BYTES;
@@ -183,7 +185,7 @@ static size_t region_offset(const struct rank *rank, const struct operation *o, 
          chunk_begin(rank, o, all, first, step);
 }
 
-/* Fills or checks what lies at an offset of the memory: elements of the whole buffer from one on. */
+/* Fills or checks the memory at an offset. It holds consecutive elements of the whole buffer. */
 static void write_elements(const struct rank *rank, const struct operation *o, size_t at, size_t begin, size_t bytes) {
   size_t width = type_bytes(o->type);
   for (size_t i = 0; i < bytes; i += width)
@@ -204,7 +206,7 @@ static void check_elements(const struct rank *rank, const struct operation *o, s
   }
 }
 
-/* A channel's kernel: it writes what the proxy has given it room for, and reads what has come. */
+/* Runs a channel's kernel: it writes into the slots that the proxy has freed, and reads the arrived data. */
 static int run_kernel(struct rank *rank, const struct operation *o, int c) {
   struct channel *channel = &rank->channel[c];
   int work = 0;
@@ -258,7 +260,10 @@ static int is_last(const struct rank *rank, int c) {
   return c % GROUP == GROUP - 1 || c == rank->channels - 1;
 }
 
-/* A pass of NCCL's sending proxy over a channel: room for the kernel, requests for whole groups, and their end. */
+/*
+ * Makes a pass of NCCL's sending proxy over a channel. It frees slots for the kernel, requests whole groups, and
+ * completes requests.
+ */
 static ncclResult_t send_proxy(struct rank *rank, const struct operation *o, int c, int *work) {
   struct channel *channel = &rank->channel[c];
   int first = c - c % GROUP, group = c / GROUP;
@@ -312,7 +317,9 @@ static ncclResult_t send_proxy(struct rank *rank, const struct operation *o, int
   return ncclSuccess;
 }
 
-/* A pass of NCCL's receiving proxy over a channel: slots for results, and the kernel told of them. */
+/*
+ * Makes a pass of NCCL's receiving proxy over a channel. It assigns slots for results, and reports them to the kernel.
+ */
 static void receive_proxy(struct rank *rank, const struct operation *o, int c, int *work) {
   struct channel *channel = &rank->channel[c];
   int first = c - c % GROUP, group = c / GROUP;
@@ -341,7 +348,7 @@ static void receive_proxy(struct rank *rank, const struct operation *o, int c, i
   }
 }
 
-/* Runs an operation to its end, or to its failure. */
+/* Runs an operation until it completes or fails. */
 static ncclResult_t run(struct rank *rank, const struct operation *o) {
   int idle = 0, waits = 0;
   memset(rank->channel, 0, sizeof rank->channel);
@@ -368,7 +375,7 @@ static ncclResult_t run(struct rank *rank, const struct operation *o) {
     idle = work ? 0 : idle + 1;
     if (is("kill") && o->number == rank->operations / 2 && rank->number == rank->ranks - 1 && work) {
       while (__atomic_load_n(&shared->begun[o->number], __ATOMIC_ACQUIRE) < rank->ranks)
-        sched_yield(); /* the others have all of the operations before */
+        sched_yield(); /* the other ranks have completed all earlier operations */
       raise(SIGKILL);
     }
     if (idle > PATIENCE && !waits++ && !isLate) {
@@ -430,7 +437,7 @@ static void begin(struct rank *rank) {
           "a GPU's memory was taken");
 }
 
-/* As NCCL does: the memory is gone before the group is closed. */
+/* Follows NCCL's order: the memory is freed before the group is closed. */
 static void end(struct rank *rank) {
   int done;
   for (int c = 0; c < rank->channels; c++) {
@@ -454,7 +461,7 @@ static void end(struct rank *rank) {
 static struct operation draw(const struct rank *rank, int number, uint64_t *random) {
   struct operation o = {.number = number};
   o.function = (enum function)(next_random(random) % FUNCTIONS);
-  /* Every pair of type and operator in turn. */
+  /* Uses every pair of type and operator in turn. */
   for (int pair = number % rank->pairs, type = 0; type < ncclNumTypes; type++)
     for (int op = 0; op < ncclNumOps; op++)
       if (rank->supported[type][op] && pair-- == 0) {
@@ -466,7 +473,7 @@ static struct operation draw(const struct rank *rank, int number, uint64_t *rand
   o.chunk = width * (1 + next_random(random) % (SLOT_BYTES / width));
   if (next_random(random) % 3 == 0)
     o.chunk = width * (1 + next_random(random) % 20);
-  /* Windows of all steps cover all parts, and the last ones may be empty. */
+  /* Windows of all steps cover all parts. The last windows may be empty. */
   size_t most = (size_t)o.steps * (size_t)rank->channels * o.chunk / (size_t)rank->ranks / width;
   o.perRank = width * (most == 0 ? 0 : most - next_random(random) % (most / 4 + 1));
   if (o.perRank == 0)

@@ -1,4 +1,4 @@
-/* Two ranks of one communicator: in a process each, or on a thread each of one process. */
+/* Two ranks of one communicator, either in two processes or on two threads of one process. */
 #ifndef MILLRACE_TEST_COMMUNICATOR_H
 #define MILLRACE_TEST_COMMUNICATOR_H
 
@@ -9,7 +9,7 @@
 
 #define RANKS 2
 
-/* What a rank does, from init to finalize. */
+/* A rank's program, from init to finalize. */
 typedef void (*rank_function)(struct rank *);
 
 struct rank_thread {
@@ -53,7 +53,7 @@ static inline void one_process(const char *path, int channels, rank_function run
   REQUIRE(dlclose(library) == 0, "%s", dlerror());
 }
 
-/* Rank 1 may have another environment: NAME_1 is what it has for NAME. */
+/* Gives rank 1 a different environment: the variable NAME_1 has rank 1's value of NAME. */
 static inline void be_rank_1(const char *name) {
   char own[64];
   snprintf(own, sizeof own, "%s_1", name);
@@ -61,7 +61,7 @@ static inline void be_rank_1(const char *name) {
     setenv(name, getenv(own), 1);
 }
 
-/* Forks before either process has a JVM. Returns rank 1's status, in rank 0. */
+/* Forks before either process has a JVM. In rank 0 it returns rank 1's status. */
 static inline int two_processes(const char *path, int channels, rank_function run) {
   int ends[RANKS], status;
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "no sockets");
@@ -81,7 +81,7 @@ static inline int two_processes(const char *path, int channels, rank_function ru
   return status;
 }
 
-/* Kernels for all connections of a rank, in their order: even ones receive, odd ones send. */
+/* Prepares kernels for all connections of a rank, in order. Even connections receive and odd ones send. */
 static inline void prepare_kernels(struct rank *rank, struct kernel *kernels, long steps, uint64_t seed,
                                    volatile int *stop) {
   for (int i = 0; i < 2 * rank->channels; i++) {
@@ -105,7 +105,7 @@ static inline void run_kernels(struct kernel *kernels, int count) {
     pthread_join(kernels[i].thread, NULL);
 }
 
-/* Prints what the kernels of one direction did. */
+/* Prints the counts of the kernels of one direction. */
 static inline void print_direction(const struct rank *rank, const struct kernel *kernels, int sends) {
   struct kernel some[MAX_CHANNELS];
   char what[64];

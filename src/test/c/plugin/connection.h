@@ -1,4 +1,6 @@
-/* Connections between two ranks, made and ended in NCCL's order: one in each direction for each channel. */
+/*
+ * Connections between two ranks, created and closed in NCCL's order. Each channel has one connection in each direction.
+ */
 #ifndef MILLRACE_TEST_CONNECTION_H
 #define MILLRACE_TEST_CONNECTION_H
 
@@ -26,20 +28,22 @@ struct connection {
   void *listenComm;
   void *comm;
   void *mhandles[PROTOCOLS];
-  /* LL, LL128, SIMPLE, ncclSendMem, ncclRecvMem, without gaps; or what of them is the host's. */
+  /* LL, LL128, SIMPLE, ncclSendMem and ncclRecvMem without gaps, or the parts of them that are in host memory. */
   char *memory;
   size_t memoryBytes;
-  /* LL128 and SIMPLE, if they are the device's. */
+  /* LL128 and SIMPLE if they are in device memory. */
   char *deviceMemory;
-  /* As kernels find them, and as they are registered. */
+  /* Addresses that kernels use and that are registered. */
   char *buffers[PROTOCOLS];
   char *registered[PROTOCOLS];
   struct buffer_sizes sizes;
   ncclSendMem *sendMem;
   recv_mem *recvMem;
-  /* The device's own counter, which lives from operation to operation. */
+  /* The device's own counter, which persists from operation to operation. */
   uint64_t step;
-  /* Where the device gathers what it receives from, and its counter of slices; null if it does not. */
+  /*
+   * Source from which the device gathers received data, with its counter of slices. Null if the device does not gather.
+   */
   unpackNetDeviceHandle *unpack;
   uint64_t unpackHead;
 };
@@ -48,10 +52,10 @@ struct rank {
   int number;
   const net_t *net;
   void *ctx;
-  /* To the peer: what NCCL's bootstrap is. */
+  /* Socket to the peer that replaces NCCL's bootstrap. */
   int bootstrap;
   int channels;
-  /* Receiving and sending, channel by channel. */
+  /* Channel by channel, first the receiving connection and then the sending one. */
   struct connection connections[2 * MAX_CHANNELS];
 };
 
@@ -63,15 +67,17 @@ static inline void hear(struct rank *rank, void *what, size_t bytes) {
   REQUIRE(recv(rank->bootstrap, what, bytes, MSG_WAITALL) == (ssize_t)bytes, "the peer is gone");
 }
 
-/* Returns when the peer has come here, too. */
+/* Returns when the peer has reached this point too. */
 static inline void meet(struct rank *rank) {
   char byte = 0;
   tell(rank, &byte, 1);
   hear(rank, &byte, 1);
 }
 
-/* The host's memory: what is not the device's, and where NCCL is ready for a device's also LL's buffer of the
- * receiving end behind all the others. */
+/*
+ * Allocates the parts in host memory: all parts that are not in device memory. If NCCL prepared device memory, the
+ * receiving end also has LL's buffer there, after all other parts.
+ */
 static inline void allocate_host_memory(struct connection *connection, const struct buffer_sizes *sizes) {
   int onDevice = host_slots_on_device(), apart = !connection->sends && (onDevice || host_slots_are("apart"));
   size_t offsets[PROTOCOLS], offset = 0;
@@ -91,7 +97,7 @@ static inline void allocate_host_memory(struct connection *connection, const str
     connection->buffers[LL] = (char *)(connection->recvMem + 1);
 }
 
-/* Memory, filled as NCCL fills it before it registers. */
+/* Allocates memory and fills it as NCCL does before it registers it. */
 static inline void allocate_memory(struct connection *connection, const struct buffer_sizes *sizes) {
   connection->sizes = *sizes;
   allocate_host_memory(connection, sizes);
@@ -119,7 +125,7 @@ static inline void register_memory(struct rank *rank, struct connection *connect
   }
 }
 
-/* NCCL copies the handle once the connection is made, and asks its proxy for nothing if this says so. */
+/* NCCL copies the handle once the connection exists. It requests nothing from its proxy if the handle says so. */
 static inline void check_device_handle(struct connection *connection, const ncclNetDeviceHandle_t *handle) {
   REQUIRE(handle, "no device handle: the connection is not taken over");
   REQUIRE(handle->needsProxyProgress == 0, "NCCL's proxy is asked for progress");
@@ -134,7 +140,7 @@ static inline void check_device_handle(struct connection *connection, const nccl
   REQUIRE(handle->netDeviceType == NCCL_NET_DEVICE_HOST, "device type %d", handle->netDeviceType);
 }
 
-/* One look at a connection in the making; returns whether it is made. */
+/* Polls an incomplete connection once. Returns whether the connection is complete. */
 static inline int poll_connection(struct rank *rank, struct connection *connection, char *peerHandle) {
   ncclNetDeviceHandle_t *deviceHandle = NULL;
   if (connection->comm)
@@ -148,7 +154,7 @@ static inline int poll_connection(struct rank *rank, struct connection *connecti
   return connection->comm != NULL;
 }
 
-/* Makes all connections, without their memory. */
+/* Creates all connections without their memory. */
 static inline void connect_peer(struct rank *rank) {
   char handles[MAX_CHANNELS][NCCL_NET_HANDLE_MAXSIZE];
   int made = 0, all = 2 * rank->channels;
@@ -184,8 +190,10 @@ static inline void set_up(struct rank *rank, const struct buffer_sizes *sizes) {
   }
 }
 
-/* NCCL frees the memory after it has deregistered it, which is when nobody may look at it any more. Here that is
- * checked from the first deregistration on: a thread that touches the memory ends the process. */
+/*
+ * NCCL frees the memory after it has deregistered it. From then on no thread may access it. This function enforces the
+ * rule from the first deregistration on: a thread that accesses the memory ends the process.
+ */
 static inline void free_connection(struct rank *rank, struct connection *connection) {
   for (int p = 0; p < PROTOCOLS; p++) {
     SUCCEEDS(rank->net->deregMr(connection->comm, connection->mhandles[p]));
@@ -205,7 +213,7 @@ static inline void finalize(struct rank *rank) {
 #endif
 }
 
-/* Destroys the communicator. The addresses are given back at the end: until then nobody else can have them. */
+/* Destroys the communicator. The addresses are released last, so that no other mapping can use them before. */
 static inline void tear_down(struct rank *rank) {
   for (int i = 0; i < 2 * rank->channels; i++)
     free_connection(rank, &rank->connections[i]);

@@ -1,13 +1,16 @@
-/* Ranks that go on until they are told to end, whatever happens to their network meanwhile, and look at every byte:
- * RANKS processes, each on a host of its own if the test says so. Usage LIBRARY takeover|gin RANKS CHANNELS SEED.
- * takeover: a ring of connections that are taken over, over which kernels of all protocols send and receive at once.
- * gin: kernels that put to all others and wait for their signals; they ask for an error while they wait.
- * A round is the same work on all ranks. Prints "AT n" when all have done n rounds; when its standard input has ended,
- * all end behind the same round, and it prints "DONE n". */
+/*
+ * Runs ranks until they are told to end, even if their network fails meanwhile, and checks every byte. There are RANKS
+ * processes. Each is on its own host if the test configures that. Usage: LIBRARY takeover|gin RANKS CHANNELS SEED.
+ * - takeover: a ring of connections that are taken over. Kernels of all protocols send and receive over it at once.
+ * - gin: kernels put to all other ranks and wait for their signals. They query the asynchronous error while they wait.
+ *
+ * A round is the same work on all ranks. The program prints "AT n" when all ranks have completed n rounds. When its
+ * standard input is closed, all ranks stop after the same round and it prints "DONE n".
+ */
 #define _GNU_SOURCE
 #include "ring.h"
 
-#include "gin_queue.h" /* behind NCCL's enumerations: one of their names is a macro there */
+#include "gin_queue.h" /* after NCCL's enumerations, because one of their names is a macro in this header */
 #include "nccl/gin_v14.h"
 
 #include <poll.h>
@@ -16,11 +19,14 @@
 
 #define MOST_RANKS 8
 #define STEPS_PER_ROUND 40
-/* How many rounds a rank may do before all have done the first of them. */
+/* Number of rounds that a rank may complete before all ranks have completed the first of them. */
 #define AHEAD 4
 #define SAYS_MILLISECONDS 10
 
-/* A put of any length and a short one, from and to two places in turns: a peer is a round ahead at most. */
+/*
+ * Each round has a put of any length and a short one. They alternate between two places, because a peer is at most one
+ * round ahead.
+ */
 #define MOST_BYTES 100000
 #define SHORT_AT 100032
 #define SHORT_BYTES 64
@@ -36,13 +42,13 @@ static volatile int never;
 static struct {
   volatile long completed[MOST_RANKS];
   volatile long allowed;
-  /* Stored behind the last value of allowed. */
+  /* Stored after the last value of allowed. */
   volatile int over;
   char handles[MOST_RANKS][NCCL_NET_HANDLE_MAXSIZE];
   pthread_barrier_t barrier;
 } *shared;
 
-/* Returns 0 if there is to be no such round. */
+/* Waits until the round may begin. Returns 0 if there is no such round. */
 static int await_round(long round) {
   for (;;) {
     int over = __atomic_load_n(&shared->over, __ATOMIC_ACQUIRE);
@@ -127,7 +133,7 @@ static void yield_or_end(void) {
     end_if_failed();
 }
 
-/* Of what is put, where it is taken from (out) or arrives (in). */
+/* Returns the offset of a put's source (out) or its destination (in). */
 static size_t place(int in, long round, int peer) {
   return (size_t)((in * 2 + round % 2) * ranks + peer) * PLACE;
 }
@@ -152,14 +158,14 @@ static void put_all(int peer, long round) {
   }
 }
 
-/* A signal too many is found as well: a peer is a round ahead at most. */
+/* Also detects surplus signals, because a peer is at most one round ahead. */
 static void check_all(int peer, long round) {
   static const size_t at[PUTS_PER_ROUND] = {0, SHORT_AT};
   size_t bytes[PUTS_PER_ROUND], to = place(1, round, peer);
   uint64_t due = (uint64_t)round * PUTS_PER_ROUND, signal;
   while (!gin_reached(due, signal = __atomic_load_n(&queues->signals[peer], __ATOMIC_ACQUIRE)))
     yield_or_end();
-  if (signal > due + PUTS_PER_ROUND) /* as where kernels are let go */
+  if (signal > due + PUTS_PER_ROUND) /* value that released kernels see */
     end_if_failed();
   REQUIRE(signal <= due + PUTS_PER_ROUND, "rank %d: signal %lu of rank %d in round %ld", self, signal, peer, round);
   lengths(peer, self, round, bytes);
@@ -221,14 +227,14 @@ static long least_completed(void) {
   return least;
 }
 
-/* Whether the standard input has ended. */
+/* Returns whether the standard input has ended. */
 static int told_to_end(void) {
   struct pollfd input = {.fd = 0, .events = POLLIN};
   char byte;
   return poll(&input, 1, 1) > 0 && read(0, &byte, 1) == 0;
 }
 
-/* Returns how many ranks have ended in another way than they should. */
+/* Returns the number of ranks that have ended in an unexpected way. */
 static int follow(pid_t *pids) {
   int running = ranks, failed = 0;
   long said = 0, when = 0;

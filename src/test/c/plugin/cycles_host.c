@@ -1,5 +1,7 @@
-/* Makes and destroys a communicator of two ranks again and again in one process, each time with the plugin opened
- * anew, and says what the process has open: usage LIBRARY CYCLES CHANNELS. */
+/*
+ * Creates and destroys a communicator of two ranks repeatedly in one process, and opens the plugin anew each time.
+ * Prints the open resources of the process. Usage: LIBRARY CYCLES CHANNELS.
+ */
 #define _GNU_SOURCE
 #include "communicator.h"
 #include "process.h"

@@ -1,6 +1,9 @@
-/* Memory of a connection as NCCL lays it out where the network takes a GPU's (HOST_SLOTS=device): Simple's and LL128's
- * buffers are the GPU's, LL's is the host's, apart from them. With HOST_SLOTS=apart NCCL was ready for that, and the
- * GPU was not: all is the host's. The GPU is the stub of libcuda. */
+/*
+ * Memory of a connection as NCCL lays it out if the network accepts GPU memory (HOST_SLOTS=device). The buffers of
+ * Simple and LL128 are in GPU memory. LL's buffer is in host memory, separate from them. With HOST_SLOTS=apart NCCL
+ * prepared this layout but the GPU did not support it, so all buffers are in host memory. The GPU is the stub of
+ * libcuda.
+ */
 #ifndef MILLRACE_TEST_DEVICE_SLOTS_H
 #define MILLRACE_TEST_DEVICE_SLOTS_H
 
@@ -33,7 +36,7 @@ static inline void free_on_device(char *address) {
   free_memory(address);
 }
 
-/* Where a processor finds what is at an address of the device. */
+/* Returns the address at which a processor can access the data at a device address. */
 static inline void *seen_by_host(void *address) {
   char *(*memory)(char *) = (char *(*)(char *))stub_of_cuda("stubMemory");
   return memory(address);
@@ -49,7 +52,7 @@ static inline void make_all_copies(void) {
   make();
 }
 
-/* Physical segments at addresses behind one another, of the host's memory or of the device's. */
+/* Allocates physical segments at consecutive addresses, in host or device memory. */
 static inline char *allocate_segments(int count, const size_t *bytes, int ofHost, char **memory) {
   char *(*allocate)(int, const size_t *, int, char **) =
       (char *(*)(int, const size_t *, int, char **))stub_of_cuda("stubAllocateSegments");

@@ -1,4 +1,7 @@
-/* How many events of each kind a profiler was told of, how many of these it took, and how many of those ended. */
+/*
+ * Counts events per kind: the number that the profiler was offered, the number that it accepted, and the number that
+ * ended.
+ */
 #ifndef MILLRACE_TEST_EVENT_TALLY_H
 #define MILLRACE_TEST_EVENT_TALLY_H
 
@@ -29,7 +32,7 @@ static inline void count_ended(struct tally *tallies, enum kind kind) {
   __atomic_add_fetch(&tallies[kind].ended, 1, __ATOMIC_RELAXED);
 }
 
-/* A line for each kind that there was, as a test reads it. */
+/* Prints one line for each kind with events, in the format that the test reads. */
 static inline void print_tallies(const char *who, const struct tally *tallies) {
   for (int kind = 0; kind < KINDS; kind++)
     if (tallies[kind].told)

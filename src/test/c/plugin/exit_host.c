@@ -1,4 +1,7 @@
-/* Ends with the plugin's JVM in it, in the ways that hosts end: usage LIBRARY threads|return|exit|atexit|pipe. */
+/*
+ * Ends with the plugin's JVM in the process, in the ways in which hosts end. Usage: LIBRARY
+ * threads|return|exit|atexit|pipe.
+ */
 #define NET_VERSION 11
 #include "versions.h"
 
@@ -41,7 +44,7 @@ static void *call_for_ever(void *unused) {
   return unused;
 }
 
-/* NCCL's threads come and go, some with small stacks; the JVM must let each of them go. */
+/* NCCL creates and ends threads, some of them with small stacks. The JVM must release each of them. */
 static void many_threads(void) {
   pthread_attr_t attributes;
   pthread_t threads[THREADS];
@@ -54,7 +57,7 @@ static void many_threads(void) {
     for (int i = 0; i < THREADS; i++)
       pthread_join(threads[i], NULL);
   }
-  /* How many the JVM has depends on the machine; those that were joined may count for a moment longer. */
+  /* The number of the JVM's threads depends on the machine. Joined threads may be counted for a moment longer. */
   int after = threads_of_process();
   REQUIRE(after < before + 2 * THREADS, "%d threads are left, there were %d", after, before);
 }
@@ -64,7 +67,7 @@ static void *exit_elsewhere(void *unused) {
   return unused;
 }
 
-/* Puts a pipe beside this process's trace, by the name of another one of it; prints which. */
+/* Creates a pipe beside this process's trace, with the name of a further trace of this process. Prints the name. */
 static void put_pipe(void) {
   char of_this_process[32], path[300] = "";
   snprintf(of_this_process, sizeof of_this_process, "-%d-", getpid());

@@ -1,9 +1,16 @@
-/* A program that sets a handler of SIGSEGV after the plugin has started a JVM: usage LIBRARY WAY [LATER].
- * import: by sigaction. signal: by signal. dlsym: by the C library's function. raw: by a system call, as Go does it.
- * forwarding: likewise, and the handler calls the JVM's for faults of other code, as Go's does.
- * later: in the library LATER, which is loaded after the start: this file, compiled with -DLATER.
- * Then Java code uses null pointers and the JVM stops at safepoints, and the program's own faults reach its handler.
- * As a library for Python (-shared): start and use_java. */
+/*
+ * A program that sets a handler of SIGSEGV after the plugin has started a JVM. Usage: LIBRARY WAY [LATER].
+ * - import: by sigaction.
+ * - signal: by signal.
+ * - dlsym: by the C library's function.
+ * - raw: by a system call, as Go does.
+ * - forwarding: also by a system call. The handler calls the JVM's handler for faults of other code, as Go's handler
+ * does.
+ * - later: in the library LATER, which is loaded after the start. It is this file, compiled with -DLATER.
+ *
+ * Then Java code uses null pointers, the JVM stops at safepoints, and the program's own faults reach its handler. As a
+ * library for Python (-shared) it exports start and use_java.
+ */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/mman.h>
@@ -30,7 +37,7 @@ static void on_fault(int signal, siginfo_t *info, void *context) {
 }
 
 #ifdef LATER
-/* Sets the handler, and lets it repair one page. */
+/* Sets the handler, which repairs one page. */
 void set_handler(char *page) {
   struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
   forbidden = page;
@@ -66,7 +73,7 @@ static JNIEnv *attach(void) {
   return env;
 }
 
-/* Java finds each null pointer by SIGSEGV, until the compiler tests for it. */
+/* Java detects each null pointer by SIGSEGV, until the compiler adds a test for null. */
 static void *use_nulls(void *unused) {
   JNIEnv *env = attach();
   jclass string = (*env)->FindClass(env, "java/lang/String");
@@ -79,7 +86,7 @@ static void *use_nulls(void *unused) {
   return unused;
 }
 
-/* Compiled loops, which a safepoint stops by SIGSEGV. */
+/* Runs compiled loops, which a safepoint stops by SIGSEGV. */
 static void *compute(void *unused) {
   JNIEnv *env = attach();
   jclass integer = (*env)->FindClass(env, "java/math/BigInteger");
@@ -104,7 +111,7 @@ void use_java(void) {
     pthread_join(threads[i], NULL);
 }
 
-/* As a program comes to the plugin between two operations. */
+/* Calls the plugin as a program does between two operations. */
 static void call_plugin(void) {
   char handle[NCCL_NET_HANDLE_MAXSIZE];
   void *listener;
@@ -140,7 +147,7 @@ static void set_handler(const char *way, const char *later) {
     later_faults = symbol(library, "count_faults");
     set(forbidden);
   } else {
-    /* The kernel's structure of x86_64; the C library's function fills in the restorer. */
+    /* The kernel's structure of x86_64. The C library's function fills in the restorer. */
     int (*set)(int, const struct sigaction *, struct sigaction *) =
         symbol(dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD), "sigaction");
     long words[4];

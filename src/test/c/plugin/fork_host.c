@@ -1,4 +1,4 @@
-/* Starts the plugin, and forks while it runs, or while it starts: usage LIBRARY started|starting|unhandled. */
+/* Starts the plugin and forks while it runs or while it starts. Usage: LIBRARY started|starting|unhandled. */
 #define _GNU_SOURCE
 #define NET_VERSION 11
 #include "versions.h"
@@ -31,7 +31,7 @@ int main(int count, char **arguments) {
   net = symbol(open_plugin(arguments[1]), TABLE_NAME);
   REQUIRE(pthread_create(&thread, NULL, start, NULL) == 0, "no thread");
   if (early)
-    /* The plugin loads the JVM for all to see, and then starts it. */
+    /* The plugin loads the JVM with global visibility, and then starts it. */
     while (!dlsym(RTLD_DEFAULT, "JNI_CreateJavaVM"))
       sched_yield();
   else
@@ -43,7 +43,7 @@ int main(int count, char **arguments) {
   if (child == 0) {
     void *mine = NULL;
     int devices;
-    alarm(PATIENCE_SECONDS); /* a hang ends it */
+    alarm(PATIENCE_SECONDS); /* ends the process if it hangs */
     ncclResult_t refused = net_init(net, &mine);
     printf("CHILD %d %d\n", refused, net->devices(&devices));
     SUCCEEDS(net->finalize(mine));

@@ -1,8 +1,13 @@
-/* Ranks over every operation of one version of GIN's table, a thread each: usage LIBRARY RANKS PUTS SEED [WINDOWS].
- * What NCCL's kernels would post is posted here, into the memory that createContext gave out. WINDOWS is a letter for
- * the source and one for the target: h for host memory, and with the stub of CUDA d for a device's memory, s for a
- * device's of several physical segments, n for host memory that devices of other processes can map, p for such memory
- * that no processor can touch. */
+/*
+ * Runs ranks over every operation of one version of GIN's table, one thread per rank. Usage: LIBRARY RANKS PUTS SEED
+ * [WINDOWS]. The program posts the descriptors of NCCL's kernels into the memory that createContext returned. WINDOWS
+ * has one letter for the source and one for the target:
+ * - h: host memory
+ * - d: memory of a device (requires the stub of CUDA, as the following letters do)
+ * - s: memory of a device in several physical segments
+ * - n: host memory that devices of other processes can map
+ * - p: such host memory that no processor can access
+ */
 #define _GNU_SOURCE
 #include "device_slots.h"
 
@@ -73,7 +78,7 @@ typedef ncclGinProxyGpuCtx_v2_t gpu_context_t;
 
 static int ranks;
 #if GIN_VERSION == 15
-/* What NCCL would abort connect with. */
+/* The abort flag that NCCL would pass to connect. */
 static volatile uint32_t never;
 #endif
 static long messages;
@@ -99,7 +104,7 @@ struct rank {
 
 static int on_stub(void) { return strcmp(kinds, "hh") != 0; }
 
-/* Memory of a kind, zeroed; where it is registered goes to the window. */
+/* Allocates zeroed memory of a kind. Stores the address for registration in the window. */
 static unsigned char *allocate_window(char kind, size_t bytes, struct window *window) {
   size_t pages = (bytes + PAGE - 1) / PAGE, segments[MAX_SEGMENTS];
   char *memory;
@@ -146,7 +151,7 @@ static void wait_until_deadline(const char *what, int rank, const time_t *end) {
   sched_yield();
 }
 
-/* As NCCL's kernels post: the words in any order, each with its flag. */
+/* Posts as NCCL's kernels do: the words in any order, each with its flag. */
 static uint32_t post(struct rank *rank, int context, int peer, const uint64_t *words) {
   gpu_context_t *to = &rank->contexts[context];
   time_t end = time(NULL) + DEADLINE_SECONDS;
@@ -172,7 +177,7 @@ static void begin(uint64_t *words, int op, uint64_t bytes) {
 #endif
 }
 
-/* Put number put of rank to peer: a value if it is short, else from the source window. */
+/* Posts a rank's numbered put to a peer. A short put carries its value, a longer one reads the source window. */
 static void put(struct rank *rank, int context, int peer, long number, size_t bytes, size_t offset, int counter) {
   uint64_t words[16], inlined = 0;
   int value = bytes > 0 && bytes <= 8;
@@ -226,7 +231,7 @@ static void check(struct rank *rank) {
   }
 }
 
-/* Returns when every queue is empty: what flush waits for. */
+/* Returns when every queue is empty. A flush waits for this. */
 static void flush(struct rank *rank) {
   time_t end = time(NULL) + DEADLINE_SECONDS;
   for (int context = 0; context < CONTEXTS; context++)
@@ -236,7 +241,7 @@ static void flush(struct rank *rank) {
 }
 
 #if GIN_VERSION >= 13
-/* The first bytes of every rank's source, by get. */
+/* Reads the first bytes of every rank's source by a get. */
 static void get_from_all(struct rank *rank) {
   for (int peer = 0; peer < ranks; peer++) {
     uint64_t words[16];
@@ -262,7 +267,7 @@ static size_t signal_offset(int which) {
 
 #define BOTH_HALVES 0x100000001ull
 
-/* Adds to signals in every rank's window, many at once; both halves of each are equal whenever one looks. */
+/* Adds to signals in every rank's window, many at once. Both halves of each signal are equal at any time. */
 static void add_to_all(struct rank *rank) {
   for (int i = 0; i < ADDS; i++)
     for (int peer = 0; peer < ranks; peer++) {
@@ -291,7 +296,10 @@ static void add_to_all(struct rank *rank) {
 #define NUMBERS 30
 #define OF_32_BITS 0x10001u
 
-/* Numbers of 8, of 4, and three of 4 bytes, and values of 8 and of 4, one after another to the same place at each rank; halves are equal as above. */
+/*
+ * Puts numbers of 8, of 4, and of three times 4 bytes, and values of 8 and of 4 bytes. All are put one after the other
+ * to the same place at each rank. Halves are equal as above.
+ */
 static void put_numbers(struct rank *rank) {
   size_t all = (size_t)ranks * messages * MAX_BYTES, from = all + 2560, to = all + 3072;
   static const size_t places[] = {0, 8, 16}, sizes[] = {8, 4, 12}, values[] = {32, 40};
@@ -364,7 +372,7 @@ static void create_context(struct rank *rank) {
   REQUIRE(handle->netDeviceType == NCCL_NET_DEVICE_GIN_PROXY && !handle->needsProxyProgress, "type %d",
       handle->netDeviceType);
   rank->contexts = handle->handle;
-  if (on_stub()) { /* as a kernel finds all that */
+  if (on_stub()) { /* the view of a kernel */
     rank->contexts = malloc(CONTEXTS * sizeof *rank->contexts);
     memcpy(rank->contexts, seen_by_host(handle->handle), CONTEXTS * sizeof *rank->contexts);
     for (int i = 0; i < CONTEXTS; i++)
@@ -453,7 +461,7 @@ static void *run(void *argument) {
 #endif
   pthread_barrier_wait(&barrier);
   SUCCEEDS(gin->destroyContext(rank->ginCtx));
-  SUCCEEDS(gin->deregMrSym(rank->group, rank->window[0].memory)); /* the other is left, as users do */
+  SUCCEEDS(gin->deregMrSym(rank->group, rank->window[0].memory)); /* the other stays registered, as users do */
   SUCCEEDS(gin->closeColl(rank->group));
   SUCCEEDS(gin->finalize(ctx));
   for (int i = 0; i < 2; i++)

@@ -1,9 +1,11 @@
-/* What becomes of kernels that use GIN when a rank is killed: RANKS processes put to each other and wait for each
- * other's signals, as NCCL's kernels do, without a look at anything else. Usage LIBRARY WAY RANKS. Rank 0 is the
- * victim, and leaves children that outlive the others.
- * destroy: the others ask for the error, as ncclCommGetAsyncError does, wait for their kernel, and destroy.
- * exit: they do nothing about it.
- * report: they ask for the error, and see that their kernel still waits. */
+/*
+ * Checks kernels that use GIN when a rank is killed. RANKS processes put to each other and wait for each other's
+ * signals, as NCCL's kernels do, and check nothing else. Usage: LIBRARY WAY RANKS. Rank 0 is the victim. It leaves
+ * children that outlive the other ranks.
+ * - destroy: the survivors query the error, as ncclCommGetAsyncError does, wait for their kernel, and destroy.
+ * - exit: the survivors do nothing.
+ * - report: the survivors query the error, and check that their kernel still waits.
+ */
 #define _GNU_SOURCE
 #include "children.h"
 #include "gin_queue.h"

@@ -1,4 +1,4 @@
-/* What kernels of NCCL 2.30 post for GIN, and how they compare. */
+/* GIN descriptors that kernels of NCCL 2.30 post, and the kernels' comparison of counters. */
 #ifndef MILLRACE_TEST_GIN_QUEUE_H
 #define MILLRACE_TEST_GIN_QUEUE_H
 
@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As NCCL compares: numbers that wrap. */
+/* Compares as NCCL does: the numbers wrap. */
 static inline int gin_reached(uint64_t least, uint64_t value) {
   return value - least <= UINT64_MAX / 2;
 }
 
-/* A put within one window, which adds 1 to a signal; returns 0 where the queue is full. */
+/* Posts a put within one window that adds 1 to a signal. Returns 0 if the queue is full. */
 static inline int gin_put(ncclGinProxyGpuCtx_v2_t *context, uint64_t window, int peer, uint64_t source, uint64_t target,
                           size_t bytes, int signal) {
   uint64_t words[16] = {0};

@@ -1,12 +1,16 @@
-/* A program that goes on when a peer is lost, as NCCL's documents have it: rank 0, one process, asks
- * ncclCommGetAsyncError of a stub of libnccl; rank 1 is killed in the middle of it all and started anew.
- * Usage LIBRARY WAY LOSSES [ASKER].
- * abort: rank 0 is told, aborts and joins a new communicator, LOSSES times; in the last nobody is killed. Then it
- * waits for its standard input's end.
- * stay: rank 0 is told, and does nothing about it for longer than the time of grace.
- * shrink: rank 0 asks nothing, and goes on without rank 1; its old communicator stays until its standard input ends.
- * silent: rank 0 asks, and is not told: what it comes to is the caller's to know.
- * ASKER is a library to be opened once the communicator is there, through which it asks. */
+/*
+ * A program that continues after the loss of a peer, as NCCL's documentation describes it. Rank 0 is one process that
+ * calls ncclCommGetAsyncError of a stub of libnccl. Rank 1 is killed in the middle of the traffic and started anew.
+ * Usage: LIBRARY WAY LOSSES [ASKER].
+ * - abort: rank 0 receives the error, aborts and joins a new communicator, LOSSES times. In the last communicator no
+ * rank is killed. Rank 0 then waits until its standard input is closed.
+ * - stay: rank 0 receives the error, and does nothing for longer than the grace period.
+ * - shrink: rank 0 does not query the error, and continues without rank 1. Its old communicator stays until its
+ * standard input is closed.
+ * - silent: rank 0 queries the error and receives none. The caller judges the outcome.
+ *
+ * ASKER is a library that rank 0 opens once the communicator exists, and through which it queries the error.
+ */
 #define _GNU_SOURCE
 #include "communicator.h"
 #include "nccl/api.h"
@@ -20,7 +24,7 @@
 #define STEPS_BEFORE 100
 #define FIRST_HASH 0x6f65735f6f6e0000
 #define BYSTANDER 0x6279737461640000
-/* What is there when so many were lost is to be there at the end. */
+/* Number of losses after which the resources must stay constant until the end. */
 #define SETTLED 5
 
 ncclComm_t stubCommunicator(uint64_t hash);
@@ -29,7 +33,7 @@ ncclDebugLogger_t stubLogger(void);
 
 typedef ncclResult_t (*question_t)(ncclComm_t, ncclResult_t *);
 
-/* When the victim has killed itself; all processes see it. */
+/* Time when the victim killed itself. All processes share it. */
 static volatile long *killed;
 static const char *path, *way, *asker;
 static int losses, ends[LOSSES + 1][2];
@@ -37,10 +41,10 @@ static question_t question = ncclCommGetAsyncError;
 static ncclNetCommConfig_v11_t config = {NCCL_NET_TRAFFIC_CLASS_UNDEF};
 
 typedef ncclResult_t (*shrink_t)(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int);
-/* An import, too: it leads elsewhere once something is lost. */
+/* This is an import too. It points elsewhere once a peer is lost. */
 static shrink_t volatile shrink = ncclCommShrink;
 
-/* In a program at fixed addresses these functions' addresses are those of its own jumps to them. */
+/* In a program at fixed addresses the addresses of these functions are addresses of the program's own jumps to them. */
 static int takes_addresses(void) {
   void *volatile allocates = (void *)malloc, *volatile asks = (void *)ncclCommGetAsyncError;
   return allocates != asks;
@@ -50,7 +54,7 @@ static int is(const char *name) {
   return strcmp(way, name) == 0;
 }
 
-/* Called by its name wherever there is no other asker: that is what import tables are for. */
+/* Called by name unless there is another asker, so that the call uses the import table. */
 static ncclResult_t ask(ncclComm_t comm) {
   ncclResult_t error = ncclNumResults;
   SUCCEEDS(asker ? question(comm, &error) : ncclCommGetAsyncError(comm, &error));
@@ -62,8 +66,11 @@ static void load_asker(void) {
     question = (question_t)symbol(open_plugin(asker), "askForError");
 }
 
-/* NCCL has a thread for each communicator that makes and ends its connections. Here it stays: so all have a part of
- * malloc's memory that no other thread will take, and what is left of a communicator there is not hidden by the next. */
+/*
+ * NCCL has a thread for each communicator that creates and closes its connections. This program keeps these threads.
+ * Each then keeps a part of malloc's memory that no other thread takes. Leftovers of a communicator in that part are
+ * not hidden by the next communicator.
+ */
 struct service {
   struct rank *rank;
   pthread_barrier_t joined, ending, ended;
@@ -122,7 +129,7 @@ static void await_error(ncclComm_t comm, ncclComm_t bystander) {
   printf("told after %ld ms\n", now_milliseconds() - *killed);
   REQUIRE(error == ncclRemoteError, "told of error %d", error);
   REQUIRE(ask(bystander) == ncclSuccess, "told of another communicator");
-  /* What goes on without the program is an answer that a loss takes precedence of, NCCL's own errors are not. */
+  /* A loss takes precedence over an "in progress" answer, but not over NCCL's own errors. */
   stubAsyncResult(comm, ncclInProgress);
   REQUIRE(ask(comm) == ncclRemoteError, "in progress");
   stubAsyncResult(comm, ncclSystemError);
@@ -130,7 +137,7 @@ static void await_error(ncclComm_t comm, ncclComm_t bystander) {
   stubAsyncResult(comm, ncclSuccess);
 }
 
-/* Watches losses, while there are some. */
+/* Returns whether the thread that watches losses exists. */
 static int is_watched(void) {
   int found = 0;
   DIR *stream = opendir("/proc/self/task");
@@ -147,7 +154,7 @@ static int is_watched(void) {
   return found;
 }
 
-/* Waits until those threads have ended that end, of what there are beside the kept ones. */
+/* Waits until the threads that end have ended, not counting the kept threads. */
 static void settle(long threads_before) {
   long deadline = now_milliseconds() + STUCK_MILLISECONDS;
   while ((is_watched() || (threads_before && threads() - kept_threads > threads_before)) &&
@@ -211,7 +218,7 @@ static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
   }
 }
 
-/* As CUDA and NCCL do: malloc keeps what it is given back up to the size of the largest such piece. */
+/* Allocates like CUDA and NCCL. malloc keeps freed memory up to the size of the largest such block. */
 static void give_large_memory_back(void) {
   void *volatile large = malloc(31 << 20);
   free(large);
@@ -257,7 +264,7 @@ static void be_victim(int generation) {
   raise(SIGKILL);
 }
 
-/* Forked before anybody has a JVM. */
+/* Forks before any process has a JVM. */
 static pid_t start(const char *number, int generation) {
   fflush(NULL);
   pid_t pid = fork();
@@ -290,7 +297,7 @@ int main(int count, char **arguments) {
   printf("rank 0 is pid %d\n", (int)survivor);
   for (int generation = 0; generation <= losses; generation++) {
     pid_t other = next;
-    /* Its JVM starts while rank 0 learns of this loss; it then waits until rank 0 connects with it. */
+    /* Rank 1's JVM starts while rank 0 learns of this loss. Rank 1 then waits until rank 0 connects to it. */
     if (generation < losses && !is("silent"))
       next = start("1", generation + 1);
     REQUIRE(waitpid(other, &status, 0) == other, "wait");

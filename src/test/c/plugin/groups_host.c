@@ -1,7 +1,10 @@
-/* Receives of several buffers with tags, over one version of the table: usage LIBRARY TAGS MESSAGES SEED WAY. A process
- * sends messages of every tag, each tag's in its order and the tags in any; another receives them in groups.
- * run: until all have come.
- * kill: the sender dies by SIGKILL half way. */
+/*
+ * Receives several buffers with tags, over one version of the table. Usage: LIBRARY TAGS MESSAGES SEED WAY. One process
+ * sends messages of every tag. Messages of one tag keep their order, and tags are mixed at random. Another process
+ * receives them in groups.
+ * - run: until all messages have arrived.
+ * - kill: the sender dies by SIGKILL halfway.
+ */
 #define _GNU_SOURCE
 #include "versions.h"
 
@@ -11,7 +14,7 @@
 #include <unistd.h>
 
 #define MAX_TAGS 8
-/* Messages of a tag that are under way at once. */
+/* Number of messages per tag that are in flight at once. */
 #define AHEAD 8
 #define ROOM 20000
 #define GROUPS 8
@@ -20,7 +23,7 @@ static int tags, messages, kills;
 static uint64_t seed;
 static char memory[MAX_TAGS * AHEAD * ROOM];
 
-/* Tags of NCCL's are ranks: any numbers. */
+/* NCCL's tags are ranks, so any numbers are possible. */
 static int tag_of(int index) {
   return 1000 - 37 * index;
 }
@@ -44,7 +47,7 @@ static void send_all(const net_t *net, void *comm, void *mhandle) {
   void *requests[MAX_TAGS][AHEAD] = {{NULL}};
   uint64_t random = seed;
   while (sent < tags * messages) {
-    /* A tag is often far ahead of the others: first all that it may send. */
+    /* One tag is often far ahead of the others: it sends all permitted messages first. */
     int tag = (int)(next_random(&random) % (uint64_t)tags);
     for (int burst = (int)(next_random(&random) % AHEAD) + 1; burst > 0; burst--) {
       if (posted[tag] == messages || posted[tag] == done[tag] + AHEAD)
@@ -81,7 +84,10 @@ struct group {
   void *request;
 };
 
-/* Groups of tags that have messages left, no tag more than may be under way. Returns how many buffers. */
+/*
+ * Draws a group of tags that have messages left, each tag at most as often as messages may be in flight. Returns the
+ * number of buffers.
+ */
 static int draw_group(struct group *group, int *posted, const int *received, uint64_t *random) {
   group->count = 0;
   uint64_t which = next_random(random);
@@ -118,7 +124,7 @@ static void receive_all(const net_t *net, void *comm, void *mhandle) {
       for (int i = 0; i < next->count; i++) {
         data[i] = place(next->tag[i], next->message[i]);
         mhandles[i] = mhandle;
-        /* Often larger than the message. */
+        /* The buffer is often larger than the message. */
         sizes[i] = (size_argument)(i % 2 ? ROOM : length_of(next->tag[i], next->message[i]));
         names[i] = tag_of(next->tag[i]);
       }

@@ -1,4 +1,4 @@
-/* What the host programs share: they behave towards the plugin as libnccl does. */
+/* Common code of the host programs. They behave toward the plugin as libnccl does. */
 #ifndef MILLRACE_TEST_HOST_H
 #define MILLRACE_TEST_HOST_H
 
@@ -31,9 +31,11 @@
     REQUIRE(result_ == ncclSuccess, "result %d", result_);                  \
   } while (0)
 
-/* Which NCCL the host is: what it says by ncclGetVersion where it is compiled with NCCL_CODE, and without that none
- * that can be read, as where NCCL was linked statically (-rdynamic has the function found). FIFO_VERSION is how its
- * connFifo is laid out. */
+/*
+ * Release of NCCL that the host imitates. With NCCL_CODE the host returns it from ncclGetVersion (-rdynamic exports the
+ * function). Without NCCL_CODE no version is readable, as in a program with a statically linked NCCL. FIFO_VERSION is
+ * the layout of the host's connFifo.
+ */
 #ifdef NCCL_CODE
 ncclResult_t ncclGetVersion(int *version) {
   *version = NCCL_CODE;
@@ -51,10 +53,10 @@ ncclResult_t ncclGetVersion(int *version) {
 #define TUNER_VERSION 5
 #endif
 
-/* How many warnings were logged. */
+/* Number of logged warnings. */
 static volatile int warnings;
 
-/* One line for each message, as a test reads it. */
+/* Prints one line for each message, in the format that the test reads. */
 static void logger(ncclDebugLogLevel level, unsigned long flags, const char *file, int line,
                    const char *format, ...) {
   char text[1024];
@@ -69,7 +71,7 @@ static void logger(ncclDebugLogLevel level, unsigned long flags, const char *fil
   fflush(stdout);
 }
 
-/* As NCCL opens a plugin. */
+/* Opens a plugin as NCCL does. */
 static inline void *open_plugin(const char *path) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   REQUIRE(library, "%s", dlerror());
@@ -82,7 +84,7 @@ static inline void *symbol(void *library, const char *name) {
   return found;
 }
 
-/* Numbers that look random and are the same in every run (xorshift64). */
+/* Returns pseudo-random numbers that are the same in every run (xorshift64). */
 static inline uint64_t next_random(uint64_t *seed) {
   *seed ^= *seed << 13;
   *seed ^= *seed >> 7;

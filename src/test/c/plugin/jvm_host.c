@@ -1,4 +1,4 @@
-/* A process with a JVM of its own: usage LIBRARY JAVA_HOME CLASS_PATH. */
+/* A process with its own JVM. Usage: LIBRARY JAVA_HOME CLASS_PATH. */
 #define NET_VERSION 11
 #include "versions.h"
 

@@ -1,6 +1,8 @@
-/* A kernel's part of one connection, on a thread of its own. It knows what NCCL's kernels know: the memory, its
- * step counter, the operations. What a GPU leaves open happens at random: pauses, and the order of stores that no
- * fence orders. */
+/*
+ * A kernel's part of one connection, on its own thread. It has the same information as NCCL's kernels: the memory, its
+ * step counter and the operations. Behavior that a GPU leaves open is random: pauses, and the order of stores that no
+ * fence orders.
+ */
 #ifndef MILLRACE_TEST_KERNEL_H
 #define MILLRACE_TEST_KERNEL_H
 
@@ -14,10 +16,10 @@
 
 struct totals {
   long steps;
-  /* Pieces: slices or steps, and how many of them had no data. */
+  /* Number of pieces (slices or steps) per protocol, and the number of pieces without data. */
   long pieces[PROTOCOLS];
   long empty;
-  /* Steps left out where an operation's first step was rounded up. */
+  /* Number of steps that were skipped because an operation's first step was rounded up. */
   long gaps;
   long bytes;
 };
@@ -25,24 +27,26 @@ struct totals {
 struct kernel {
   struct connection *on;
   int rank;
-  /* Operations are begun until so many steps are done. */
+  /* Number of steps after which no further operation begins. */
   long steps;
   uint64_t operations;
   uint64_t jitter;
-  /* Set by an abort: the kernel leaves where it waits, and posts nothing more. */
+  /* Set by an abort. The kernel then leaves its waits and posts nothing more. */
   volatile int *stop;
-  /* Milliseconds that it waits for a peer that does nothing before it ends; 0 to wait for ever. */
+  /* Time to wait for a peer without progress before the kernel ends, in milliseconds. 0 waits forever. */
   volatile long patience;
-  /* When it is over: as NCCL's kernels do it when they are aborted, which wait no more but go through their
-   * operation all the same, and post what they do not write. */
+  /*
+   * Behavior after the patience is over. If set, the kernel acts as NCCL's aborted kernels do: it waits no longer,
+   * completes its operation all the same, and posts data that it has not written.
+   */
   int runsOn;
-  /* It ends before the next piece once so many steps are done; 0 for with an operation. */
+  /* Number of steps after which the kernel ends before the next piece. With 0 it ends with an operation. */
   long limit;
   struct totals totals;
   pthread_t thread;
 };
 
-/* How the same kernel ends where nothing goes on. */
+/* Ends the process if a kernel makes no progress. */
 __attribute__((noreturn)) static inline void stuck(const struct kernel *kernel, const char *what) {
   const struct connection *on = kernel->on;
   fprintf(stderr, "rank %d channel %d %s: stuck at step %lu, waiting for %s; head %lu, tail %lu, sizes", kernel->rank,
@@ -59,7 +63,7 @@ static inline long now_milliseconds(void) {
   return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Lets others run while a condition does not hold yet; returns 0 if the kernel is to end. */
+/* Yields the processor while a condition does not hold. Returns 0 if the kernel must end. */
 static inline int wait_more(struct kernel *kernel, long *yields, long *since, const char *what) {
   if (*kernel->stop)
     return 0;
@@ -84,7 +88,7 @@ static inline int wait_more(struct kernel *kernel, long *yields, long *since, co
         return 0;                                                         \
   } while (0)
 
-/* Between two stores of which others must not see the second without the first. */
+/* Pauses between two stores if other threads must not see the second store without the first. */
 static inline void pause_at_random(struct kernel *kernel) {
   uint64_t draw = next_random(&kernel->jitter);
   if (draw % 16 == 0)
@@ -136,8 +140,10 @@ static inline void count_piece(struct kernel *kernel, const struct piece *piece)
   kernel->totals.steps += piece->steps;
 }
 
-/* Does operations with what one end does at their beginning and with each of their pieces; both return 0 if the
- * kernel is to end. */
+/*
+ * Runs operations. One callback runs at the beginning of each operation and one for each piece. Both callbacks return 0
+ * if the kernel must end.
+ */
 static inline void run_operations(struct kernel *kernel, void (*begin)(struct kernel *),
                                   int (*handle)(struct kernel *, const struct piece *)) {
   struct connection *on = kernel->on;

@@ -1,13 +1,15 @@
-/* What becomes of ranks whose peer is lost: RANKS processes in a ring, each connected with both neighbours over
- * connections that are taken over, kernels sending both ways. Usage LIBRARY WAY RANKS. Rank 0 is the victim.
- * wait: it is killed; the others do nothing about it.
- * enqueue: it is killed; the others enqueue until they get an error, and destroy their communicators.
- * leave: it ends without a word and without kernels; the others stay until their device, of which there is a stub, was
- *        looked at and found idle.
- * fork: it is killed, and leaves two children, one of which has executed another program; the others do nothing about it,
- *       and have ended when the children end.
- * exit: all exit in the middle, and close nothing.
- * stop: it is stopped until its neighbour stands still, goes on, and all destroy their communicators. */
+/*
+ * Checks ranks that lose a peer. RANKS processes form a ring. Each is connected to both neighbors over connections that
+ * are taken over, and kernels send in both directions. Usage: LIBRARY WAY RANKS. Rank 0 is the victim.
+ * - wait: the victim is killed. The survivors do nothing.
+ * - enqueue: the victim is killed. The survivors enqueue until they receive an error, and destroy their communicators.
+ * - leave: the victim ends without a shutdown message and without kernels. The others stay until the plugin has queried
+ * their device, which is a stub, and found it idle.
+ * - fork: the victim is killed and leaves two children, one of which has executed another program. The survivors do
+ * nothing, and have ended when the children end.
+ * - exit: all ranks exit in the middle of the traffic, and close nothing.
+ * - stop: the victim is stopped until its neighbor stalls, and then continues. All ranks destroy their communicators.
+ */
 #define _GNU_SOURCE
 #include "children.h"
 #include "communicator.h"
@@ -21,17 +23,17 @@
 #define STILL_MILLISECONDS 400
 #endif
 #define LOOKS 3
-#define COMMUNICATOR 0x1234 /* what net_init says */
+#define COMMUNICATOR 0x1234 /* value that net_init passes */
 
 static const char *way;
 static int ranks;
-/* To the next rank, and to the one before. */
+/* Connections to the next rank and to the previous one. */
 static struct rank links[2];
 static struct kernel kernels[2][2];
 static volatile int stop;
 static pid_t pids[MOST_RANKS];
 
-/* What all processes see. */
+/* State that all processes share. */
 static struct {
   int running;
   int without_kernels;
@@ -87,7 +89,7 @@ static long steps_of(int link) {
   return __atomic_load_n(&kernels[link][0].totals.steps, __ATOMIC_RELAXED);
 }
 
-/* The neighbour of a rank that is stopped: it goes on after this one stood still for a while. */
+/* Runs the neighbor of a stopped rank. The stopped rank continues after this neighbor stalled for a while. */
 static void outlast(int link) {
   long last = -1, since = 0, now;
   while (!shared->stopped)
@@ -105,7 +107,7 @@ static void outlast(int link) {
   shared->over = 1;
 }
 
-/* As NCCL asks with every collective; returns the error that the program gets. */
+/* Enqueues as NCCL does with every collective. Returns the error that the program receives. */
 static ncclResult_t enqueue_until_refused(void *library) {
   const JOIN(ncclTuner_v, TUNER_VERSION, _t) *tuner = symbol(library, "ncclTunerPlugin_v" STRING(TUNER_VERSION));
   void *ctx = NULL;
@@ -127,13 +129,13 @@ static ncclResult_t enqueue_until_refused(void *library) {
 static void be(const char *path, int number, int next, int previous) {
   void *library = open_plugin(path), *ctx;
   const net_t *net = symbol(library, TABLE_NAME);
-  /* Of two neighbours the one that is "0" of their link is the one before. */
+  /* Of two neighbors, the previous rank has number 0 on their connection. */
   links[0] = (struct rank){.number = 0, .net = net, .bootstrap = next, .channels = 1};
   links[1] = (struct rank){.number = 1, .net = net, .bootstrap = previous, .channels = 1};
   look_at_descriptors(descriptors_before);
   SUCCEEDS(net_init(net, &ctx));
   links[0].ctx = links[1].ctx = ctx;
-  if (number % 2) { /* in turns, as each neighbour waits for the other */
+  if (number % 2) { /* in alternating order, because each neighbor waits for the other */
     struct rank first = links[0];
     links[0] = links[1];
     links[1] = first;
@@ -156,7 +158,7 @@ static void be(const char *path, int number, int next, int previous) {
   start_all();
   while (steps_done() < STEPS_BEFORE)
     sched_yield();
-  /* Nobody leaves before: a neighbour might never do as many. */
+  /* No rank leaves before all are running. Otherwise a neighbor might never complete as many steps. */
   __atomic_add_fetch(&shared->running, 1, __ATOMIC_RELEASE);
   while (__atomic_load_n(&shared->running, __ATOMIC_ACQUIRE) < ranks)
     sched_yield();
@@ -169,11 +171,11 @@ static void be(const char *path, int number, int next, int previous) {
   if (is("enqueue"))
     printf("rank %d enqueues: result %d\n", number, enqueue_until_refused(library));
   else if (is("stop") && number == 1)
-    outlast(0); /* rank 1 begins with the one before */
+    outlast(0); /* rank 1 begins with the previous rank */
   while (is("wait") || is("fork") || (is("stop") && !shared->over))
     sched_yield();
   if (is("stop")) {
-    /* Nobody leaves while a neighbour's kernel may post: that one would miss it, and rightly. */
+    /* No rank leaves while a neighbor's kernel may post. Otherwise that kernel would rightly report a lost peer. */
     end_kernels();
     __atomic_add_fetch(&shared->without_kernels, 1, __ATOMIC_RELEASE);
     while (__atomic_load_n(&shared->without_kernels, __ATOMIC_ACQUIRE) < ranks)

@@ -1,15 +1,17 @@
-/* NCCL with a profiler that takes some events of the proxy's and leaves others: it is told of the operation and of each
- * step by NCCL, and of each message, below its step, by the network. */
+/*
+ * NCCL with a profiler that accepts some events of the proxy and declines others. NCCL reports the operation and each
+ * step to it. The network reports each message, below its step.
+ */
 #ifndef MILLRACE_TEST_MESSAGE_EVENTS_H
 #define MILLRACE_TEST_MESSAGE_EVENTS_H
 
 #include "event_tally.h"
 #include "versions.h"
 
-/* What the network is handed as a parent. */
+/* Parent that the network receives. */
 struct step {
   int taken;
-  /* Of the message below it: whether its event was refused, or is open. */
+  /* State of the event of the message below the step: refused, or open. */
   int refused, open;
 };
 
@@ -27,18 +29,18 @@ static inline void end_step(struct step *step) {
 }
 
 #if NET_VERSION >= 10
-/* The network is about to be asked for a message. */
+/* Called before a message is requested from the network. */
 static inline void offer_step(struct step *step) {
   parent = step;
 }
 
-/* It has taken the message, or has had no room for it. */
+/* Called after the network has accepted the message or had no room for it. */
 static inline void check_step(const struct step *step, int posted) {
   REQUIRE(step->open == (posted && !step->refused), "the event of a message that was %s",
           posted ? "posted is not open" : "not posted is open");
 }
 
-/* What NCCL hands to init. */
+/* Callback that NCCL passes to init. */
 static inline ncclResult_t message_event(void **event, int type, void *parentHandle, int64_t id, void *data) {
   if (type == ncclProfilerNetEventStart) {
     const ncclProfilerNetSockDescr_v1_t *message = data;
@@ -60,7 +62,7 @@ static inline ncclResult_t message_event(void **event, int type, void *parentHan
   return ncclSuccess;
 }
 
-/* count messages were sent, and received. */
+/* Checks the events after count messages were sent and received. */
 static inline void check_events(const char *who, long count) {
   const struct tally *messages = &proxyTallies[MESSAGE], *steps = &proxyTallies[PROXY_STEP];
   print_tallies(who, proxyTallies);

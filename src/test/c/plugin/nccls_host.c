@@ -1,5 +1,7 @@
-/* Several NCCLs in one process, at once: usage HOST ARGUMENTS -- HOST ARGUMENTS ... Each is a host that was compiled as a
- * library (-shared -fPIC -Dmain=play), with a logger and a version of its own. */
+/*
+ * Runs several NCCLs in one process at the same time. Usage: HOST ARGUMENTS -- HOST ARGUMENTS ... Each HOST is a host
+ * program that was compiled as a library (-shared -fPIC -Dmain=play). It has its own logger and version.
+ */
 #define _GNU_SOURCE
 #include "host.h"
 

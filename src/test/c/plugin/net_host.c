@@ -1,8 +1,11 @@
-/* Two ranks over every operation of one version of the table: usage LIBRARY MESSAGES SEED WAY.
- * threads: in one process, each with the threads NCCL would have, twice with a dlclose between.
- * abort: the same, after several times in which both leave half way with requests under way.
- * processes: in a process each.
- * kill: the same, and the sender dies by SIGKILL half way. */
+/*
+ * Runs two ranks over every operation of one version of the table. Usage: LIBRARY MESSAGES SEED WAY.
+ * - threads: both ranks are in one process. Each has the threads that NCCL would have. It runs twice with a dlclose
+ * between the runs.
+ * - abort: the same, after several runs that both ranks abandon halfway with requests in flight.
+ * - processes: each rank has its own process.
+ * - kill: the same, and the sender dies by SIGKILL halfway.
+ */
 #define _GNU_SOURCE
 #include "message_events.h"
 #include "unpack_kernel.h"
@@ -14,8 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The eight bytes at the address that connect and accept get for a device handle. Of RCCL on hosts with AINIC cards only
- * four are its own; the others are a canary. */
+/*
+ * The eight bytes at the address that connect and accept receive for a device handle. In RCCL on hosts with AINIC cards
+ * only four bytes belong to the handle. The other four are a canary.
+ */
 #ifndef DEVICE_HANDLE
 #define DEVICE_HANDLE NULL
 #endif
@@ -26,7 +31,7 @@
 #define MAX_MESSAGE (1 << 20)
 #define ABORTED 6
 
-/* The buffers of a connection, in NCCL's order and one behind the other: LL, LL128, SIMPLE. */
+/* Buffer sizes of a connection, in NCCL's order and without gaps: LL, LL128, SIMPLE. */
 static const size_t bufferBytes[BUFFERS] = {524288, 4915200, SLOTS * MAX_MESSAGE};
 
 struct end {
@@ -75,14 +80,17 @@ static void register_buffers(struct end *end) {
   }
 }
 
-/* As NCCL does: the memory is gone before the connection is closed. */
+/* Follows NCCL's order: the memory is freed before the connection is closed. */
 static void deregister_buffers(struct end *end) {
   for (int p = 0; p < BUFFERS; p++)
     SUCCEEDS(end->net->deregMr(end->comm, end->mhandles[p]));
   free(end->memory);
 }
 
-/* Whether an operation failed as it must once the peer was killed, or has left; any other failure ends the program. */
+/*
+ * Returns whether an operation failed with the error that a killed or absent peer must cause. Any other failure ends
+ * the program.
+ */
 static int lost(ncclResult_t result) {
   if ((lastMessage < messages || leaveAt < messages) && result == ncclRemoteError)
     return 1;
@@ -144,7 +152,7 @@ static void *sender(void *argument) {
   return NULL;
 }
 
-/* A kernel's part, if kernels unpack: NCCL's proxy would move tail now. */
+/* Does a kernel's part if kernels unpack. NCCL's proxy would advance tail now. */
 static void unpack_message(struct end *end, char *slot, size_t bytes) {
   if (!host_unpacks()) {
     REQUIRE(end->deviceHandle == HANDLE, "the plugin stored a device handle: %p", (void *)end->deviceHandle);
@@ -233,7 +241,7 @@ static void check_properties(const net_t *net) {
   REQUIRE(net->getProperties(1, &properties) != ncclSuccess, "device 1 does not exist");
 }
 
-/* What comes back from NCCL is not trusted: a handle that was closed is an error, and so is an invention. */
+/* The plugin must not trust handles that NCCL passes: a closed handle is an error, and so is an invented one. */
 static void check_stale(const net_t *net, void *comm, void *mhandle) {
   void *request = NULL;
   int done;
@@ -324,7 +332,7 @@ int main(int count, char **arguments) {
 #endif
   if (strcmp(arguments[4], "threads") == 0) {
     one_communicator(arguments[1]);
-    /* After the last communicator NCCL has forgotten the plugin's name, and asks for its default. */
+    /* After the last communicator NCCL has forgotten the plugin's name and requests its default. */
     one_communicator("libnccl-net.so");
 #if NET_VERSION >= 10
     check_events("all", 2 * messages);

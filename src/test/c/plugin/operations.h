@@ -1,4 +1,4 @@
-/* What kernels do on one connection: operations drawn from a seed, the same at both ends. */
+/* Work of the kernels on one connection: operations that are drawn from a seed, the same at both ends. */
 #ifndef MILLRACE_TEST_OPERATIONS_H
 #define MILLRACE_TEST_OPERATIONS_H
 
@@ -8,18 +8,18 @@
 
 enum { LL, LL128, SIMPLE, PROTOCOLS };
 
-/* LL128 moves whole pieces of this: 15 words in 16 are data. */
+/* LL128 moves whole multiples of this. 15 words of 16 are data. */
 #define LL128_UNIT_WIRE 2048
 #define LL128_UNIT_DATA 1920
 #define LL_LINE_DATA 8
 
-/* What a kernel posts at once: a step, or a Simple slice of two. */
+/* The data that a kernel posts at once: a step, or a Simple slice of two. */
 struct piece {
   int protocol;
   int steps;
-  /* As connFifo says it: with the lines' flags. */
+  /* Size as in connFifo, including the lines' flags. */
   size_t bytes;
-  /* Of its data. */
+  /* Seed of the piece's data. */
   uint64_t seed;
 };
 
@@ -31,7 +31,7 @@ struct operation {
   int chunks;
 };
 
-/* One communicator's buffers, all connections alike. */
+/* Buffer sizes of one communicator. They are the same for all its connections. */
 struct buffer_sizes {
   size_t bytes[PROTOCOLS];
 };
@@ -40,19 +40,19 @@ static inline size_t slot_bytes(const struct buffer_sizes *sizes, int protocol) 
   return sizes->bytes[protocol] / NCCL_STEPS;
 }
 
-/* NCCL's own sizes, or much smaller ones, with which slots are full more often. */
+/* Returns NCCL's own sizes, or much smaller ones that make full slots more frequent. */
 static inline struct buffer_sizes buffer_sizes(int usual) {
   if (usual)
     return (struct buffer_sizes){{DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE, DEFAULT_BUFFSIZE}};
   return (struct buffer_sizes){{NCCL_STEPS * 4096, NCCL_STEPS * 8 * LL128_UNIT_WIRE, NCCL_STEPS * 16384}};
 }
 
-/* The word of a piece's data. */
+/* Returns a word of a piece's data. */
 static inline uint64_t data_word(uint64_t seed, size_t index) {
   return (seed + index) * 0x9E3779B97F4A7C15UL;
 }
 
-/* A length up to a limit: often none or little, sometimes all. */
+/* Draws a length up to a limit. It is often zero or small, and sometimes the limit. */
 static inline size_t random_length(uint64_t *random, size_t limit) {
   uint64_t draw = next_random(random);
   switch (draw % 8) {
@@ -94,8 +94,10 @@ static inline size_t smaller(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* The pieces of an operation's next chunk; returns how many. A chunk that does not fill its slices leaves the
- * last ones empty, and they are posted all the same. */
+/*
+ * Draws the pieces of an operation's next chunk and returns their number. If a chunk does not fill its slices, the last
+ * slices are empty. They are posted all the same.
+ */
 static inline int next_chunk(uint64_t *random, int unpacks, const struct operation *operation,
                              const struct buffer_sizes *sizes, struct piece *pieces) {
   size_t slot = slot_bytes(sizes, operation->protocol);
@@ -106,10 +108,12 @@ static inline int next_chunk(uint64_t *random, int unpacks, const struct operati
   if (operation->protocol == LL128)
     room = slot / LL128_UNIT_WIRE * LL128_UNIT_DATA;
   size_t left = random_length(random, room);
-  /* NCCL's kernels post empty Simple slices in rings alone; one that unpacks relies on it. */
+  /* NCCL's kernels post empty Simple slices only in rings. A kernel that unpacks relies on this. */
   if (unpacks && operation->protocol == SIMPLE && slices == 1 && left == 0)
     left = 16;
-  /* NCCL's rule: slices of whole 16 bytes, and not so small that they do not pay. */
+  /*
+   * NCCL's rule: slices are multiples of 16 bytes, and have a minimum size below which slicing is not worth its cost.
+   */
   size_t slice = divide_up(left, 16 * (size_t)slices) * 16;
   if (slice < slot * (size_t)operation->sliceSteps / 32)
     slice = slot * (size_t)operation->sliceSteps / 32;

@@ -1,4 +1,4 @@
-/* What a process has open, counted from outside of the process. */
+/* Counts the open resources of a process from outside the process. */
 #ifndef MILLRACE_TEST_PROCESS_H
 #define MILLRACE_TEST_PROCESS_H
 
@@ -19,7 +19,10 @@ static inline long threads(void) {
   return count;
 }
 
-/* A thread that was joined is listed until the kernel is done with it: the fewest of many looks are those that stay. */
+/*
+ * A joined thread is listed until the kernel has released it. The smallest count of many samples is the number of
+ * threads that stay.
+ */
 static inline long lasting_threads(void) {
   long fewest = threads();
   for (int look = 0; look < 200; look++) {
@@ -30,7 +33,10 @@ static inline long lasting_threads(void) {
   return fewest;
 }
 
-/* The JVM's compiler and collector read /proc and /sys (cgroups) at any time; those are not ours to close. */
+/*
+ * The JVM's compiler and collector read /proc and /sys (cgroups) at any time. The plugin cannot close those
+ * descriptors.
+ */
 static inline long descriptors(void) {
   long count = 0;
   DIR *stream = opendir("/proc/self/fd");
@@ -60,10 +66,10 @@ static inline long resident_kilobytes(void) {
   return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* Threads of the test's own that are to stay. */
+/* Number of the test's own threads that stay. */
 static long kept_threads;
 
-/* One line of it all. */
+/* Prints all counts in one line. */
 static inline void print_process(const char *when, int number) {
   malloc_trim(0);
   printf("%s %d: %ld fds, %ld threads, %ld mappings, %ld KiB\n", when, number, descriptors(),

@@ -1,8 +1,10 @@
-/* The profiler plugin, called as libnccl calls one (src/plugin/profiler.cc of 2.30, and of 2.27 for v4): two ranks, each on
- * a thread of its own with a progress thread beside it, launch OPERATIONS groups of collectives, sends and receives, drawn
- * from SEED. Usage: LIBRARY OPERATIONS SEED. Prints what each communicator's profiler was told of, and took: of two
- * without kernels' events, of one that ends in the middle of a kernel, and of two more with kernels' events, while what
- * NCCL tells of that kernel comes late. */
+/*
+ * Calls the profiler plugin as libnccl does (src/plugin/profiler.cc of 2.30, and of 2.27 for v4). Two ranks each run on
+ * a thread with a progress thread. They launch OPERATIONS groups of collectives, sends and receives, drawn from SEED.
+ * Usage: LIBRARY OPERATIONS SEED. The program prints the events that each communicator's profiler was offered and
+ * accepted. There are two communicators without kernel events and one that ends in the middle of a kernel. Two more
+ * have kernel events, while NCCL reports that interrupted kernel's events late.
+ */
 #define _GNU_SOURCE
 #include "event_tally.h"
 #include "versions.h"
@@ -14,7 +16,7 @@
 #define MOST_TASKS 6
 #define CHANNELS 3
 #define QUEUE 64
-/* The program does something else now and then, for so long that the threads which serve its operations may sleep. */
+/* Number of pauses of the program. Each is so long that the threads which serve its operations may sleep. */
 #define PAUSES 8
 #define PAUSE_MICROSECONDS 2000
 #define RANKS 2
@@ -28,10 +30,10 @@ typedef JOIN(ncclProfilerEventDescr_v, PROFILER_VERSION, _t) event_t;
 #endif
 #define PROFILER_NAME "ncclProfiler_v" STRING(PROFILER_VERSION)
 
-/* What is below an operation in NCCL's tree of events: who wants one of these is told of the operation. */
+/* Events below an operation in NCCL's event tree. A profiler that requests one of them also receives the operation. */
 #define BELOW (ncclProfileProxyOp | ncclProfileProxyStep | ncclProfileKernelCh | ncclProfileNetPlugin)
 
-/* A collective, or a send or receive. */
+/* A collective, a send or a receive. */
 struct task {
   const char *function;
   int collective;
@@ -52,7 +54,7 @@ struct communicator {
   uint64_t random;
   pthread_t progress;
   struct tally tallies[KINDS];
-  /* What the progress thread has to serve: filled at the end, begun and ended from its beginning on. */
+  /* Work of the progress thread. The queue is filled at its end. Blocks begin and end from its beginning. */
   struct block blocks[QUEUE];
   long appended, begun, ended;
   int closing, aborted;
@@ -67,11 +69,11 @@ static const struct {
 
 static long drawn[FUNCTIONS];
 static const profiler_t *plugin;
-/* As in NCCL there is one of the process. */
+/* Event mask of the process. As in NCCL, each process has only one. */
 static int mask;
 static long operations;
 
-/* NCCL's handles keep what was in them before: an event that is not taken has to be said to be null. */
+/* NCCL's handles keep their previous content, so the plugin must set the handle of a declined event to null. */
 static void start(struct communicator *communicator, enum kind kind, event_t *event, void **handle) {
   *handle = (void *)0x5a5a;
   event->rank = communicator->rank;
@@ -86,7 +88,7 @@ static void stop(struct communicator *communicator, enum kind kind, void *handle
   count_ended(communicator->tallies, kind);
 }
 
-/* The program calls NCCL. v4 has no events of calls. */
+/* Reports a call of the program to NCCL. v4 has no events for calls. */
 static void call(struct communicator *communicator, struct task *task, int first, void **group) {
 #if PROFILER_VERSION >= 5
   if (first) {
@@ -141,7 +143,10 @@ static void append_blocks(struct communicator *communicator, void *task) {
   }
 }
 
-/* Each has a plan, whose tasks' events begin before its proxies are told, and end after that. */
+/*
+ * Launches a group. Each group has a plan. The events of its tasks begin before the proxies are informed, and end
+ * afterwards.
+ */
 static void launch_group(struct communicator *communicator) {
   struct task tasks[MOST_TASKS];
   int count = 1 + (int)(next_random(&communicator->random) % MOST_TASKS);
@@ -185,7 +190,7 @@ static int is_over(struct communicator *communicator) {
          (communicator->aborted || communicator->ended == communicator->begun);
 }
 
-/* Begins and ends blocks; where it is aborted some are begun and never end. */
+/* Begins and ends blocks. After an abort some blocks have begun and never end. */
 static void *progress(void *argument) {
   struct communicator *communicator = argument;
   uint64_t random = communicator->random ^ 0x9e3779b9;
@@ -228,7 +233,7 @@ static void *run(void *argument) {
   return NULL;
 }
 
-/* late: one that has ended; of the blocks that it has not ended NCCL tells now. */
+/* late: a communicator that has ended. NCCL reports its unfinished blocks only now. */
 static void run_all(const char *name, uint64_t seed, const struct communicator *late) {
   static struct communicator communicators[RANKS];
   pthread_t threads[RANKS];

@@ -1,5 +1,8 @@
-/* Structures that the plugin fills for its caller, each between canaries, in every version of every table:
- * usage LIBRARY BYTES. BYTES is the size of GIN v15's properties in this NCCL; 0: the plugin must refuse them. */
+/*
+ * Checks the structures that the plugin fills for its caller, in every version of every table. Each structure lies
+ * between canaries. Usage: LIBRARY BYTES. BYTES is the size of GIN v15's properties in this NCCL. With 0 the plugin
+ * must refuse them.
+ */
 #define _GNU_SOURCE
 #include "host.h"
 
@@ -12,7 +15,7 @@
 #define CANARY 0xa5
 #define CANARIES 256
 
-/* A structure of so many bytes with canaries on both sides. */
+/* A structure of the given size with canaries on both sides. */
 struct guarded {
   unsigned char before[CANARIES], structure[1024 + CANARIES];
 };
@@ -29,7 +32,7 @@ static void check(const struct guarded *guarded, size_t bytes, const char *table
   }
 }
 
-/* Fills a structure by a call that has its address as the variable "to". */
+/* Fills a structure by a call that uses the structure's address as the variable "to". */
 #define FILL(table, bytes, expected, call)                                     \
   do {                                                                         \
     struct guarded guarded;                                                    \

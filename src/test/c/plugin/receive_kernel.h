@@ -1,4 +1,4 @@
-/* The receiving half of a kernel: it looks at every byte. */
+/* The receiving half of a kernel. It checks every byte. */
 #ifndef MILLRACE_TEST_RECEIVE_KERNEL_H
 #define MILLRACE_TEST_RECEIVE_KERNEL_H
 
@@ -8,7 +8,7 @@
   REQUIRE(condition, "wrong data: rank %d channel %d step %lu protocol %d, %zu bytes, word %zu", (kernel)->rank, \
           (kernel)->on->channel, (kernel)->on->step, (piece)->protocol, (piece)->bytes, (size_t)(at))
 
-/* Polls the flags, and never looks at tail. */
+/* Polls the flags, and never reads tail. */
 static inline int check_ll(struct kernel *kernel, const struct piece *piece) {
   ncclLLFifoLine *slot = (ncclLLFifoLine *)slot_of(kernel, piece);
   uint32_t flag = (uint32_t)(kernel->on->step + 1);
@@ -23,7 +23,7 @@ static inline int check_ll(struct kernel *kernel, const struct piece *piece) {
   return 1;
 }
 
-/* The data of a line is looked at right behind its flag. */
+/* Checks the data of a line immediately after its flag. */
 static inline int check_ll128(struct kernel *kernel, const struct piece *piece) {
   uint64_t *slot = (uint64_t *)slot_of(kernel, piece);
   struct shuffle order = shuffle(kernel, piece->bytes / NCCL_LL128_LINESIZE);
@@ -54,7 +54,7 @@ static inline int check_simple(struct kernel *kernel, const struct piece *piece)
   return 1;
 }
 
-/* At the beginning of an operation: the one before has ended. */
+/* Returns credits at the beginning of an operation. The previous operation has ended. */
 static inline void return_credits(struct kernel *kernel) {
   if (kernel->on->unpack)
     __atomic_store_n(&kernel->on->unpack->head, kernel->on->unpackHead, __ATOMIC_RELAXED);
@@ -78,7 +78,7 @@ static inline void *receive_kernel(void *argument) {
   return NULL;
 }
 
-/* The sizes of this side are the kernel's: nobody else may have written them. */
+/* Checks the sizes of this side. They belong to the kernel, so no other thread may have written them. */
 static inline void check_sizes_untouched(const struct kernel *kernel) {
   for (int slot = 0; slot < NCCL_STEPS; slot++)
     REQUIRE(kernel->on->recvMem->connFifo[slot].size == -1, "somebody wrote the size of slot %d", slot);

@@ -1,12 +1,15 @@
-/* Connections that cannot be taken over, and calls that a taken one does not serve: usage LIBRARY WAY.
- * gap: memory between the buffers.
- * sentinel: a slot whose size is not empty before the first operation.
- * started: a counter that has moved already.
- * mode: a slot that lies in a buffer shared by all peers.
- * as it is: nothing of that, where the layout is not that of the version.
- * fourth: buffers of the user's are registered, too: they are declined.
- * proxy: NCCL's proxy sends, receives and asks for progress.
- * services: the ranks are served in different ways (see be_rank_1). */
+/*
+ * Checks connections that cannot be taken over, and calls that a connection refuses after a takeover. Usage: LIBRARY
+ * WAY.
+ * - gap: there is memory between the buffers.
+ * - sentinel: a slot's size is not empty before the first operation.
+ * - started: a counter has already moved.
+ * - mode: a slot lies in a buffer that all peers share.
+ * - as it is: none of these, but the layout is not the layout of the version.
+ * - fourth: buffers of the user are registered too. The plugin declines them.
+ * - proxy: NCCL's proxy sends, receives and requests progress.
+ * - services: the two ranks use different services (see be_rank_1).
+ */
 #define _GNU_SOURCE
 #include "communicator.h"
 
@@ -16,7 +19,7 @@ static int is(const char *name) {
   return strcmp(way, name) == 0;
 }
 
-/* What libnccl would have done if it were another one. */
+/* Changes the connection as a different libnccl would have set it up. */
 static void spoil(struct connection *connection) {
   if (is("gap"))
     connection->buffers[SIMPLE] += 4096;
@@ -28,8 +31,10 @@ static void spoil(struct connection *connection) {
     connection->recvMem->connFifo[5].mode = NCCL_MODE_OFFSET;
 }
 
-/* NCCL gives a connection up whose memory cannot be registered: nothing is deregistered or closed but the
- * communicator. */
+/*
+ * NCCL abandons a connection if it cannot register the memory. It then deregisters and closes nothing except the
+ * communicator.
+ */
 static void refuse_memory(struct rank *rank, struct connection *connection) {
   spoil(connection);
   for (int p = 0; p < PROTOCOLS; p++) {
@@ -39,7 +44,7 @@ static void refuse_memory(struct rank *rank, struct connection *connection) {
   }
 }
 
-/* As sendProxyRegBuffer of NCCL, which goes on without a handle. */
+/* Does the same as NCCL's sendProxyRegBuffer, which continues without a handle. */
 static void refuse_fourth(struct rank *rank, struct connection *connection) {
   void *mhandle = NULL;
   register_memory(rank, connection);
@@ -81,7 +86,7 @@ static void run(struct rank *rank) {
     finalize(rank);
 }
 
-/* Each rank listens, and connects to what the other listens on: neither can. */
+/* Each rank listens, and connects to the peer's listener. Both attempts must fail. */
 static void meet_another_service(struct rank *rank) {
   char handle[NCCL_NET_HANDLE_MAXSIZE];
   void *listenComm = NULL, *comm = NULL;

@@ -1,11 +1,14 @@
-/* Ranks in a ring, a connection from each to the next for each channel, on hosts of their own if the test says so. */
+/*
+ * Ranks in a ring, with one connection per channel from each rank to the next. Each rank is on its own host if the test
+ * configures that.
+ */
 #ifndef MILLRACE_TEST_RING_H
 #define MILLRACE_TEST_RING_H
 
 #include "communicator.h"
 #include "test_hosts.h"
 
-/* Makes all connections and their memory, by sockets to the two neighbours. */
+/* Creates all connections and their memory, over sockets to the two neighbors. */
 static inline void connect_ring(struct rank *rank, int next, int previous, int usual) {
   char handles[MAX_CHANNELS][NCCL_NET_HANDLE_MAXSIZE];
   struct buffer_sizes sizes = buffer_sizes(usual);

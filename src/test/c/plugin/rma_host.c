@@ -1,4 +1,4 @@
-/* Ranks over every operation of a version of the RMA table, a thread each: usage LIBRARY RANKS ROUNDS. */
+/* Runs ranks over every operation of a version of the RMA table, one thread per rank. Usage: LIBRARY RANKS ROUNDS. */
 #define _GNU_SOURCE
 #include "host.h"
 
@@ -79,7 +79,7 @@ static void *run(void *argument) {
   pthread_barrier_wait(&barrier);
   for (int peer = 0; peer < ranks; peer++)
     all[peer] = handles[peer];
-  /* As NCCL up to 2.30.7 does: a context of the network's. */
+  /* NCCL up to 2.30.7 passes a context of the network here. */
   SUCCEEDS(CONNECT(OF_ANOTHER_TABLE, all, ranks, rank, listenComm, &group));
   config_t config = {.nContexts = CONTEXTS, .trafficClass = -1};
 #if RMA_VERSION >= 16
@@ -115,7 +115,7 @@ static void *run(void *argument) {
             "round %ld, rank %d: byte %zu of rank %d", round, rank, i, peer);
     }
     pthread_barrier_wait(&barrier);
-    /* And back: everybody takes from its neighbour what that has for rank 0. */
+    /* The reverse direction: each rank gets from its neighbor the data that the neighbor has for rank 0. */
     int next = (rank + 1) % ranks;
     SUCCEEDS(rma->iget(rmaCtx, context, 0, source.handle, BYTES, 0, target.handle, (uint32_t)next, FLAGS &request));
     await(group, request);

@@ -11,7 +11,7 @@ static inline void post_size(struct kernel *kernel, const struct piece *piece) {
                    __ATOMIC_RELAXED);
 }
 
-/* A line is stored as two words, each of which carries the flag. */
+/* Stores a line as two words. Each word carries the flag. */
 static inline void store_ll(struct kernel *kernel, const struct piece *piece) {
   ncclLLFifoLine *slot = (ncclLLFifoLine *)slot_of(kernel, piece);
   uint64_t flag = (uint64_t)(uint32_t)(kernel->on->step + 1) << 32;
@@ -25,7 +25,9 @@ static inline void store_ll(struct kernel *kernel, const struct piece *piece) {
   }
 }
 
-/* On the way to the host a line may be torn, and its flag come first: only tail says that all of it is there. */
+/*
+ * On the way to the host a line may be torn, and its flag may arrive first. Only tail shows that all of it has arrived.
+ */
 static inline void store_ll128(struct kernel *kernel, const struct piece *piece) {
   uint64_t *slot = (uint64_t *)slot_of(kernel, piece);
   struct shuffle order = shuffle(kernel, piece->bytes / NCCL_LL128_LINESIZE);
@@ -65,12 +67,14 @@ static inline void post_tail(struct kernel *kernel, uint64_t end) {
   __atomic_store_n(&kernel->on->recvMem->tail, end, __ATOMIC_RELAXED);
 }
 
-/* What an aborted kernel posts without credits; it ends once that can be seen: so far ahead that credits which are on
- * their way do not reach there. */
+/*
+ * Posts steps without credits, as an aborted kernel does. It ends when this can be observed: so far ahead that credits
+ * in flight do not reach this step.
+ */
 static inline int run_on(struct kernel *kernel, const struct piece *piece, uint64_t end) {
   if (!kernel->runsOn)
     return 0;
-  kernel->patience = 1; /* it waits no more */
+  kernel->patience = 1; /* the kernel waits no longer */
   post_size(kernel, piece);
   if (piece->protocol == LL)
     store_ll(kernel, piece);
@@ -85,7 +89,7 @@ static inline int send_piece(struct kernel *kernel, const struct piece *piece) {
   uint64_t end = on->step + (uint64_t)piece->steps;
   if (!wait_for_credits(kernel, end))
     return run_on(kernel, piece, end);
-  /* A kernel stores the size first, but nothing holds it back behind the data. */
+  /* A kernel stores the size first, but no fence orders that store before the data. */
   int sizeLate = next_random(&kernel->jitter) % 8 == 0;
   if (!sizeLate)
     post_size(kernel, piece);
@@ -114,7 +118,7 @@ static inline void *send_kernel(void *argument) {
   return NULL;
 }
 
-/* All steps were sent: every credit is back, and every slot is as at the beginning. */
+/* Checks that all steps were sent: every credit has been returned, and every slot has its initial state. */
 static inline int check_all_sent(struct kernel *kernel) {
   struct connection *on = kernel->on;
   WAIT_UNTIL(kernel, "the last credits", __atomic_load_n(&on->sendMem->head, __ATOMIC_ACQUIRE) == on->step);

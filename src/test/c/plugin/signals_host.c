@@ -1,6 +1,7 @@
-/* A host that handles signals itself, before and after the plugin has brought a JVM: usage LIBRARY [late].
- * It ends by SIGTERM, which nobody handles. late: it sets its handler of faults when the JVM is
- * there. */
+/*
+ * A host that handles signals itself, before and after the plugin has created a JVM. Usage: LIBRARY [late]. The process
+ * ends by SIGTERM, which has no handler. With "late" it sets its handler of faults when the JVM exists.
+ */
 #define _GNU_SOURCE
 #define NET_VERSION 11
 #include "versions.h"
@@ -16,7 +17,7 @@ static char *forbidden;
 static volatile sig_atomic_t faults, interrupts;
 static const net_t *net;
 
-/* Repairs the fault, so that the instruction succeeds when it is tried again. */
+/* Repairs the fault, so that the instruction succeeds on the next attempt. */
 static void on_fault(int signal, siginfo_t *info, void *context) {
   (void)signal, (void)context;
   if (info->si_addr != forbidden)
@@ -68,7 +69,7 @@ int main(int count, char **arguments) {
   if (count == 2)
     sigaction(SIGSEGV, &fault, NULL);
   else
-    signal(SIGSEGV, SIG_IGN); /* what libjsig tells of, which changes later, too */
+    signal(SIGSEGV, SIG_IGN); /* libjsig reports this change, and later changes too */
   sigaction(SIGINT, &interrupt, NULL);
   signal(SIGHUP, SIG_IGN);
   forbidden = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -92,7 +93,7 @@ int main(int count, char **arguments) {
   raise(SIGINT);
   REQUIRE(interrupts == 1, "%d interrupts", (int)interrupts);
 
-  /* A signal to the process that this thread blocks stays pending: no thread of the JVM takes it. */
+  /* This thread blocks the signal, so a signal to the process stays pending: no thread of the JVM takes it. */
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);

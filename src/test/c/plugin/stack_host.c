@@ -1,4 +1,4 @@
-/* Calls the plugin on a stack that Java may not run on: usage LIBRARY thread|coroutine KIB. */
+/* Calls the plugin on a stack that cannot run Java. Usage: LIBRARY thread|coroutine KIB. */
 #define NET_VERSION 11
 #include "versions.h"
 
@@ -44,7 +44,7 @@ int main(int count, char **arguments) {
     makecontext(&inside, call, 0);
     REQUIRE(swapcontext(&outside, &inside) == 0, "no coroutine");
   }
-  /* On the program's own stack all is well. */
+  /* On the program's own stack the call succeeds. */
   call();
   return 0;
 }

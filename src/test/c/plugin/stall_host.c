@@ -1,14 +1,17 @@
-/* Ranks that stand still for one reason: RANKS processes in a ring, a connection from each to the next for each channel,
- * over which kernels run one operation after the other, as NCCL's do in a ring. Usage LIBRARY WAY RANKS CHANNELS VICTIM
- * OPERATION PATTERN. When the victim comes to that operation:
- * launch: it does not launch it.
- * stop, kill: its process is stopped, or killed.
- * consume: it launches it, and the kernel never begins.
- * disagree: its operation has a chunk more, and nobody launches another after the next.
- * wire: nothing; the network, which is told so by the environment, has a fault.
- * healthy: nothing; ranks pause at random, and all end.
- * PATTERN is ring (a kernel sends when it has received) or stream (it sends and receives at once). Prints STILL when no
- * rank has completed anything for a while, and stays until its standard input ends. */
+/*
+ * Makes ranks stall for one known reason. RANKS processes form a ring. Each has one connection per channel to the next
+ * process. Kernels run one operation after the other over these connections, as NCCL's kernels do in a ring. Usage:
+ * LIBRARY WAY RANKS CHANNELS VICTIM OPERATION PATTERN. WAY is the victim's behavior at that operation:
+ * - launch: the victim does not launch the operation.
+ * - stop, kill: the victim's process is stopped or killed.
+ * - consume: the victim launches the operation, but the kernel never begins.
+ * - disagree: the victim's operation has one chunk more. After the next operation no rank launches another.
+ * - wire: the victim does nothing special. The network has a fault, which the environment configures.
+ * - healthy: the victim does nothing special. Ranks pause at random, and all complete.
+ *
+ * PATTERN is ring (a kernel sends after it has received) or stream (a kernel sends and receives at the same time). The
+ * program prints STILL when no rank has completed anything for a while. It runs until its standard input is closed.
+ */
 #define _GNU_SOURCE
 #include "ring.h"
 
@@ -22,7 +25,7 @@
 #define STILL_MILLISECONDS 1500
 #define HEALTHY_OPERATIONS 40
 #define ENDLESS 1000000000L
-#define COMMUNICATOR 0x1234 /* what net_init says */
+#define COMMUNICATOR 0x1234 /* value that net_init passes */
 
 static const char *way, *pattern;
 static int ranks, channels, victim, self;
@@ -32,7 +35,7 @@ static pid_t pids[MOST_RANKS];
 static volatile int never;
 static volatile long launched, completed[2 * MAX_CHANNELS];
 
-/* What all processes see: how many operations each rank has completed, and how many are ready. */
+/* State that all processes share: the number of completed operations per rank, and the number of ready operations. */
 static struct {
   volatile long completed[MOST_RANKS];
   volatile int ready;
@@ -59,13 +62,13 @@ static int move_piece(struct kernel *kernel) {
   return kernel->on->sends ? send_piece(kernel, &piece) : receive_piece(kernel, &piece);
 }
 
-/* Waits until an operation is launched, and its kernel begins. */
+/* Waits until an operation is launched and its kernel begins. */
 static void begin_operation(long operation) {
   while (launched < operation || (is("consume") && here(operation)))
     usleep(200);
 }
 
-/* One direction of a channel. */
+/* Runs one direction of a channel. */
 static void *stream(void *argument) {
   struct kernel *kernel = argument;
   for (long operation = 1; operation <= last_operation(); operation++) {
@@ -78,7 +81,7 @@ static void *stream(void *argument) {
   return NULL;
 }
 
-/* Both directions of a channel, in turns. */
+/* Runs both directions of a channel in turns. */
 static void *ring(void *argument) {
   struct kernel *both = argument;
   for (long operation = 1; operation <= last_operation(); operation++) {
@@ -168,7 +171,7 @@ static long completed_by_all(void) {
 
 static void await_stillness(void) {
   long last = -1, since = now_milliseconds();
-  int gone = 0; /* the victim: perhaps before anybody has completed anything */
+  int gone = 0; /* the victim may exit before any rank has completed an operation */
   for (;;) {
     long now = completed_by_all();
     gone |= waitpid(pids[victim], NULL, WNOHANG) == pids[victim];

@@ -1,8 +1,8 @@
-/* Only starts the plugin, as NCCL 2.28 does with one that fails: usage LIBRARY. */
+/* Only starts the plugin, as NCCL 2.28 does with a plugin that fails. Usage: LIBRARY. */
 #define NET_VERSION 11
 #include "versions.h"
 
-/* Prints the caches of classes that this process has mapped, one line for each mapping. */
+/* Prints the class caches that this process has mapped, one line for each mapping. */
 static void print_caches(void) {
   char line[4096];
   FILE *maps = fopen("/proc/self/maps", "r");
@@ -23,7 +23,7 @@ int main(int count, char **arguments) {
   REQUIRE(net->devices(&devices) == ncclInternalError, "devices before init");
   ncclResult_t result = net_init(net, &ctx);
   SUCCEEDS(net->finalize(ctx));
-  /* A tuner that fails fails the communicator, whichever network it has. */
+  /* A failing tuner fails the communicator, independent of its network. */
   SUCCEEDS(tuner->init(&tunerCtx, 1, 2, 2, logger, NULL, NULL));
   SUCCEEDS(tuner->getCollInfo(tunerCtx, ncclFuncAllReduce, 8, 1, NULL, 7, 3, 0, &channels));
   SUCCEEDS(tuner->finalize(tunerCtx));

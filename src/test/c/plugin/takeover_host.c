@@ -1,5 +1,7 @@
-/* Two ranks over connections that are taken over; kernels of all protocols at both ends of several channels, both
- * directions at once: usage LIBRARY threads|processes CHANNELS STEPS SEED small|usual. */
+/*
+ * Two ranks over connections that are taken over. Kernels of all protocols run at both ends of several channels, in
+ * both directions at once. Usage: LIBRARY threads|processes CHANNELS STEPS SEED small|usual.
+ */
 #define _GNU_SOURCE
 #include "communicator.h"
 

@@ -1,11 +1,15 @@
-/* Ends of communicators whose connections are taken over: usage LIBRARY WAY CHANNELS.
- * drain: a rank is destroyed while the peer has not taken all that it posted.
- * abort: a rank is destroyed whose peer lives, and takes nothing any more.
- * together: both are destroyed in the middle of their traffic.
- * runaway: kernels run on without credits, as aborted ones do.
- * kill: the peer dies by SIGKILL while both send.
- * reuse: a rank is destroyed in the middle of its traffic while the peer sends on, and uses its memory for something else.
- * Otherwise each rank's memory is forbidden from the moment that its first part is deregistered. */
+/*
+ * Ends communicators after a takeover of their connections. Usage: LIBRARY WAY CHANNELS.
+ * - drain: a rank is destroyed while the peer has not taken everything that the rank posted.
+ * - abort: a rank is destroyed while its peer is alive but takes nothing.
+ * - together: both ranks are destroyed in the middle of their traffic.
+ * - runaway: kernels continue without credits, as aborted kernels do.
+ * - kill: the peer dies by SIGKILL while both ranks send.
+ * - reuse: a rank is destroyed in the middle of its traffic while the peer continues to send. The rank then uses its
+ * memory for something else.
+ *
+ * Except for reuse, each rank's memory is inaccessible from the first deregistration of a part.
+ */
 #define _GNU_SOURCE
 #include "communicator.h"
 
@@ -39,7 +43,7 @@ static void timed_tear_down(struct rank *rank) {
   printf("rank %d was torn down in %ld ms\n", rank->number, now_milliseconds() - begin);
 }
 
-/* Rank 0 posts until nothing is taken any more, and is destroyed; rank 1 begins to receive when it is told to. */
+/* Rank 0 posts until the peer takes nothing more, and is destroyed. Rank 1 begins to receive when it is told to. */
 static void drain(struct rank *rank) {
   volatile int stop = 0;
   long posted[MAX_CHANNELS], unsent = 0;
@@ -80,7 +84,7 @@ static void lose_patience(struct kernel *kernels, int count) {
     kernels[i].patience = PATIENCE_MILLISECONDS;
 }
 
-/* Rank 1's kernels leave; rank 0's end where they wait for them. */
+/* Rank 1's kernels leave. Rank 0's kernels end while they wait for them. */
 static void abort_one(struct rank *rank) {
   volatile int stop = 0;
   char left = 1;
@@ -104,7 +108,7 @@ static void abort_one(struct rank *rank) {
   }
 }
 
-/* Rank 1 says when; nobody waits for anybody. */
+/* Rank 1 chooses the time. Neither rank waits for the other. */
 static void abort_together(struct rank *rank) {
   volatile int stop = 0;
   char now = 1;
@@ -123,7 +127,7 @@ static void abort_together(struct rank *rank) {
   timed_tear_down(rank);
 }
 
-/* Rank 1 receives for a while; rank 0 runs away when nothing more is taken, and is destroyed. */
+/* Rank 1 receives for a while. Rank 0 runs without credits when the peer takes nothing more, and is then destroyed. */
 static void run_away(struct rank *rank) {
   volatile int stop = 0;
   struct kernel kernels[2 * MAX_CHANNELS];
@@ -168,13 +172,13 @@ static void kill_one(struct rank *rank) {
   timed_tear_down(rank);
 }
 
-/* What a rank has in memory that is its own again, and what has to be there from then on. */
+/* Memory that belongs to the rank again, and its expected content from then on. */
 struct reused {
   char *memory[2], *expected[2];
   size_t bytes[2];
 };
 
-/* Whoever still serves the connection finds credits there for more of what the peer sends. */
+/* Stores credits for more of the peer's data there. Code that still serves the connection would use them. */
 static void reuse(struct connection *connection, struct reused *reused) {
   size_t onDevice = connection->deviceMemory ? connection->sizes.bytes[LL128] + connection->sizes.bytes[SIMPLE] : 0;
   *reused = (struct reused){{connection->memory, connection->buffers[LL128]}, {NULL}, {connection->memoryBytes, onDevice}};
@@ -194,7 +198,7 @@ static void require_unwritten(const struct connection *connection, const struct 
               connection->sends ? "sends" : "receives", at, part ? "device" : "host");
 }
 
-/* Rank 1 says when, and goes on until nothing is taken any more. */
+/* Rank 1 chooses the time, and continues until the peer takes nothing more. */
 static void reuse_memory(struct rank *rank) {
   volatile int stop = 0;
   char now = 1;
@@ -219,7 +223,7 @@ static void reuse_memory(struct rank *rank) {
   }
   hear(rank, &now, 1);
   if (host_slots_on_device())
-    hold_copies(LOOKS_HELD); /* what was begun is still to be made */
+    hold_copies(LOOKS_HELD); /* copies that have begun are not made yet */
   stop = 1;
   join_kernels(kernels, count);
   for (int i = 0; i < count; i++) {
@@ -247,7 +251,7 @@ static void reuse_memory(struct rank *rank) {
 }
 
 static void run(struct rank *rank) {
-  /* Full slots fill a network sooner, where that is to happen. */
+  /* Full slots fill a network sooner. Some ways need that. */
   struct buffer_sizes sizes = buffer_sizes(!is("together") && !is("kill"));
   set_up(rank, &sizes);
   if (is("drain"))

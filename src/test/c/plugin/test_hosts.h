@@ -1,4 +1,4 @@
-/* Hosts in namespaces. */
+/* Hosts in network namespaces. */
 #ifndef MILLRACE_TEST_HOSTS_H
 #define MILLRACE_TEST_HOSTS_H
 
@@ -8,8 +8,10 @@
 #include <sched.h>
 #include <unistd.h>
 
-/* TEST_HOSTS in the environment has, for each rank, a process whose network, shared files and host name the rank takes as
- * its own. To be called before there is a second thread. */
+/*
+ * Moves a rank to its host. The environment variable TEST_HOSTS names a process for each rank. The rank takes over the
+ * network, the shared files and the host name of that process. Call this before the process has a second thread.
+ */
 static inline void move_to_host(int self) {
   static const char *const namespaces[] = {"net", "uts", "mnt"};
   const char *hosts = getenv("TEST_HOSTS");

@@ -1,5 +1,7 @@
-/* Starts the plugin, bound to one core or not, and says which threads there are, with policy and niceness: usage
- * LIBRARY one|all. */
+/*
+ * Starts the plugin, with or without a binding to one core, and prints all threads with policy and niceness. Usage:
+ * LIBRARY one|all.
+ */
 #define _GNU_SOURCE
 #define NET_VERSION 11
 #include "versions.h"

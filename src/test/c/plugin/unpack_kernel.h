@@ -1,5 +1,7 @@
-/* A receiving kernel's part of UNPACK, as NCCL's kernels do it: warps take pieces in turn, and load as wide as both
- * sides of a piece allow. */
+/*
+ * A receiving kernel's part of UNPACK, as in NCCL's kernels. Warps take pieces in turn, and use the widest loads that
+ * the alignment of both sides of a piece allows.
+ */
 #ifndef MILLRACE_TEST_UNPACK_KERNEL_H
 #define MILLRACE_TEST_UNPACK_KERNEL_H
 
@@ -34,7 +36,7 @@ static inline void copy_piece(const char *bounce, char *slot, const loadMetaPiec
     to[at] = from[at];
 }
 
-/* Every warp, one after another. */
+/* Runs every warp, one after the other. */
 static inline void unpack(const unpackNetDeviceHandle *handle, uint64_t head, char *slot, size_t bytes) {
   uint64_t slice = head % NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH;
   uint64_t count = __atomic_load_n(&handle->meta->cnt[slice], __ATOMIC_RELAXED);

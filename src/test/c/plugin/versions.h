@@ -1,4 +1,4 @@
-/* One spelling for the tables' versions: NET_VERSION chooses. */
+/* Uniform names for the versions of the tables. NET_VERSION chooses the version. */
 #ifndef MILLRACE_TEST_VERSIONS_H
 #define MILLRACE_TEST_VERSIONS_H
 
@@ -9,7 +9,7 @@ typedef JOIN(ncclNetProperties_v, NET_VERSION, _t) properties_t;
 #define TABLE_NAME "ncclNetPlugin_v" STRING(NET_VERSION)
 
 #if NET_VERSION >= 10
-/* What NCCL passes events of messages on with, and a parent for them: a host may have none. */
+/* Callback with which NCCL reports message events, and a parent for the events. A host may have neither. */
 static ncclProfilerCallback_t profiler;
 static __thread void *parent;
 #endif

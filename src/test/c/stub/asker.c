@@ -1,4 +1,4 @@
-/* A part of a program that is loaded late, and asks NCCL for errors. */
+/* A part of a program that is loaded late and queries NCCL's errors. */
 #include "nccl/api.h"
 
 ncclResult_t askForError(ncclComm_t comm, ncclResult_t *error) {

@@ -1,5 +1,7 @@
-/* Stands in for libnccl where a program asks for errors of communicators: what it has behind the pointer looks like
- * NCCL 2.28's structure, as far as that matters. */
+/*
+ * Replaces libnccl for programs that query errors of communicators. The memory behind the pointer has the layout of
+ * NCCL 2.28's structure, as far as the plugin needs it.
+ */
 #include "nccl/api.h"
 #include "nccl/logger.h"
 
@@ -35,7 +37,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
   return ncclSuccess;
 }
 
-/* As a program asks that has looked the function up by itself: nothing of it is in an import table. */
+/* Queries like a program that has looked up the function itself, so that no import table contains it. */
 ncclResult_t askForError(ncclComm_t comm, ncclResult_t *error) {
   return ncclCommGetAsyncError(comm, error);
 }
@@ -64,7 +66,7 @@ static void print(ncclDebugLogLevel level, unsigned long flags, const char *file
   fflush(stdout);
 }
 
-/* NCCL's is a part of its library, too. */
+/* NCCL's logger is a part of its library too. */
 ncclDebugLogger_t stubLogger(void) {
   return print;
 }

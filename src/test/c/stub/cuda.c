@@ -1,7 +1,9 @@
-/* As much of libcuda as tells whether a device gets on with its work, and as copies memory of a device. With
- * STUB_CUDA_BUSY set the device never gets on. Device memory has an address at which no processor can touch it, and
- * another for what plays kernels. Copies are made late, in pieces in an order that looks random. STUB_CUDA_NO_EXPORT
- * and STUB_CUDA_NO_IMPORT forbid to share memory between processes. */
+/*
+ * The part of libcuda that shows whether a device makes progress, and that copies memory of a device. With
+ * STUB_CUDA_BUSY the device never makes progress. Device memory has an address at which no processor can access it, and
+ * another address for code that imitates kernels. Copies are made late, in pieces, in an order that looks random.
+ * STUB_CUDA_NO_EXPORT and STUB_CUDA_NO_IMPORT forbid sharing memory between processes.
+ */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -21,7 +23,7 @@
 
 static int synchronizations;
 
-/* An allocation, or a mapping of one: what is at an address of the device. */
+/* An allocation or a mapping of one, at an address of the device. */
 struct range {
   char *address;
   char *memory;
@@ -31,12 +33,12 @@ struct range {
 
 struct copy {
   char *to;
-  const char *from; /* NULL: the value is what is to be there */
+  const char *from; /* source address; if NULL, the value is written instead */
   size_t bytes;
   uint64_t value;
 };
 
-/* Copies that were begun, oldest first, and how many were made. */
+/* Copies that have begun, oldest first, and the number of completed copies. */
 struct stream {
   struct copy copies[COPIES];
   long begun, made;
@@ -49,19 +51,19 @@ struct event {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct range ranges[RANGES];
-/* Addresses that are reserved for mappings, and where the memory of all of them lies. */
+/* Addresses that are reserved for mappings, and the location of the memory of all mappings. */
 static struct range reserved[RANGES];
 static uint64_t seed = 88172645463325252UL;
-/* Copies within the device's memory, and those that the host's takes part in. */
+/* Number of copies within device memory, and of copies from or to host memory. */
 static long withinDevice, withHost;
-/* Those that a compute engine makes, which waits for kernels: within the device's memory, and short ones to it. */
+/* Number of copies by a compute engine, which waits for kernels: copies within device memory, and short ones to it. */
 static long behindKernels;
-/* Calls for several rows, and how many. */
+/* Number of calls that copy several rows, and number of rows. */
 static long rowCalls, rowsInAll;
-/* Of events. */
+/* Number of recorded events. */
 static long records;
 static long batches, batched;
-/* So many looks find that the device does not get on with its copies. */
+/* Number of queries for which the device makes no progress with its copies. */
 static long held;
 static struct stream *streams[RANGES];
 
@@ -118,13 +120,13 @@ static void make_next(struct stream *stream) {
   stream->made++;
 }
 
-/* The program's context is current on every thread that has made none current. */
+/* The program's context is current on every thread that has set no other. */
 static __thread void *current = &synchronizations;
 static int contexts, copiesBesideTheProgram;
 
-/* One besides the program's. It is never freed, so that its use after its end is seen. */
+/* A context besides the program's. It is never freed, so that its use after its destruction is detected. */
 struct context {
-  int threads; /* on which it is current; guarded by the lock */
+  int threads; /* number of threads on which the context is current, guarded by the lock */
   int destroyed;
 };
 
@@ -136,7 +138,9 @@ static _Noreturn void misused(const char *how) {
   abort();
 }
 
-/* The driver looks at a thread's context while the thread ends, which may be after others have seen that end. */
+/*
+ * The driver accesses a thread's context while the thread ends. This may happen after other threads have seen the end.
+ */
 static void end_thread(void *context) {
   (void)context;
   misused("a thread ends in a context that is not the program's");
@@ -201,7 +205,8 @@ int cuCtxPopCurrent_v2(void **context) {
 }
 
 int cuCtxDestroy_v2(struct context *context) {
-  if (current == context) /* the driver would do, and leave the thread in none; it is the program's, and was in its own */
+  /* The driver would destroy it and leave the thread without a context. But the thread had the program's context. */
+  if (current == context)
     misused("a context is destroyed by a thread that was left in it");
   pthread_mutex_lock(&lock);
   if (context->destroyed || context->threads)
@@ -229,7 +234,7 @@ int cuCtxSynchronize(void) {
   return 0;
 }
 
-/* How often the device was found to have done its work. */
+/* Returns how often the device was found to have completed its work. */
 int stubSynchronizations(void) {
   return __atomic_load_n(&synchronizations, __ATOMIC_RELAXED);
 }
@@ -268,14 +273,14 @@ int cuStreamDestroy_v2(struct stream *stream) {
   return 0;
 }
 
-/* The device makes no copies until it was looked at so often. */
+/* Makes the device hold its copies until the given number of queries. */
 void stubHold(long looks) {
   pthread_mutex_lock(&lock);
   held = looks;
   pthread_mutex_unlock(&lock);
 }
 
-/* The device makes all copies that were begun, as it does where nobody looks. */
+/* Makes the device complete all copies that have begun, as it does without queries. */
 void stubMakeAll(void) {
   pthread_mutex_lock(&lock);
   for (int i = 0; i < RANGES; i++)
@@ -303,11 +308,14 @@ static void begin(char *to, char *from, size_t bytes, struct stream *stream) {
     withinDevice++;
   else
     withHost++;
-  /* Where the memory is now: it may be unmapped before the copy is made, as a device's may not. */
+  /*
+   * Uses the present location of the memory. It may be unmapped before the copy is made, unlike memory of a real
+   * device.
+   */
   stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes, 0};
 }
 
-/* Memory of the host is where processors find it. */
+/* Returns whether the range is device memory. Processors access host memory at its own address. */
 static int is_device(const struct range *range) {
   return range && range->address != range->memory;
 }
@@ -339,7 +347,7 @@ struct rows {
   size_t toPitch, width, height;
 };
 
-/* In an order that looks random. */
+/* Copies rows in an order that looks random. */
 int cuMemcpy2DAsync_v2(const struct rows *rows, struct stream *stream) {
   if (rows->fromX || rows->fromY || rows->fromType != 4 || rows->toX || rows->toY || rows->toType != 4 || rows->width == 0 ||
       rows->height < 2 || rows->fromPitch < rows->width || rows->toPitch < rows->width || rows->fromPitch >= 1L << 31 ||
@@ -393,7 +401,7 @@ int cuPointerGetAttribute(void **value, int attribute, char *address) {
   return refused ? INVALID : 0;
 }
 
-/* How many copies a kernel of another context could hold up. */
+/* Returns the number of copies that a kernel of another context could delay. */
 long stubBehindKernels(void) {
   pthread_mutex_lock(&lock);
   long counted = behindKernels;
@@ -401,7 +409,7 @@ long stubBehindKernels(void) {
   return counted;
 }
 
-/* How many calls there were for several rows, or how many rows. */
+/* Returns the number of calls that copied several rows, or the number of rows. */
 long stubRows(int all) {
   pthread_mutex_lock(&lock);
   long counted = all ? rowsInAll : rowCalls;
@@ -409,7 +417,7 @@ long stubRows(int all) {
   return counted;
 }
 
-/* In an order that looks random. STUB_CUDA_NO_BATCH: as a driver that refuses what it is asked for. */
+/* Copies in an order that looks random. With STUB_CUDA_NO_BATCH it refuses, as a driver without support does. */
 int cuMemcpyBatchAsync(char **to, char **from, size_t *bytes, size_t count, const int *attributes, const size_t *indices,
                        size_t howMany, size_t *failed, struct stream *stream) {
   if (count < 2 || attributes[0] != 1 || indices[0] != 0 || howMany != 1 || getenv("STUB_CUDA_NO_BATCH")) {
@@ -428,7 +436,7 @@ int cuMemcpyBatchAsync(char **to, char **from, size_t *bytes, size_t count, cons
   return 0;
 }
 
-/* How many copies were begun many at once, and by how many calls. */
+/* Returns the number of copies that were begun in batches, or the number of calls that began them. */
 long stubBatches(int copies) {
   pthread_mutex_lock(&lock);
   long counted = copies ? batched : batches;
@@ -479,8 +487,10 @@ int cuMemFreeHost(void *memory) {
   return 0;
 }
 
-/* Memory of several physical segments at addresses behind one another; where kernels find it goes to *memory. That
- * of the host is where processors find it, too. */
+/*
+ * Allocates memory of several physical segments at consecutive addresses. Stores in *memory the address that kernels
+ * use. Processors access host memory at its own address too.
+ */
 char *stubAllocateSegments(int count, const size_t *bytes, int ofHost, char **memory) {
   size_t all = 0, at = 0;
   for (int i = 0; i < count; i++)
@@ -501,13 +511,13 @@ char *stubAllocateSegments(int count, const size_t *bytes, int ofHost, char **me
   return address;
 }
 
-/* Device memory; where kernels find it goes to *memory. */
+/* Allocates device memory. Stores in *memory the address that kernels use. */
 char *stubAllocate(size_t bytes, char **memory) {
   size_t pages = (bytes + 4095) / 4096 * 4096;
   return stubAllocateSegments(1, &pages, 0, memory);
 }
 
-/* Where kernels find what is at an address. */
+/* Returns the address that kernels use for a device address. */
 char *stubMemory(char *address) {
   pthread_mutex_lock(&lock);
   char *memory = processors_memory(address);
@@ -515,7 +525,7 @@ char *stubMemory(char *address) {
   return memory;
 }
 
-/* Gives memory back, segment by segment: whoever still copies it ends the process. */
+/* Frees memory segment by segment. A copy that still uses it ends the process. */
 void stubFree(char *address) {
   pthread_mutex_lock(&lock);
   struct range *range = range_of(address);
@@ -533,7 +543,7 @@ long stubRecords(void) {
   return recorded;
 }
 
-/* How many copies were made in the program's context, and how many contexts there are besides. */
+/* Returns the number of copies in the program's context, and the number of other contexts. */
 int stubInProgramsContext(void) {
   return copiesBesideTheProgram;
 }
@@ -560,7 +570,7 @@ int cuMemGetAddressRange_v2(char **base, size_t *bytes, char *address) {
   return range ? 0 : INVALID;
 }
 
-/* A DMA-BUF begins where the memory does: of this file its position says where that is. */
+/* A DMA-BUF begins where the memory does. The file position of this file states where that is. */
 int cuMemGetHandleForAddressRange(void *descriptor, char *address, size_t bytes, int type, unsigned long flags) {
   pthread_mutex_lock(&lock);
   struct range *range = range_of(address);
@@ -645,7 +655,7 @@ int cuMemSetAccess(char *address, size_t bytes, const int *access, size_t count)
   return range && range->bytes == bytes && count == 1 && access[0] == 1 && access[2] == 3 ? 0 : INVALID;
 }
 
-/* The memory is gone: whoever still copies it ends the process. */
+/* Unmaps the memory. A copy that still uses it ends the process. */
 int cuMemUnmap(char *address, size_t bytes) {
   pthread_mutex_lock(&lock);
   struct range *range = range_of(address);

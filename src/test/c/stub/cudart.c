@@ -1,4 +1,7 @@
-/* Stands in for libcudart: records every call as the C compiler received it. With STUB_OLD it exports no more than CUDA 11.0 did. */
+/*
+ * Replaces libcudart and records every call as the C compiler received it. With STUB_OLD it exports only the functions
+ * of CUDA 11.0.
+ */
 #include "cuda/runtime.h"
 #include "record.h"
 
@@ -100,7 +103,7 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   return cudaSuccess;
 }
 
-/* Its beginning is all that is alike in every release. */
+/* Only the beginning of the structure is the same in every release. */
 cudaError_t cudaGetDeviceProperties(void *properties, int device) {
   CALL("cudaGetDeviceProperties", " %d", device);
   sprintf(properties, "Stub GPU %d", device);
@@ -141,7 +144,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
   return cudaSuccess;
 }
 
-/* Not zeroed, as CUDA does not promise it. */
+/* The memory is not zeroed, because CUDA does not guarantee it. */
 cudaError_t cudaHostAlloc(void **out, size_t size, unsigned int flags) {
   CALL("cudaHostAlloc", " %zu %u", size, flags);
   *out = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
@@ -234,7 +237,7 @@ static void *run_host_call(void *call) {
   return NULL;
 }
 
-/* Called on a thread that Java has never seen, as CUDA does. */
+/* Calls the function on a thread that is unknown to Java, as CUDA does. */
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
   CALL("cudaLaunchHostFunc", " %p", (void *)stream);
   struct host_call call = {function, data};
@@ -271,7 +274,7 @@ cudaError_t cudaEventElapsedTime(float *millis, cudaEvent_t start, cudaEvent_t e
   return cudaSuccess;
 }
 
-/* One at a time. */
+/* Only one stream can be capturing at a time. */
 static cudaStream_t capturing;
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
@@ -309,14 +312,14 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 }
 
 /*
- * The kernel's name says what its parameters are: after the last '_', p pointer, i int, l long, f float, s a struct of 200 bytes, whose first and last are
- * shown.
+ * The kernel's name encodes its parameters, after the last '_': p pointer, i int, l long, f float, s a struct of 200
+ * bytes. The first and last byte of the struct are recorded.
  */
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream) {
   char values[512] = "";
   size_t used = 0;
   const char *types = strrchr(kernel_name, '_');
-  if (types && types[1 + strspn(types + 1, "pilfs")]) /* it names something else */
+  if (types && types[1 + strspn(types + 1, "pilfs")]) /* the suffix does not encode parameters */
     types = NULL;
   for (int i = 0; types && types[i + 1]; i++) {
     void *value = arguments[i];

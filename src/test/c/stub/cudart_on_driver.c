@@ -1,4 +1,4 @@
-/* The stub of libcudart over that of libcuda: memory is what the driver's functions copy. */
+/* The stub of libcudart on top of the stub of libcuda. The driver's functions copy its memory. */
 #define _GNU_SOURCE
 #define STUB_ON_DRIVER
 #include "cudart.c"
@@ -21,7 +21,7 @@ static char *memory_of(const void *address) {
   return ((char *(*)(char *))of_driver("stubMemory"))((char *)address);
 }
 
-/* Not zeroed, as CUDA does not promise it. */
+/* The memory is not zeroed, because CUDA does not guarantee it. */
 cudaError_t cudaMalloc(void **out, size_t size) {
   char *memory;
   *out = ((char *(*)(size_t, char **))of_driver("stubAllocate"))(size, &memory);

@@ -1,4 +1,7 @@
-/* Stands in for libnccl: records every call as the C compiler received it. With STUB_OLD it exports no more than NCCL 2.7 did. */
+/*
+ * Replaces libnccl and records every call as the C compiler received it. With STUB_OLD it exports only the functions of
+ * NCCL 2.7.
+ */
 #include "nccl/api.h"
 #include "record.h"
 
@@ -8,7 +11,7 @@ static int stub_async_times;
 static ncclComm_t *stub_pending;
 static ncclComm_t stub_child;
 
-/* The next queries report a code; after them, what was pending is complete. */
+/* Makes the next queries report a code. After them, pending operations are complete. */
 void stub_async(int code, int times) {
   stub_async_code = code;
   stub_async_times = times;
@@ -17,7 +20,7 @@ void stub_async(int code, int times) {
 #ifndef STUB_OLD
 static int stub_version = 22809;
 
-/* The release to be. */
+/* Sets the release that the stub reports. */
 void stub_release(int version) { stub_version = version; }
 #endif
 
@@ -193,7 +196,7 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
   return ncclSuccess;
 }
 
-/* Where a call goes on by itself, NCCL writes the child when that is done. */
+/* If a call continues asynchronously, NCCL writes the child when the call is complete. */
 static ncclResult_t make_child(const char *function, ncclComm_t *out, int none) {
   int code = stub_answer(function);
   if (code == ncclInProgress) {
@@ -275,7 +278,7 @@ ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t *all, ncclComm_t com
   return ncclSuccess;
 }
 
-/* A parameter's handle is its type's name, and NCCL_TEXT is a text. */
+/* A parameter's handle is the name of its type, and NCCL_TEXT is a text. */
 static const char *stub_keys[] = {"I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "NCCL_TEXT"};
 
 ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key) {
@@ -382,7 +385,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
   return ncclSuccess;
 }
 
-/* Reads the requirements and fills the struct as the release does that it says it is. */
+/* Reads the requirements and fills the struct as the reported release does. */
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const struct ncclDevCommRequirements *requirements, struct ncclDevComm *devComm) {
   if (stub_version < 22900) {
     const ncclDevCommRequirements_v28 *r = (const void *)requirements;

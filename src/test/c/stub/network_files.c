@@ -1,4 +1,4 @@
-/* To be preloaded: every file lies on NFS. */
+/* Preloaded library that reports every file as a file on NFS. */
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/vfs.h>

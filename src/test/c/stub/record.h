@@ -1,4 +1,4 @@
-/* What a stub library does with a call: write it down, and answer with the code it was told to. */
+/* Common code of the stub libraries: each call is recorded, and returns the configured code. */
 #ifndef MILLRACE_STUB_RECORD_H
 #define MILLRACE_STUB_RECORD_H
 
@@ -20,7 +20,7 @@ static int stub_times;
 static char stub_blocking[64];
 static int stub_blocked;
 
-/* One line per call: the function's name, a space, its arguments. */
+/* Records one line per call: the function's name, a space, its arguments. */
 __attribute__((format(printf, 2, 3)))
 static void stub_record(const char *function, const char *format, ...) {
   pthread_mutex_lock(&stub_mutex);
@@ -38,7 +38,10 @@ static void stub_record(const char *function, const char *format, ...) {
   pthread_mutex_unlock(&stub_mutex);
 }
 
-/* The code that a call returns; a call that was told to block first waits to be freed, 20 s at the most, and says so if nobody did. */
+/*
+ * Returns the code of a call. A call that is configured to block first waits up to 20 s for its release. It reports if
+ * the release does not arrive.
+ */
 static int stub_answer(const char *function) {
   int code = 0;
   int late = 0;
@@ -85,7 +88,7 @@ void stub_take(char *buffer, size_t size) {
 
 void stub_record_calls(int on) { stub_recording = on; }
 
-/* Lets the next calls of a function answer with a code. */
+/* Makes the next calls of a function return a code. */
 void stub_fail(const char *function, int code, int times) {
   pthread_mutex_lock(&stub_mutex);
   snprintf(stub_failing, sizeof(stub_failing), "%s", function);
@@ -94,14 +97,14 @@ void stub_fail(const char *function, int code, int times) {
   pthread_mutex_unlock(&stub_mutex);
 }
 
-/* Lets calls of a function hang. */
+/* Makes calls of a function block. */
 void stub_block(const char *function) {
   pthread_mutex_lock(&stub_mutex);
   snprintf(stub_blocking, sizeof(stub_blocking), "%s", function);
   pthread_mutex_unlock(&stub_mutex);
 }
 
-/* Waits until some call hangs. */
+/* Waits until a call blocks. */
 void stub_await_blocked(void) {
   struct timespec deadline;
   clock_gettime(CLOCK_REALTIME, &deadline);
