@@ -3,9 +3,9 @@ package org.millrace.cli;
 import java.util.function.Supplier;
 
 /**
- * Looks at one thing that Millrace needs or can use.
+ * Checks one thing that Millrace needs or can use.
  *
- * @param look may take a few seconds; need not catch what it does not expect
+ * @param look may take a few seconds; does not have to catch unexpected exceptions
  */
 record Check(String subject, Supplier<CheckResult> look) {
 }

@@ -3,11 +3,11 @@ package org.millrace.cli;
 import java.util.List;
 
 /**
- * What a check found.
+ * Result of a check.
  *
- * @param summary one line: for what works its version and place, for what does not the reason, for what is missing
- *                where it was looked for
- * @param advice  what to do, a line each; may be empty
+ * @param summary one line: version and place of a working thing, reason why it does not work, or places where a missing
+ *                thing was searched
+ * @param advice  steps for the user, one line each; may be empty
  */
 record CheckResult(State state, String summary, List<String> advice) {
 

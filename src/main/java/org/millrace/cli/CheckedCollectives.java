@@ -11,8 +11,8 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
 /**
- * One rank's part of collectives on random operands, whose results can be compared with a reference that is independent
- * of what ran them. Used by one thread.
+ * One rank's part of collectives on random operands. The results can be compared with a reference that is independent
+ * of the measured code. Used by one thread.
  */
 final class CheckedCollectives implements AutoCloseable {
 
@@ -25,10 +25,10 @@ final class CheckedCollectives implements AutoCloseable {
     private final RunDeadline deadline;
 
     /**
-     * Operations on a communicator.
+     * Creates operations on a communicator.
      *
-     * @param deadline  for all operations together
-     * @param registers whether the operands are registered, to be used in place where that is possible
+     * @param deadline  deadline of all operations together
+     * @param registers whether the operands are registered, so that they are used in place where that is possible
      */
     CheckedCollectives(Communicator communicator, DeviceStream stream, Arena arena, long largest, RunDeadline deadline,
             boolean registers) {
@@ -41,7 +41,10 @@ final class CheckedCollectives implements AutoCloseable {
         registrations = registers ? List.of(communicator.register(send), communicator.register(receive)) : List.of();
     }
 
-    /** Places operands of so many elements, rounded down to what every rank has the same part of. */
+    /**
+     * Places operands of the given number of elements, rounded down to a number that divides into equal parts of all
+     * ranks.
+     */
     OperandBuffers place(CollectiveCall call, DataType type, Reduction reduction, long elements, boolean inPlace) {
         return OperandBuffers.of(call, type, reduction, elements, communicator.rank(), send, inPlace ? send : receive);
     }
@@ -50,7 +53,7 @@ final class CheckedCollectives implements AutoCloseable {
         memory.fill(buffers.send(), reference(buffers, operands), communicator.rank());
     }
 
-    /** Runs an operation so many times, one behind the other, and waits for the last. */
+    /** Runs an operation several times in sequence and waits for the last. */
     void run(OperandBuffers buffers, int times) {
         ReduceOp op = buffers.reduction().operation(communicator.rank());
         for (int i = 0; i < times; i++) {
@@ -62,9 +65,9 @@ final class CheckedCollectives implements AutoCloseable {
     }
 
     /**
-     * Runs an operation once, on operands that others have not seen: what those left cannot pass for its result.
+     * Runs an operation once, on fresh operands. Remains of earlier operations therefore cannot pass for its result.
      *
-     * @return how many elements of this rank's result are wrong
+     * @return number of wrong elements in this rank's result
      */
     long countWrong(OperandBuffers buffers, RandomOperands operands) {
         Reference reference = reference(buffers, operands);
@@ -82,16 +85,15 @@ final class CheckedCollectives implements AutoCloseable {
     }
 
     /**
-     * Returns a question whose answer is true if it is true for any rank. Collective: all ranks ask, and get the same
-     * answer. Where ranks stop by a clock they must agree, as an operation that only some of them begin never
-     * completes.
+     * Returns a question that is true if it is true for any rank. Collective: all ranks ask it and receive the same
+     * answer. Ranks that stop by a clock must agree, because an operation that only some ranks begin never completes.
      */
     BooleanSupplier forAny(BooleanSupplier question) {
         return () -> memory.exchange(question.getAsBoolean() ? 1 : 0,
                 word -> communicator.allReduce(word, word, 1, DataType.INT64, ReduceOp.MAX, stream)) != 0;
     }
 
-    /** Gives the registrations back, before the operands go. */
+    /** Closes the registrations, before the operands are freed. */
     @Override
     public void close() {
         registrations.forEach(Registration::close);

@@ -10,8 +10,8 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
 /**
- * An operation as a group calls it, and what every rank's result consists of. What a method calls {@code count} is what
- * the call is given, as in nccl-tests' table.
+ * An operation as a group calls it, and the parts of every rank's result. In each method, {@code count} is the count
+ * that is passed to the call, as in nccl-tests' table.
  */
 record CollectiveCall(Operation operation, int ranks) {
 
@@ -20,7 +20,7 @@ record CollectiveCall(Operation operation, int ranks) {
     /**
      * A part of a rank's result, in the order of its memory.
      *
-     * @param source whose operand it is a copy of; {@link #ALL} if it is the reduction of all ranks'
+     * @param source rank that owns the copied operand; {@link #ALL} for the reduction of all ranks' operands
      */
     record Part(int source, long first, long count) {
 
@@ -36,8 +36,8 @@ record CollectiveCall(Operation operation, int ranks) {
     }
 
     /**
-     * Enqueues the operation once. In place if send and receive lie as {@link Operation#sendOffset} and
-     * {@link Operation#receiveOffset} say.
+     * Enqueues the operation once. It is in place if send and receive lie as {@link Operation#sendOffset} and
+     * {@link Operation#receiveOffset} define.
      */
     void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
             ReduceOp op, DeviceStream stream) {
@@ -57,7 +57,7 @@ record CollectiveCall(Operation operation, int ranks) {
         }
     }
 
-    /** What a rank's receive operand must hold: of gather and reduce only the root has a result. */
+    /** Returns the required content of a rank's receive operand. Only the root has a result of a gather or a reduce. */
     List<Part> result(int rank, long count) {
         return switch (operation) {
             case ALL_REDUCE -> List.of(Part.reduced(0, count));
@@ -72,7 +72,7 @@ record CollectiveCall(Operation operation, int ranks) {
         };
     }
 
-    /** A part of every rank's operand. */
+    /** Returns the same part of every rank's operand. */
     private List<Part> copied(long first, long count) {
         return IntStream.range(0, ranks).mapToObj(source -> Part.copied(source, first, count)).toList();
     }

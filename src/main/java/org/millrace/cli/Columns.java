@@ -5,8 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A table whose columns are as wide as what is in them; those in which nothing is are left out, and those that do not
- * fit into a width, last first.
+ * A table. Each column is as wide as its widest cell. Empty columns are left out, and so are the last columns if the
+ * table exceeds a width.
  */
 final class Columns {
 
@@ -14,7 +14,7 @@ final class Columns {
     private final boolean[] left;
     private final List<String[]> rows = new ArrayList<>();
 
-    /** @param names of columns; one that begins with {@code <} is aligned to the left */
+    /** @param names names of the columns; a name that begins with {@code <} aligns its column to the left */
     Columns(String... names) {
         this.names = names.clone();
         left = new boolean[names.length];
@@ -36,7 +36,7 @@ final class Columns {
         lines(Integer.MAX_VALUE).forEach(out::println);
     }
 
-    /** Its lines, the names first. */
+    /** Returns the lines of the table, the names first. */
     List<String> lines(int width) {
         int[] widths = new int[names.length];
         for (int i = 0; i < names.length; i++) {

@@ -9,10 +9,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.millrace.MillraceException;
 
-/** A command that runs as one rank: a process of this host, with a watch that ends it when the launcher ends. */
+/** A command that runs as one rank. It is a process of this host, with a watch that ends it when the launcher ends. */
 final class CommandRank {
 
-    /** Time that processes left by an ended rank have to close its output. */
+    /** Time for the processes that an ended rank has left to close its output. */
     private static final Duration OUTPUT_TIMEOUT = Duration.ofSeconds(2);
 
     private final int rank;

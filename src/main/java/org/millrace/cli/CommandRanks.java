@@ -26,7 +26,7 @@ final class CommandRanks implements Ranks {
      * The command that all ranks run.
      *
      * @param words     the command and its arguments
-     * @param variables the environment variables of a rank besides those of this process; an empty value removes one
+     * @param variables additional environment variables of a rank; an empty value removes a variable of this process
      * @param grace     time between a signal that asks a rank to end and SIGKILL, in whole seconds
      */
     record Command(List<String> words, IntFunction<Map<String, String>> variables, Duration grace) {
@@ -47,7 +47,7 @@ final class CommandRanks implements Ranks {
     private @Nullable Signals signals;
     private boolean stopped;
     private int status;
-    /** The first signal that asks the ranks to end, and the deadline by which they must; null if none has arrived. */
+    /** The first signal that asks the ranks to end, and the deadline of their end; null if none has arrived. */
     private @Nullable String ending;
     private @Nullable RunDeadline end;
 
@@ -89,12 +89,12 @@ final class CommandRanks implements Ranks {
         }
     }
 
-    /** A rank's process has ended, and all it wrote is passed on. */
+    /** Records that a rank's process has ended and that all its output is passed on. */
     synchronized void ended(CommandRank rank, int code) {
         int number = rank.rank();
         if (code == 0) {
             events.accept(new RankEvent.Finished(number));
-        } else if (ending != null && code == ExitStatus.of(ending)) { // as it was asked to
+        } else if (ending != null && code == ExitStatus.of(ending)) { // ended by the signal that was passed on
             status = status == 0 ? code : status;
             events.accept(new RankEvent.Finished(number));
         } else {
@@ -113,17 +113,17 @@ final class CommandRanks implements Ranks {
         events.accept(new RankEvent.Failed(rank, message, "", true));
     }
 
-    /** The status of the first rank that did not end with 0; 0 if there is none. */
+    /** Returns the status of the first rank that did not end with 0; 0 if all did. */
     synchronized int status() {
         return status;
     }
 
-    /** The signal that was passed on and asks to end; null if none has come. */
+    /** Returns the ending signal that was passed on; null if none has arrived. */
     synchronized @Nullable String ending() {
         return ending;
     }
 
-    /** Passes a signal on to all. The second that asks to end ends by force, and so does the end of the grace. */
+    /** Passes a signal on to all ranks. A second ending signal, and the end of the grace, kill the ranks. */
     void pass(String signal) {
         synchronized (this) {
             boolean again = ending != null && ENDING.contains(signal);
@@ -184,18 +184,18 @@ final class CommandRanks implements Ranks {
     }
 
     /**
-     * Signals of this process call a function, in place of ending it. By {@code sun.misc.Signal} of
-     * {@code jdk.unsupported}, the only way that Java has; by reflection, as the compiler warns of it in any other use.
-     * Where there is no such module, signals end this process as always.
+     * Makes signals of this process call a function instead of ending the process. Uses {@code sun.misc.Signal} of
+     * {@code jdk.unsupported}, because Java has no other way. Uses reflection, because the compiler warns about any
+     * other use. Without that module, signals end this process as usual.
      */
     static final class Signals implements AutoCloseable {
 
-        /** SIGQUIT and SIGUSR2 are the JVM's. */
+        /** The JVM uses SIGQUIT and SIGUSR2 itself. */
         static final List<String> NAMES = List.of("INT", "TERM", "HUP", "USR1");
 
         private final List<Runnable> undo = new ArrayList<>();
 
-        /** @param to called on a thread of the JVM with the name of each signal that comes */
+        /** @param to called on a thread of the JVM with the name of each signal that arrives */
         Signals(Consumer<String> to) {
             try {
                 Class<?> signal = Class.forName("sun.misc.Signal");
@@ -206,13 +206,13 @@ final class CommandRanks implements Ranks {
                     Object number = signal.getConstructor(String.class).newInstance(name);
                     Object before = handle.invoke(null, number, handler(handler, () -> to.accept(name)));
                     if (before == ignore) {
-                        handle.invoke(null, number, before); // as with nohup: so it shall stay
+                        handle.invoke(null, number, before); // ignored signals stay ignored, as with nohup
                     } else {
                         undo.add(() -> restore(handle, number, before));
                     }
                 }
             } catch (ReflectiveOperationException absent) {
-                // then ranks end with this process
+                // then the ranks end with this process
             }
         }
 
@@ -244,12 +244,12 @@ final class CommandRanks implements Ranks {
     }
 
     /**
-     * Where the ranks' lines go, one at a time, each with its rank before it. Bytes are not decoded: what a rank writes
-     * arrives, whatever its encoding. Safe for any thread.
+     * Destination of the ranks' lines. Writes one line at a time, each prefixed with its rank. Bytes are not decoded,
+     * so that output in any encoding arrives unchanged. Callable from any thread.
      */
     static final class RankOutput {
 
-        /** One that is longer is divided: memory is bounded. */
+        /** Maximum length of a line, in bytes. Longer lines are divided, so that memory is bounded. */
         private static final int LONGEST_LINE = 1 << 20;
 
         private final OutputStream to;
@@ -289,7 +289,7 @@ final class CommandRanks implements Ranks {
             }
         }
 
-        /** What cannot be read any more has ended. */
+        /** Returns the next byte. Treats a read error as the end of the output. */
         private static int read(InputStream bytes) {
             try {
                 return bytes.read();

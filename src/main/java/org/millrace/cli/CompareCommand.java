@@ -30,10 +30,10 @@ import picocli.CommandLine.Parameters;
         sortOptions = false)
 final class CompareCommand extends Subcommand {
 
-    /** What one file holds: its results by size, type and operation. */
+    /** Content of one file: its results by size, type and operation. */
     private record Run(Path file, Map<?, ?> document, Map<String, Map<?, ?>> rows) {
 
-        /** Where and how it ran, and by which routes its data went. */
+        /** Returns the circumstances of the run and the routes of its data. */
         String about() {
             Object net = document.get("settings") instanceof Map<?, ?> settings
                     && settings.get("MILLRACE_NET") instanceof Map<?, ?> entry ? entry.get("text") : "unknown";
@@ -131,11 +131,11 @@ final class CompareCommand extends Subcommand {
         }
     }
 
-    /** Four columns: medians of A and of B, of what they differ by, and the noise of that. */
+    /** Returns four columns: the median of A, the median of B, their difference, and the noise of the difference. */
     private static String times(List<Run> runs, String key, String place) {
         double[] a = each(runs, (first, _) -> first, key, place);
         double[] difference = each(runs, (first, second) -> 100 * (second / first - 1), key, place);
-        if (Double.isNaN(difference[difference.length - 1])) { // sorted last
+        if (Double.isNaN(difference[difference.length - 1])) { // NaN is sorted last
             return String.format(TIMES, "-", "-", "-", "-");
         }
         double noise = (difference[difference.length - 1] - difference[0]) / 2;
@@ -144,7 +144,7 @@ final class CompareCommand extends Subcommand {
                 number("%+.1f%%", median(difference)), runs.size() == 2 ? "-" : number("%.1f%%", noise));
     }
 
-    /** A value for each pair of runs, the smallest first. */
+    /** Returns a value for each pair of runs, the smallest first. */
     private static double[] each(List<Run> runs, DoubleBinaryOperator value, String key, String place) {
         return IntStream.range(0, runs.size() / 2)
                 .mapToDouble(pair -> value.applyAsDouble(runs.get(2 * pair).microseconds(key, place),

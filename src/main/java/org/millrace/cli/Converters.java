@@ -10,7 +10,7 @@ import org.millrace.config.ValueTypes;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** Lets options of the command line be written as settings are. */
+/** Converters that accept the same syntax for command-line options as for settings. */
 final class Converters {
 
     private Converters() {}
@@ -33,7 +33,10 @@ final class Converters {
             }
         }
 
-        /** Where what is allowed is a list of names, these; a number is not mistaken for another. */
+        /**
+         * Returns the allowed values if they are names, otherwise an empty list. A number is not a misspelling of
+         * another number.
+         */
         private List<String> names() {
             List<String> names = List.of(type.allowed().split(", "));
             return names.stream().allMatch(name -> name.matches("[A-Za-z]\\w*")) ? names : List.of();
@@ -71,8 +74,7 @@ final class Converters {
     }
 
     /**
-     * How many there may be of what takes threads, sockets and memory for each, and for each pair: ranks, contexts,
-     * channels.
+     * Number of things that each take threads, sockets and memory, and again for each pair: ranks, contexts, channels.
      */
     static final class Few extends OfValueType<Integer> {
         Few() {
@@ -86,9 +88,7 @@ final class Converters {
         }
     }
 
-    /**
-     * A file that is going to be written. What keeps it from being written is said before a long run, and not after it.
-     */
+    /** A file that will be written. Obstacles to writing it are reported before a long run, not after it. */
     static final class ResultFile implements ITypeConverter<Path> {
         @Override
         public Path convert(String text) {

@@ -18,19 +18,19 @@ import org.millrace.cuda.CudaRuntime;
 import org.millrace.nccl.NcclLibrary;
 
 /**
- * {@code millrace gin PATTERN --device cuda}: a process for each rank and GPU.
+ * {@code millrace gin PATTERN --device cuda}, with one process for each rank and GPU.
  *
- * @param plan     what is measured
+ * @param plan     plan of the measurement
  * @param settings settings by name
  */
 record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
 
     /**
-     * Where the kernels come from.
+     * Origin of the kernels.
      *
-     * @param cubin   compiled ones, or null: they are compiled
-     * @param nvcc    the compiler, or null: it is looked for
-     * @param include where NCCL's headers lie, or null: they are looked for
+     * @param cubin   compiled kernels; null to compile them
+     * @param nvcc    compiler; null to search for it
+     * @param include directory of NCCL's headers; null to search for it
      */
     public record Kernels(@Nullable Path cubin, @Nullable Path nvcc, @Nullable Path include) {
     }
@@ -38,12 +38,12 @@ record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
     /**
      * Runs all ranks and prints a table.
      *
-     * @param kernels where the kernels come from
-     * @param command the command of a rank, by where it meets the others and the compiled kernels, and then by its
-     *                number; what it starts calls {@link #work}
-     * @param table   where results go
-     * @param err     where failures go
-     * @return whether everything arrived, and was right
+     * @param kernels origin of the kernels
+     * @param command command of a rank, by rendezvous and compiled kernels, and then by rank number; the process that
+     *                it starts calls {@link #work}
+     * @param table   receives the results
+     * @param err     receives the failures
+     * @return whether all data arrived and was right
      */
     public boolean run(Kernels kernels, BiFunction<String, Path, IntFunction<List<String>>> command, ResultTable table,
             PrintWriter err) {
@@ -84,11 +84,11 @@ record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
     }
 
     /**
-     * Is one rank of it, in a process of its own.
+     * Runs one rank in its own process.
      *
-     * @param rank       its number
-     * @param rendezvous where it meets the others
-     * @param image      the compiled kernels
+     * @param rank       number of the rank
+     * @param rendezvous rendezvous with the other ranks
+     * @param image      compiled kernels
      */
     public void work(int rank, String rendezvous, Path image) {
         RankMain.run(rank, new CudaGinRank(plan, rank, rendezvous, settings, image));
@@ -108,7 +108,8 @@ record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
     }
 
     /**
-     * Prints a line when all ranks have measured it: the time of the slowest, and how many bytes are wrong anywhere.
+     * Prints a line when all ranks have measured it, with the time of the slowest rank and the total number of wrong
+     * bytes.
      */
     private static final class CaseResults implements RankRun.Listener<GinEvent> {
 
@@ -155,7 +156,10 @@ record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
             }
         }
 
-        /** Ranks end in any order: what they noted is printed when all have, in the order of ranks. */
+        /**
+         * Stores a rank's note. Ranks end in any order, so all notes are printed in rank order after the last one has
+         * arrived.
+         */
         private void note(String text, int rank) {
             notes[rank] = text;
             if (Arrays.stream(notes).noneMatch(Objects::isNull)) {

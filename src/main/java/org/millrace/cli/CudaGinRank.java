@@ -23,26 +23,26 @@ import org.millrace.nccl.NcclDeviceCommunicator;
 /** Carries out a plan as one rank on its GPU. */
 final class CudaGinRank implements RankWorker {
 
-    /** CommandRanks.Signals: one for what arrives, one for meetings. */
+    /** Number of GIN signals: one for arrivals, one for barriers. */
     private static final int SIGNALS = 2;
-    /** Longest wait of one kernel; the run as a whole has its own deadline. */
+    /** Longest wait of one kernel. The run as a whole has its own deadline. */
     private static final Duration PATIENCE = Duration.ofSeconds(60);
-    /** For what is enqueued at a time, each kernel of which may be patient. */
+    /** Deadline of the kernels that are enqueued at a time, each of them with its own longest wait. */
     private static final Duration DEADLINE = PATIENCE.multipliedBy(2);
     private static final int WARMUP_SHARE = 5;
     /**
-     * Rounds before the first line, if it is a quick one: until the JIT compiler is done with the agents it would be up
-     * to half as slow again.
+     * Rounds before the first line, if its puts are small. Until the JIT compiler has compiled the agents, the line
+     * would be up to 50 % slower.
      */
     private static final int FIRST_WARMUP = 30_000;
     private static final long FIRST_WARMUP_BYTES = 64 << 10;
-    /** Bytes behind what is put, which nobody may touch. */
+    /** Number of bytes behind the put data that must stay untouched. */
     private static final int MARGIN = 256;
     private static final byte UNTOUCHED = 0x5a;
 
-    /** The thread that NCCL starts where GIN needs its proxy. */
+    /** Name of the thread that NCCL starts where GIN needs its proxy. */
     private static final String NCCL_THREAD = "NCCL GIN Progress";
-    /** The thread of this JVM that serves a device. */
+    /** Prefix of the name of this JVM's thread that serves a device. */
     private static final String OUR_THREAD = "millrace-gin-";
 
     private final GinPlan.OnGpus plan;
@@ -70,17 +70,20 @@ final class CudaGinRank implements RankWorker {
                 measure(member, reporter);
             } catch (Throwable thrown) {
                 reporter.fail(thrown);
-                member.fail(thrown); // the other ranks are not to wait for this one
+                member.fail(thrown); // so that the other ranks do not wait for this one
                 throw thrown;
             }
         }
     }
 
-    /** The process ends, and its kernels with it. */
+    /** Does nothing. The process ends, and its kernels end with it. */
     @Override
     public void abort() {}
 
-    /** Closes nothing if it fails: that would wait for kernels that may never end, and the process ends anyway. */
+    /**
+     * Measures all lines. Closes nothing after a failure: close() would wait for kernels that may never end, and the
+     * process ends anyway.
+     */
     private void measure(GpuGinRank member, Reporter reporter) {
         CudaStream stream = member.device().newStream();
         GinKernels kernels = new GinKernels(member.cuda(), member.device(), image, stream);
@@ -98,7 +101,7 @@ final class CudaGinRank implements RankWorker {
         stream.close();
     }
 
-    /** The part for which everything is there. */
+    /** The part of the measurement that runs when all resources exist. */
     private final class Lines {
 
         private final GpuGinRank member;
@@ -135,7 +138,7 @@ final class CudaGinRank implements RankWorker {
                     double nanos = end.millisSince(begin) * 1e6 / line.iterations() / (all ? 1 : 2);
                     reporter.tell(new GinEvent.Measured(rank, index, takesPart() ? nanos : 0, wrong(line.bytes())));
                 }
-                barrier(); // nobody leaves while another's kernel may still put to it
+                barrier(); // no rank leaves while a peer's kernel may still put to it
                 await();
             }
         }
@@ -145,7 +148,10 @@ final class CudaGinRank implements RankWorker {
             return index == 0 && line.bytes() <= FIRST_WARMUP_BYTES ? Math.max(share, FIRST_WARMUP) : share;
         }
 
-        /** What the others will find, and what must be overwritten; then all are ready for what comes. */
+        /**
+         * Writes the data for the peers and the target bytes that must be overwritten. Then waits for all ranks on the
+         * device.
+         */
         private void prepare(long bytes) {
             long parts = all ? plan.ranks() : 1;
             for (int to = 0; to < parts; to++) {
@@ -180,7 +186,7 @@ final class CudaGinRank implements RankWorker {
             return all || rank < 2;
         }
 
-        /** Ends early when a kernel gave up, or another rank. */
+        /** Waits until the stream is done. Throws early if a kernel gave up or another rank failed. */
         private void await() {
             boolean ended = Waiting.until(() -> {
                 kernels.throwIfLate();
@@ -195,7 +201,7 @@ final class CudaGinRank implements RankWorker {
             kernels.throwIfLate();
         }
 
-        /** Compares every byte of the target with what belongs there. */
+        /** Returns the number of bytes of the target that differ from the expected content. */
         private long wrong(long bytes) {
             long parts = all ? plan.ranks() : 1;
             long used = takesPart() ? bytes * parts : 0;
@@ -216,7 +222,7 @@ final class CudaGinRank implements RankWorker {
         return (byte) (at * 31 + at / 251 + from * 7L + to * 13L + bytes % 127);
     }
 
-    /** Who served the kernels; the threads are those that are there while the contexts are. */
+    /** Returns a note that names the server of the kernels. Threads are counted while the contexts exist. */
     static String note(GinServed served, String setThreadName, OptionalInt nccl, OptionalInt ours) {
         return served + "; " + threads("1".equals(setThreadName), nccl, ours);
     }
@@ -230,8 +236,8 @@ final class CudaGinRank implements RankWorker {
     }
 
     /**
-     * Names of this process's threads, native ones included, as Linux knows them: their first 15 characters. NCCL names
-     * its own only with {@code NCCL_SET_THREAD_NAME=1}.
+     * Names of this process's threads, including native ones. Linux keeps their first 15 characters. NCCL names its
+     * threads only with {@code NCCL_SET_THREAD_NAME=1}.
      */
     static final class ThreadNames {
 
@@ -243,8 +249,8 @@ final class CudaGinRank implements RankWorker {
         /**
          * Counts threads.
          *
-         * @param prefix how their names begin; what is longer than Linux keeps is not compared
-         * @return how many there are now; empty where names cannot be read
+         * @param prefix prefix of their names; characters beyond the length that Linux keeps are ignored
+         * @return current number of such threads; empty if names cannot be read
          */
         public static OptionalInt count(String prefix) {
             String kept = prefix.substring(0, Math.min(prefix.length(), LONGEST));
@@ -263,7 +269,7 @@ final class CudaGinRank implements RankWorker {
             try {
                 return Files.readString(task.resolve("comm"));
             } catch (IOException ended) {
-                return ""; // between its listing and now
+                return ""; // ended after it was listed
             }
         }
     }

@@ -46,14 +46,14 @@ final class DoctorCommand extends Subcommand {
         try {
             configuration = Configuration.load(parent.settings());
             usable = report.add(new Check("device host", () -> tryOut("host", parent.settings())));
-        } catch (ConfigurationException refused) { // whatever needs settings cannot be tried
+        } catch (ConfigurationException refused) { // trials that need settings are not possible
             report.add(new Check("settings", () -> CheckResult.unusable(String.valueOf(refused.getMessage()))));
         }
         report.end(configuration, usable);
         return usable ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
-    /** Whether a device, by its name in {@code MILLRACE_DEVICE}, does what it is for. */
+    /** Tests a device, by its name in {@code MILLRACE_DEVICE}, with a small measurement. */
     static CheckResult tryOut(String device, Map<String, String> settings) {
         Map<String, String> all = new LinkedHashMap<>(settings);
         all.put(Settings.DEVICE.name(), device);
@@ -63,7 +63,7 @@ final class DoctorCommand extends Subcommand {
                         failures.subList(1, failures.size()).toArray(String[]::new));
     }
 
-    /** The smallest measurement: two ranks, one all-reduce, checked. */
+    /** The smallest measurement: two ranks and one checked all-reduce. */
     private static final class SelfTest {
 
         private static final Duration DEADLINE = Duration.ofSeconds(30);
@@ -71,7 +71,7 @@ final class DoctorCommand extends Subcommand {
 
         private SelfTest() {}
 
-        /** Two threads of this process; returns what went wrong. */
+        /** Runs two ranks as threads of this process. Returns the failures. */
         static List<String> run(Map<String, String> settings) {
             PerfPlan plan = new PerfPlan(Operation.ALL_REDUCE, 2,
                     List.of(new PerfPlan.Case(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)),

@@ -16,7 +16,9 @@ import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import picocli.CommandLine.Help.Ansi;
 
-/** What doctor found: a verdict a line, for people, as it is found; or all of it as JSON at the end. */
+/**
+ * Results of doctor: one line per check for people, printed as soon as it is known, or all results as JSON at the end.
+ */
 final class DoctorReport {
 
     private static final String UNSET = "unset";
@@ -35,14 +37,14 @@ final class DoctorReport {
         }
     }
 
-    /** Looks at one thing, and says what there is; true if it is found and works. */
+    /** Runs a check and reports its result. Returns true if the thing is found and works. */
     boolean add(Check check) {
         CheckResult result;
         try {
             result = check.look().get();
         } catch (ConfigurationException refused) {
             result = CheckResult.unusable("not tried: see the settings below");
-        } catch (RuntimeException | LinkageError failure) { // one that fails must not hide the others
+        } catch (RuntimeException | LinkageError failure) { // a failing check must not hide the others
             result = CheckResult.unusable("the check failed: " + FailureText.of(failure));
         }
         found.put(check.subject(), result);
@@ -67,7 +69,7 @@ final class DoctorReport {
         out.flush();
     }
 
-    /** Those of these subjects that were found not to work. */
+    /** Returns the given subjects that were found not to work. */
     String notWorking(Set<String> subjects) {
         return found.entrySet()
                 .stream()
@@ -77,7 +79,7 @@ final class DoctorReport {
                 .collect(Collectors.joining(", "));
     }
 
-    /** Ends it; {@code configuration} is null if settings are refused. */
+    /** Ends the report. {@code configuration} is null if settings are refused. */
     void end(@Nullable Configuration configuration, boolean usable) {
         if (json) {
             out.print(Json.write(document(configuration, usable)));

@@ -14,8 +14,8 @@ import org.millrace.trace.TracedProcess.TracedAgent;
 import org.millrace.trace.TracedProcess;
 
 /**
- * All that is known, as data: the schema is in {@code see-inside.md}. Times are milliseconds since 1970, null if
- * something has not happened; a number that is not known is null.
+ * All known facts as data, by the schema in {@code see-inside.md}. Times are milliseconds since 1970. An event that has
+ * not happened and an unknown number are null.
  */
 final class DumpDocument {
 

@@ -6,8 +6,8 @@ import com.google.gson.JsonParseException;
 import java.util.Optional;
 
 /**
- * Events as lines of text, which a rank in a process of its own writes to its standard output: a prefix, the name of
- * the record, and its components in JSON. A line without the prefix is no event.
+ * Encodes events as lines of text, which a rank in its own process writes to its standard output. A line consists of a
+ * prefix, the name of the record, and its components in JSON. A line without the prefix is not an event.
  */
 final class EventCodec {
 
@@ -20,7 +20,7 @@ final class EventCodec {
         return PREFIX + event.getClass().getName() + '\t' + GSON.toJson(event);
     }
 
-    /** The event in a line of a rank's output; empty if the line is something else. */
+    /** Returns the event in a line of a rank's output; empty for any other line. */
     static Optional<RankEvent> decode(String line) {
         if (!line.startsWith(PREFIX)) {
             return Optional.empty();

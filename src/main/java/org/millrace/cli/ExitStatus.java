@@ -2,11 +2,11 @@ package org.millrace.cli;
 
 import java.util.Map;
 
-/** What the status says with which a process ended, as shells and {@link Process#exitValue()} count. */
+/** Exit status of a process, as shells and {@link Process#exitValue()} count it. */
 final class ExitStatus {
 
     private static final int SIGNALED = 128;
-    /** Those that end processes, by their numbers on Linux. */
+    /** Signals that end processes, by their numbers on Linux. */
     private static final Map<Integer, String> SIGNALS = Map.ofEntries(Map.entry(1, "HUP"), Map.entry(2, "INT"),
             Map.entry(3, "QUIT"), Map.entry(4, "ILL"), Map.entry(6, "ABRT"), Map.entry(7, "BUS"), Map.entry(8, "FPE"),
             Map.entry(9, "KILL"), Map.entry(10, "USR1"), Map.entry(11, "SEGV"), Map.entry(12, "USR2"),
@@ -14,7 +14,7 @@ final class ExitStatus {
 
     private ExitStatus() {}
 
-    /** A status in words: {@code exit status 3}, {@code killed by signal 9 (SIGKILL)}. */
+    /** Returns a status in words: {@code exit status 3}, {@code killed by signal 9 (SIGKILL)}. */
     static String text(int status) {
         if (status <= SIGNALED) {
             return "exit status " + status;

@@ -2,12 +2,12 @@ package org.millrace.cli;
 
 import org.millrace.MillraceException;
 
-/** What is said of a failure when no stack trace is shown. */
+/** Text of a failure for messages without a stack trace. */
 final class FailureText {
 
     private FailureText() {}
 
-    /** A failure in words: its message, with its type where the message alone says too little. */
+    /** Returns the message of a failure, with its type if the message alone is too short. */
     static String of(Throwable failure) {
         if (failure instanceof OutOfMemoryError) {
             return "memory ran out: " + failure.getMessage() + "; smaller sizes and fewer ranks need less";
@@ -15,7 +15,10 @@ final class FailureText {
         return isUnexpected(failure) ? failure.toString() : failure.getMessage();
     }
 
-    /** Whether only its stack trace explains it, as it is none that we report on purpose. */
+    /**
+     * Returns whether a failure is none of the kinds that Millrace reports on purpose. Then only its stack trace
+     * explains it.
+     */
     static boolean isUnexpected(Throwable failure) {
         return failure.getMessage() == null
                 || !(failure instanceof MillraceException || failure instanceof IllegalArgumentException);

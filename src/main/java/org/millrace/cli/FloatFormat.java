@@ -3,8 +3,8 @@ package org.millrace.cli;
 import org.millrace.DataType;
 
 /**
- * How the elements of a floating-point type are read and written. Deliberately none of the code that reduces elements
- * on the emulated device, whose mistakes would otherwise cancel out.
+ * Encoding of a floating-point type's elements. Shares no code with the reductions of the emulated device on purpose:
+ * mistakes in shared code would cancel out.
  */
 enum FloatFormat {
     BINARY16(2, 0x1p-11, 0x1p-24) {
@@ -53,8 +53,8 @@ enum FloatFormat {
         }
     },
     /**
-     * {@link DataType#FLOAT8_E4M3}: exponents are biased by 7, and all bits set but the sign are NaN (OCP 8-bit
-     * Floating Point Specification 1.0).
+     * {@link DataType#FLOAT8_E4M3}. Exponents are biased by 7. NaN has all bits set except the sign (OCP 8-bit Floating
+     * Point Specification 1.0).
      */
     E4M3(1, 0x1p-4, 0x1p-9) {
         @Override
@@ -108,22 +108,24 @@ enum FloatFormat {
         };
     }
 
-    /** What the low bits stand for. */
+    /** Returns the number that the low bits represent. */
     abstract double decode(long bits);
 
-    /** The bits of a normal number that this format has. */
+    /** Returns the bits of a normal number that this format can represent. */
     abstract long encode(double value);
 
     int bytes() {
         return bytes;
     }
 
-    /** The largest relative error of one rounding: half the distance between 1 and the next larger number. */
+    /** Returns the largest relative error of one rounding: half the distance between 1 and the next larger number. */
     double roundoff() {
         return roundoff;
     }
 
-    /** The smallest number above zero: near it, errors are no smaller than half of it. */
+    /**
+     * Returns the smallest number above zero. Near zero, the largest rounding error does not shrink below half of it.
+     */
     double smallest() {
         return smallest;
     }

@@ -33,14 +33,14 @@ import picocli.CommandLine.Parameters;
         sortOptions = false)
 final class GinCommand extends Subcommand {
 
-    /** Patterns, in upper or lower case. */
+    /** Parses patterns, in upper or lower case. */
     static final class PatternConverter extends Converters.OfValueType<GinPattern> {
         PatternConverter() {
             super(ValueTypes.choices(GinPattern.class));
         }
     }
 
-    /** Releases, in upper or lower case. */
+    /** Parses releases of the descriptor format, in upper or lower case. */
     static final class FormatConverter extends Converters.OfValueType<GinDescriptorFormat> {
         FormatConverter() {
             super(ValueTypes.choices(GinDescriptorFormat.class));
@@ -178,7 +178,7 @@ final class GinCommand extends Subcommand {
             return onGpus(plan, settings);
         }
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
-        // what is wrong with them is said once, and not by every rank
+        // here, so that this process reports an error once, instead of every rank
         EngineProvider.requireUsable(Configuration.load(settings));
         ResultTable table = new ResultTable(spec.commandLine().getOut());
         table.say(
@@ -209,7 +209,7 @@ final class GinCommand extends Subcommand {
         CudaGin gin = new CudaGin(plan.onGpus(deadline), settings);
         if (workerRank != null) {
             gin.work(workerRank, workerRendezvous, cubin);
-            return ExitCode.OK; // the parent knows better
+            return ExitCode.OK; // the parent decides the exit status
         }
         ResultTable table = new ResultTable(spec.commandLine().getOut());
         table.say("# " + pattern + ", ranks: " + ranks + " (processes with a GPU each) contexts: " + contexts
@@ -220,7 +220,10 @@ final class GinCommand extends Subcommand {
         return right ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
-    /** The arguments of this process and those that make it a rank: it then derives the same plan. */
+    /**
+     * Returns the command of a rank: the arguments of this process and those that make it a rank. The rank then derives
+     * the same plan.
+     */
     private IntFunction<List<String>> worker(String rendezvous, Path image) {
         return rank -> {
             List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
@@ -232,10 +235,12 @@ final class GinCommand extends Subcommand {
         };
     }
 
-    /** A pattern on the emulated device: ranks are threads. */
+    /** Runs a pattern on the emulated device, with ranks as threads. */
     record GinRun(GinPlan plan, Map<String, String> settings, ResultTable table) {
 
-        /** Runs all ranks, of which rank 0 prints; then what each one's thread served. */
+        /**
+         * Runs all ranks. Rank 0 prints the results. Then prints for each rank the work that its agent thread served.
+         */
         List<RankRun.Failure> run(Duration deadline) {
             @Nullable
             String[] served = new String[plan.ranks()];
@@ -248,7 +253,7 @@ final class GinCommand extends Subcommand {
             return failures;
         }
 
-        /** One rank, from its meeting with the others to its end. */
+        /** One rank, from its join to its end. */
         private final class Worker implements RankWorker {
 
             private final int number;
@@ -265,9 +270,8 @@ final class GinCommand extends Subcommand {
             public void run(Reporter reporter) {
                 try (Arena arena = Arena.ofShared();
                         GinRank rank = GinRank.join(rendezvous, number, plan.ranks(), settings)) {
-                    // before the look at `aborted`, which is set before `joined` is looked at: one of the two threads
-                    // sees
-                    // the other (Dekker)
+                    // Volatile write before the read of `aborted`. abort() writes `aborted` before it reads `joined`,
+                    // so that at least one of the two threads sees the other's write (Dekker).
                     joined = rank;
                     try {
                         if (aborted) {
@@ -278,7 +282,7 @@ final class GinCommand extends Subcommand {
                         reporter.tell(new GinEvent.Noted(number, rank.communicator().served().toString()));
                     } catch (Throwable thrown) {
                         reporter.fail(thrown);
-                        rank.communicator().fail(thrown); // the other ranks are not to wait for this one
+                        rank.communicator().fail(thrown); // so that the other ranks do not wait for this one
                         throw thrown;
                     }
                 }

@@ -1,19 +1,19 @@
 package org.millrace.cli;
 
-/** What a rank of GIN's measurements tells the process that shows the table. */
+/** Report of a rank of a GIN measurement to the process that shows the table. */
 sealed interface GinEvent extends RankEvent {
 
     /**
-     * What one rank measured.
+     * Result of one rank.
      *
-     * @param index of the case in the plan
-     * @param nanos time of one operation; 0 if the rank only looked at what arrived
-     * @param wrong bytes that are not what they should be
+     * @param index index of the case in the plan
+     * @param nanos time of one operation; 0 if the rank only checked the received data
+     * @param wrong number of bytes that differ from the expected ones
      */
     record Measured(int rank, int index, double nanos, long wrong) implements GinEvent {
     }
 
-    /** A line for the user, shown when all ranks have theirs. */
+    /** A line for the user, shown when all ranks have sent theirs. */
     record Noted(int rank, String text) implements GinEvent {
     }
 }

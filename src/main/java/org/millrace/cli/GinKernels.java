@@ -20,8 +20,8 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.nccl.NcclDeviceCommunicator;
 
 /**
- * The kernels of {@code gin.cu}, loaded. Each of their launches says how long it may wait, and leaves in pinned memory
- * what it waited for in vain.
+ * The loaded kernels of {@code gin.cu}. Each launch passes a maximum wait. A kernel that exceeds it stores in pinned
+ * memory the signal that it waited for.
  */
 final class GinKernels implements AutoCloseable {
 
@@ -29,7 +29,7 @@ final class GinKernels implements AutoCloseable {
     private static final LaunchShape ONE_THREAD = LaunchShape.of(1, 1);
     private static final LaunchShape ONE_WARP = LaunchShape.of(1, 32);
     private static final int OUTCOME_WORDS = 4;
-    /** What an outcome says of the signal by which all meet. */
+    /** First word of an outcome if the kernel waited for the signal of the barrier. */
     private static final int BARRIER = 2;
     private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
@@ -42,7 +42,7 @@ final class GinKernels implements AutoCloseable {
     private NcclDeviceCommunicator communicator;
     private long patienceNanos;
 
-    /** Loads an image; the calling thread's device is the one that runs it. */
+    /** Loads an image for the current device of the calling thread. */
     GinKernels(CudaRuntime runtime, CudaDevice device, Path image, CudaStream stream) {
         this.stream = stream;
         try {
@@ -64,7 +64,7 @@ final class GinKernels implements AutoCloseable {
         outcome.host().fill((byte) 0);
     }
 
-    /** {@code NCCL_VERSION_CODE} of the headers that they were compiled with. */
+    /** Returns {@code NCCL_VERSION_CODE} of the headers that the kernels were compiled with. */
     int compiledWith() {
         return compiledWith;
     }
@@ -90,7 +90,7 @@ final class GinKernels implements AutoCloseable {
                 6);
     }
 
-    /** Enqueues rounds between all ranks, with a meeting in each. */
+    /** Enqueues rounds between all ranks, with a barrier in each. */
     void allToAll(int contexts, long to, long from, long bytes, long before, long met, long rounds) {
         KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_INT,
                 ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
@@ -106,7 +106,10 @@ final class GinKernels implements AutoCloseable {
                 8);
     }
 
-    /** The device communicator comes first, the patience and the outcome last. */
+    /**
+     * Launches a kernel. Its first parameter is the device communicator, its last two are the maximum wait and the
+     * outcome.
+     */
     private void launch(String name, LaunchShape shape, KernelParameters arguments, int patienceAt) {
         CudaKernel kernel = module.kernel(name);
         kernel.launch(shape,
@@ -116,7 +119,7 @@ final class GinKernels implements AutoCloseable {
                 stream);
     }
 
-    /** Throws what a kernel that has ended waited for in vain. */
+    /** Throws an exception that names the missing signal if a kernel has given up. */
     void throwIfLate() {
         long what = word(0);
         if (what != 0) {
@@ -128,17 +131,20 @@ final class GinKernels implements AutoCloseable {
         }
     }
 
-    /** Acquire pairs with the kernel's fence between the other words and the first. */
+    /**
+     * Returns a word of the outcome. The acquire load of word 0 pairs with the kernel's fence between its stores to the
+     * other words and to word 0.
+     */
     private long word(int index) {
         return (long) WORD.getAcquire(outcome.host(), (long) index * Long.BYTES);
     }
 
-    /** Host memory that copies reach at full speed, until this is closed. */
+    /** Allocates host memory that the device copies at full speed. Valid until this object is closed. */
     MemorySegment pinned(CudaDevice device, long bytes) {
         return PinnedMemory.allocate(device, bytes, arena).host();
     }
 
-    /** Kernels must have ended. */
+    /** Frees the kernels and the memory. All kernels must have ended. */
     @Override
     public void close() {
         module.close();

@@ -10,24 +10,26 @@ import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.engine.GinRank;
 
-/** One rank's part of a pattern: for each size rounds to warm up, rounds that are timed, and a look at what arrived. */
+/**
+ * One rank's part of a pattern. For each size it runs warm-up rounds and timed rounds, and checks the received data.
+ */
 abstract class GinMeasurement {
 
-    /** A fifth as many rounds before those that are timed. */
+    /** Divisor of the number of timed rounds that yields the number of warm-up rounds. */
     private static final int WARMUP_SHARE = 5;
 
     final GinPlan plan;
     final GinRank.LocalWindow source;
     final GinRank.LocalWindow target;
-    /** By context. */
+    /** GIN of the host side, by context. */
     final HostGin[] gins;
     final GinTeam world;
     private final GinBarrier barrier;
     private final ResultTable table;
 
     /**
-     * @param sourceParts how many of the largest puts the source has
-     * @param targetParts the same of the target
+     * @param sourceParts size of the source, in multiples of the largest put
+     * @param targetParts size of the target, in multiples of the largest put
      */
     GinMeasurement(GinPlan plan, GinRank rank, Arena arena, ResultTable table, long sourceParts, long targetParts) {
         this.plan = plan;
@@ -67,31 +69,31 @@ abstract class GinMeasurement {
 
     abstract ResultTable.Column[] columns();
 
-    /** What is shown of so many rounds, by column. */
+    /** Returns the cells for the given number of rounds, by column. */
     abstract Object[] row(long bytes, int iterations, double micros);
 
-    /** Puts of a round. */
+    /** Returns the number of puts of a round. */
     abstract long parts();
 
-    /** Writes what the others will find. */
+    /** Writes the data that the peers will receive. */
     abstract void fill(long bytes);
 
     abstract void rounds(long bytes, int count);
 
-    /** Compares what arrived with what belongs there. */
+    /** Compares the received data with the expected data. */
     abstract void check(long bytes);
 
-    /** All ranks are ready for what comes. */
+    /** Waits until all ranks are ready for the next rounds. */
     void meet() {
         barrier.sync();
     }
 
-    /** This rank has checked: others may write again when all have. */
+    /** Ends the check of this rank. Peers may write again when all ranks have checked. */
     void checked() {
         barrier.sync();
     }
 
-    /** @param from what is compared, for messages */
+    /** @param from origin of the compared data, for messages */
     final void check(long start, long bytes, byte expected, String from) {
         for (long at = 0; at < bytes; at++) {
             if (target.memory().get(ValueLayout.JAVA_BYTE, start + at) != expected) {
@@ -101,7 +103,7 @@ abstract class GinMeasurement {
         }
     }
 
-    /** Of a part that a rank puts. */
+    /** Returns the content of each byte of a part that a rank puts. */
     static byte content(long bytes, int from, int part) {
         return (byte) (bytes % 13 * 17 + from * 5 + part + 1);
     }

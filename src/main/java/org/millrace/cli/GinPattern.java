@@ -7,15 +7,15 @@ import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
 import org.millrace.engine.GinRank;
 
-/** What is measured. */
+/** A pattern of GIN operations that can be measured. */
 enum GinPattern {
-    /** Rank 0 puts with a signal, rank 1 answers with the same. */
+    /** Rank 0 puts with a signal, and rank 1 answers with a put and a signal. */
     PUT,
-    /** Rank 0 signals, rank 1 answers. */
+    /** Rank 0 sends a signal, and rank 1 answers with one. */
     SIGNAL,
     /** Every rank puts a part to each rank. */
     ALLTOALL,
-    /** Many blocks put at once. */
+    /** Many blocks put at the same time. */
     FLOOD;
 
     /** Runs one rank's part; rank 0 prints. */
@@ -73,8 +73,7 @@ enum GinPattern {
                     gins[to % gins.length].put(world, to, target.window(), world.rank() * bytes, source.window(),
                             to * bytes, bytes, RemoteAction.increment(0), -1);
                 }
-                HostGin mine = gins[world.rank() % gins.length]; // what is put to a rank goes in the context of its
-                                                                 // number
+                HostGin mine = gins[world.rank() % gins.length]; // puts to a rank use the context with its number
                 mine.waitSignalFollowShadow(0, plan.ranks());
                 meet();
             }
@@ -88,7 +87,7 @@ enum GinPattern {
         }
     }
 
-    /** Puts, or signals alone, to and fro between ranks 0 and 1. */
+    /** Puts or mere signals back and forth between ranks 0 and 1. */
     static final class PingPong extends GinMeasurement {
 
         private long rounds;
@@ -121,7 +120,7 @@ enum GinPattern {
             source.memory().asSlice(0, bytes).fill((byte) (bytes % 251 + world.rank() + 1));
         }
 
-        /** The first signal does. */
+        /** Does nothing. The first signal synchronizes the ranks. */
         @Override
         void meet() {}
 
@@ -151,7 +150,7 @@ enum GinPattern {
             gins[0].flush();
         }
 
-        /** Rank 1 has checked before rank 0 writes again. */
+        /** Sends one signal each way. Rank 0 therefore writes again only after rank 1 has checked. */
         @Override
         void checked() {
             rounds(0, 1);
@@ -159,15 +158,15 @@ enum GinPattern {
     }
 
     /**
-     * Many blocks put to all other ranks at once, as fast as there is room in their queues: the load of an exchange of
-     * tokens, where descriptors a second count and not how long one takes. One thread plays all blocks of a rank in
-     * turn; each block has a context, and a place of its own in every window. Its last put to a rank brings a signal.
+     * Many blocks put to all other ranks at once, as fast as their queues have room. This is the load of a token
+     * exchange, where the rate of descriptors counts and not their latency. One thread runs all blocks of a rank in
+     * turn. Each block has a context, and a place of its own in every window. Its last put to a rank carries a signal.
      */
     static final class Flood extends GinMeasurement {
 
         private final int blocks;
         private final int peers;
-        /** By block: how many were posted. */
+        /** Number of posted descriptors, by block. */
         private final int[] posted;
         private long signals;
 
@@ -220,7 +219,7 @@ enum GinPattern {
                     }
                 }
                 if (!moved) {
-                    Thread.yield(); // to the agent, which may have no core of its own
+                    Thread.yield(); // lets the agent run, which may share this core
                 }
             }
             signals += peers;

@@ -6,14 +6,14 @@ import java.util.List;
 import java.util.Map;
 import org.millrace.abi.GinDescriptorFormat;
 
-/** What ranks do: the options of the command, decided. */
+/** Plan of the ranks, derived from the options of the command. */
 record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int iterations, int contexts, int blocks,
         GinDescriptorFormat format) {
 
-    /** Bytes that a size is worth of iterations: large ones are repeated less often. */
+    /** Number of bytes to transfer for each size. It limits the iterations of large sizes. */
     private static final long VOLUME = 1L << 28;
 
-    /** Of the puts, in order; 0 for a signal alone. */
+    /** Returns the sizes of the puts in order; 0 for a mere signal. */
     List<Long> sizes() {
         if (pattern == GinPattern.SIGNAL) {
             return List.of(0L);
@@ -42,26 +42,26 @@ record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int 
     }
 
     /**
-     * What the ranks do on GPUs.
+     * Plan of the ranks on GPUs.
      *
-     * @param all      whether every rank puts a part to each, or ranks 0 and 1 put or signal in turn
-     * @param ranks    how many
-     * @param contexts GIN contexts to ask for
-     * @param cases    the lines of the table, in order
-     * @param deadline how long everything together may take
+     * @param all      whether every rank puts a part to each; otherwise ranks 0 and 1 put or signal in turn
+     * @param ranks    number of ranks
+     * @param contexts number of GIN contexts to request
+     * @param cases    lines of the table, in order
+     * @param deadline time limit of the whole measurement
      */
     record OnGpus(boolean all, int ranks, int contexts, List<Case> cases, Duration deadline) {
 
         /**
          * A line of the table.
          *
-         * @param bytes      of a put; 0 for signals alone
-         * @param iterations rounds that are timed
+         * @param bytes      size of a put; 0 for mere signals
+         * @param iterations number of timed rounds
          */
         public record Case(long bytes, int iterations) {
         }
 
-        /** Most bytes of a put, 1 at least. */
+        /** Returns the size of the largest put, at least 1 byte. */
         long largest() {
             return Math.max(1, cases.stream().mapToLong(Case::bytes).max().orElse(1));
         }

@@ -28,11 +28,12 @@ import org.millrace.net.ucx.UcxNetwork;
 import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 
 /**
- * What runs on GPUs, from the driver up. Libraries are loaded here only when a process of their own has survived it.
+ * Checks of the software for GPUs, from the driver up. A library is loaded in this process only after a separate
+ * process has loaded it without harm.
  */
 final class GpuChecks {
 
-    /** The subjects without which there is no device but the emulated one. */
+    /** Subjects that every device except the emulated one needs. */
     static final Set<String> NEEDED = Set.of("driver", "CUDA runtime", "GPUs", "NCCL");
 
     private static final Path DRIVER = Path.of("/proc/driver/nvidia");
@@ -44,7 +45,7 @@ final class GpuChecks {
     private final Map<Probe, Optional<CheckResult>> harms = new EnumMap<>(Probe.class);
     private @Nullable CudaReport cuda;
 
-    /** Starts the trials, all at once. */
+    /** Starts all trials at once. */
     GpuChecks(Map<String, String> settings, List<String> arguments) {
         this.settings = settings;
         for (Probe probe : Probe.values()) {
@@ -65,7 +66,7 @@ final class GpuChecks {
         return checks;
     }
 
-    /** The network plugin that is to be the network, and its devices. */
+    /** Checks the NCCL network plugin that the settings choose as the network, and lists its devices. */
     static CheckResult netPlugin(String path) {
         try (PluginNetwork network =
                 PluginNetwork.open(Path.of(path), SocketOptions.defaults(), PluginOptions.defaults())) {
@@ -80,7 +81,7 @@ final class GpuChecks {
         }
     }
 
-    /** UCX, and what it may carry bytes with. */
+    /** Checks UCX and names its possible transports. */
     static CheckResult ucx(@Nullable String path) {
         try {
             return CheckResult.works(UcxNetwork.describe(Optional.ofNullable(path).map(Path::of)));
@@ -111,7 +112,7 @@ final class GpuChecks {
                         library.problem(), library.missing(), library.setAside());
     }
 
-    /** NVIDIA's kernel driver, by its own files: {@code /proc/driver/nvidia} and {@code /dev}. */
+    /** Checks NVIDIA's kernel driver by its files in {@code /proc/driver/nvidia} and {@code /dev}. */
     static CheckResult driver(Path proc, Path dev) {
         Path versionFile = proc.resolve("version");
         Path control = dev.resolve("nvidiactl");
@@ -132,7 +133,7 @@ final class GpuChecks {
         return CheckResult.works("NVIDIA's driver " + version);
     }
 
-    /** A native library, unless it must not be loaded in this process. */
+    /** Checks a native library, unless it must not be loaded in this process. */
     static CheckResult library(Optional<CheckResult> harm, Supplier<NativeLibrary.Report> loaded) {
         return harm.orElseGet(() -> library(loaded.get()));
     }
@@ -145,7 +146,7 @@ final class GpuChecks {
                     .toList();
             return new CheckResult(CheckResult.State.WORKS, report.version() + ", " + report.path(), passed);
         }
-        // The first sentence says what is the matter, the others what to do.
+        // The first sentence names the problem, and the others name the remedies.
         List<String> sentences = new ArrayList<>(List.of(report.problem().split("(?<=[^.])\\. (?=[A-Z])")));
         String summary = (report.path() == null ? "" : report.path() + ": ") + sentences.removeFirst();
         return new CheckResult(report.missing() ? CheckResult.State.MISSING : CheckResult.State.UNUSABLE, summary,
@@ -153,9 +154,9 @@ final class GpuChecks {
     }
 
     /**
-     * The GPUs: those that the CUDA runtime shows this process, and those that the driver lists, which may be more.
+     * Checks the GPUs. The driver may list more GPUs than the CUDA runtime shows this process.
      *
-     * @param report what the runtime says; empty if it must not be loaded
+     * @param report report of the runtime; empty if it must not be loaded
      */
     static CheckResult gpus(Path proc, Optional<CudaReport> report) {
         List<String> listed = listed(proc);
@@ -186,16 +187,17 @@ final class GpuChecks {
                         + gpu.getFileName());
             }
         } catch (IOException absent) {
-            // as good as none
+            // treated as an empty list
         }
         gpus.sort(null);
         return gpus;
     }
 
     /**
-     * The implementations of communicators on the class path, but for the emulated device, which is tried out.
+     * Returns checks of the implementations of communicators on the class path. Excludes the emulated device, which a
+     * measurement tests.
      *
-     * @param missing which of {@link #NEEDED} do not work, asked when the others have been looked at
+     * @param missing subjects of {@link #NEEDED} that do not work; called after their checks have run
      */
     List<Check> devices(Supplier<String> missing) {
         List<String> broken = new ArrayList<>();
@@ -212,7 +214,7 @@ final class GpuChecks {
         return checks;
     }
 
-    /** Whether a device can be used; of what it needs and was looked at before, nothing is said again. */
+    /** Checks if a device can be used. Does not repeat problems that earlier checks have reported. */
     static CheckResult device(CommunicatorProvider provider, Map<String, String> settings, String missing) {
         if (!missing.isEmpty()) {
             return CheckResult.missing("needs what does not work: " + missing + ", see above");

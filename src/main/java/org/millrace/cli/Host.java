@@ -6,12 +6,12 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 
-/** What Linux says of this machine, in its own files. On other systems the answers are empty. */
+/** Facts about this machine from Linux's own files. On other systems the answers are empty. */
 final class Host {
 
     private Host() {}
 
-    /** The lines of a file of {@code /proc} or {@code /sys}; none if it cannot be read. */
+    /** Returns the lines of a file of {@code /proc} or {@code /sys}; none if it cannot be read. */
     public static List<String> lines(Path path) {
         try {
             return Files.readAllLines(path);
@@ -20,12 +20,12 @@ final class Host {
         }
     }
 
-    /** The first line of such a file, stripped; empty if there is none. */
+    /** Returns the first line of such a file, stripped; empty if it has none. */
     public static Optional<String> line(String path) {
         return lines(Path.of(path)).stream().findFirst().map(String::strip);
     }
 
-    /** What stands behind a key and a colon, as in {@code /proc/meminfo}, stripped. */
+    /** Returns the stripped text after a key and a colon, as in {@code /proc/meminfo}; empty if it is missing. */
     public static Optional<String> field(String path, String key) {
         return lines(Path.of(path)).stream()
                 .filter(line -> line.startsWith(key + ":") || line.startsWith(key + "\t"))

@@ -12,27 +12,28 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 
-/** The command that starts another JVM like this one. */
+/** Command that starts another JVM like this one. */
 final class JavaCommand {
 
-    /** By name: commands use this class, and it lies above them. */
+    /** Name of the main class. It is text because commands use this class and the main class uses the commands. */
     private static final String MAIN = "org.millrace.cli.Main";
 
     /**
-     * A property with options that every JVM started from here gets besides, blanks between: tests start many that live
-     * for a second, on which C2 would be wasted. Not {@code millrace.*}: those are settings.
+     * System property with further options, separated by blanks, for every JVM that this class starts. Tests start many
+     * JVMs that live for a second, too short for C2 to pay off. The name is not {@code millrace.*}, because that prefix
+     * marks settings.
      */
     static final String OPTIONS = "org.millrace.cli.java.options";
 
     private JavaCommand() {}
 
-    /** The same Java first, options, class path, and main class. */
+    /** Returns the command: the same Java, options, class path, main class and the arguments. */
     static List<String> of(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        // a JVM without memory left cannot say so, and its parent would wait
+        // so that the parent does not wait for a JVM that has run out of memory and cannot report it
         command.add("-XX:+ExitOnOutOfMemoryError");
-        // a debugger's or profiler's port is taken by this process
+        // excludes debuggers and profilers, because this process already uses their ports
         ManagementFactory.getRuntimeMXBean()
                 .getInputArguments()
                 .stream()
@@ -43,15 +44,15 @@ final class JavaCommand {
                 .filter(option -> !option.isEmpty())
                 .toList());
         String classPath = System.getProperty("java.class.path");
-        command.addAll(isJar(classPath) ? List.of("-jar", classPath) // its manifest grants what it needs
+        command.addAll(isJar(classPath) ? List.of("-jar", classPath) // the jar's manifest grants native access
                 : List.of("--enable-native-access=ALL-UNNAMED", "--class-path", classPath, MAIN));
         command.addAll(arguments);
         return command;
     }
 
     /**
-     * The same for one of several ranks of this host. Where they are more than its cores each has fewer threads and
-     * less memory, unless the user has chosen how much and how it is collected.
+     * Returns the command for one of several ranks of this host. If the ranks outnumber the cores, each has fewer
+     * threads and less memory, unless the user has chosen a collector or a heap size.
      */
     static List<String> ofRank(int ranks, List<String> arguments) {
         List<String> command = of(arguments);
@@ -63,8 +64,8 @@ final class JavaCommand {
     }
 
     /**
-     * A process that is to run a command, without what is secret among its words: all users of the host can read these.
-     * It has that in its environment, which is its user's alone.
+     * Returns a builder of a process for a command. Secret settings are moved from the words to the environment. All
+     * users of the host can read the words, but only the same user can read the environment.
      */
     static ProcessBuilder builder(List<String> command) {
         List<String> words = new ArrayList<>();
@@ -101,8 +102,8 @@ final class JavaCommand {
     }
 
     /**
-     * Whether this process was started by {@code java -jar}: the launcher then makes the jar the whole class path, and
-     * begins its command with it.
+     * Returns whether this process was started by {@code java -jar}. The launcher then makes the jar the whole class
+     * path, and its command begins with the jar.
      */
     private static boolean isJar(String classPath) {
         return !classPath.contains(File.pathSeparator) && classPath.endsWith(".jar")

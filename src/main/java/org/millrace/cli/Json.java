@@ -31,7 +31,7 @@ final class Json {
 
     private Json() {}
 
-    /** {@return an object of names, each before its value, in this order; it may be added to} */
+    /** {@return an extensible object with the given names, each before its value, in this order} */
     static Map<String, Object> object(@Nullable Object... namesAndValues) {
         Map<String, Object> object = new LinkedHashMap<>();
         for (int i = 0; i < namesAndValues.length; i += 2) {
@@ -41,17 +41,17 @@ final class Json {
     }
 
     /**
-     * Writes a value, two blanks deeper with each level, and a line's end behind it.
+     * Writes a value and a line end. Each level is indented by two blanks.
      *
-     * @param value what to write; numbers that JSON does not have (infinities, NaN) become null
-     * @throws IllegalArgumentException if there is anything else in it
+     * @param value value to write; numbers that JSON does not have (infinities, NaN) become null
+     * @throws IllegalArgumentException if the value contains an object of any other type
      */
     static String write(@Nullable Object value) {
         check(value);
         return GSON.toJson(value) + '\n';
     }
 
-    /** Keeps a text in the file that an option names. */
+    /** Writes a text to the file that an option names. */
     static void save(String option, Path file, String text) {
         try {
             Files.writeString(file, text);
@@ -61,9 +61,9 @@ final class Json {
     }
 
     /**
-     * Reads a value: a whole number becomes a {@link Long}, another a {@link Double}.
+     * Reads a value. A whole number becomes a {@link Long}, any other a {@link Double}.
      *
-     * @throws IllegalArgumentException if the text is no JSON; the message says where
+     * @throws IllegalArgumentException if the text is not JSON; the message names the position
      */
     static @Nullable Object read(String text) {
         if (text.isBlank()) {
@@ -78,7 +78,7 @@ final class Json {
         }
     }
 
-    /** Gson would look into any object by reflection. */
+    /** Checks that a value has only types with a JSON form. Gson would otherwise read any object by reflection. */
     private static void check(@Nullable Object value) {
         switch (value) {
             case null -> {}
@@ -93,13 +93,14 @@ final class Json {
 
     private static final class FiniteNumbers extends TypeAdapter<Double> {
 
-        /** What is longer is easier to read with an exponent. */
+        /** Smallest number that is written with an exponent, because its digits would be hard to read. */
         private static final double LONGEST = 1e15;
 
         @Override
         public void write(JsonWriter out, Double value) throws IOException {
             if (Double.isFinite(value)) {
-                String plain = new BigDecimal(value.toString()).toPlainString(); // for people: times are long numbers
+                // no exponent, so that people can read times, which are long numbers
+                String plain = new BigDecimal(value.toString()).toPlainString();
                 out.jsonValue(
                         Math.abs(value) < LONGEST ? plain.contains(".") ? plain : plain + ".0" : value.toString());
             } else {

@@ -14,25 +14,25 @@ import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDevice;
 
 /**
- * Makes the kernels with nvcc and the headers of the NCCL that is there: what kernels and NCCL share changes with the
- * release.
+ * Compiles the kernels with nvcc and the headers of the installed NCCL. The structures that kernels and NCCL share
+ * change with the release.
  */
 final class KernelCompiler {
 
     private static final String SOURCE = "gin.cu";
     private static final long LIMIT_SECONDS = 180;
     private static final int SHOWN_LINES = 20;
-    /** The first NCCL whose device functions have GIN. */
+    /** First version of NCCL that has GIN in its device functions. */
     private static final int FIRST_WITH_GIN = 22807;
 
     private KernelCompiler() {}
 
     /**
-     * Checks that kernels for a release can use GIN at all, before a compiler says so in many words.
+     * Checks that kernels for a release can use GIN. The compiler's messages for an older release are long.
      *
-     * @param version its code
-     * @param text    the same for people
-     * @param library where it was loaded from
+     * @param version version code of the release
+     * @param text    the version as text
+     * @param library path of the loaded library
      */
     static void requireGin(int version, String text, Path library) {
         if (version < FIRST_WITH_GIN) {
@@ -44,11 +44,11 @@ final class KernelCompiler {
     /**
      * Compiles the kernels.
      *
-     * @param directory where the image and what it is made of go
-     * @param device    the GPU that will run them
-     * @param nvcc      the compiler; null to look for one
-     * @param include   where nccl_device.h lies; null to look for it
-     * @param library   the loaded libnccl, beside which headers may lie
+     * @param directory destination of the image and of its sources
+     * @param device    GPU that will run them
+     * @param nvcc      compiler; null to search for one
+     * @param include   directory of nccl_device.h; null to search for it
+     * @param library   loaded libnccl; the headers may lie next to it
      * @return the image
      */
     static Path compile(Path directory, CudaDevice device, @Nullable Path nvcc, @Nullable Path include, Path library) {
@@ -60,7 +60,7 @@ final class KernelCompiler {
         }
         Path image = directory.resolve("gin.cubin");
         String architecture = "sm_" + device.computeCapability().replace(".", "");
-        // DOCA's headers, which NCCL's own backend for NICs includes, are seldom there.
+        // NCCL's own backend for NICs includes DOCA's headers, which are seldom installed.
         run(directory, List.of(compiler.toString(), "-cubin", "-O2", "-std=c++17", "-arch=" + architecture,
                 "-DNCCL_GIN_GDAKI_ENABLE=0", "-I" + headers, unpack(directory).toString(), "-o", image.toString()));
         return image;

@@ -26,12 +26,12 @@ import org.millrace.net.socket.LocalAddress;
 import org.millrace.plugin.PluginConfiguration;
 import org.millrace.plugin.PluginInstaller;
 
-/** What is looked at on every machine, in this order. None of it decides whether Millrace is usable at all. */
+/** Checks of every machine, in this order. None of them decides whether Millrace is usable at all. */
 final class MachineChecks {
 
     private static final Path LIMITS = Path.of("/proc/self/limits");
     private static final long FEW_FILES = 1024;
-    /** Docker gives a container this much if nobody asks for more; a few connections fill it. */
+    /** Docker's default size of a container's shared memory, in bytes. A few connections fill it. */
     private static final long LITTLE = 64L << 20;
     private static final String MORE =
             "in a container: start it with --shm-size=1g or more, or with --ipc=host; else: mount -o "
@@ -56,7 +56,7 @@ final class MachineChecks {
                 new Check("host name", () -> hostName(Host.name(), settings)));
     }
 
-    /** The JVM, and whether it lets us call native functions. */
+    /** Checks the JVM and its permission to call native functions. */
     static CheckResult java() {
         String java =
                 Runtime.version() + ", " + System.getProperty("java.vendor") + ", " + System.getProperty("java.home");
@@ -68,7 +68,7 @@ final class MachineChecks {
         return incomplete == null ? CheckResult.works(java) : CheckResult.unusable(java, incomplete);
     }
 
-    /** What a JVM that the plugin starts on this Java meets in somebody else's process. */
+    /** Checks the conditions for a JVM that the plugin starts on this Java inside another program. */
     static CheckResult jvmInPrograms(Path home, Map<String, String> environment) {
         StringBuilder options = new StringBuilder();
         for (String variable : List.of("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")) {
@@ -94,7 +94,10 @@ final class MachineChecks {
                                 + "does not");
     }
 
-    /** Processor cores, and what limits them: the affinity mask of this process, and the quota of its control group. */
+    /**
+     * Checks the processor cores and their limits: the affinity mask of this process and the quota of its control
+     * group.
+     */
     static CheckResult cores() {
         int usable = Runtime.getRuntime().availableProcessors();
         StringBuilder summary = new StringBuilder(usable + " usable");
@@ -111,7 +114,10 @@ final class MachineChecks {
                                 + "docker --cpus).");
     }
 
-    /** How many threads the plugin would run in this process's place, and where slots would be. */
+    /**
+     * Reports the number of threads that the plugin would run in a program with this environment, and the place of its
+     * slots.
+     */
     static CheckResult proxyThreads() {
         try {
             return CheckResult.works("the plugin for libnccl would run "
@@ -121,7 +127,7 @@ final class MachineChecks {
         }
     }
 
-    /** Main memory, the limit of the control group, and the Java heap, in which no operand lies. */
+    /** Reports main memory, the limit of the control group, and the Java heap, which contains no operands. */
     static CheckResult memory() {
         StringBuilder summary = new StringBuilder();
         Host.field("/proc/meminfo", "MemTotal")
@@ -135,12 +141,12 @@ final class MachineChecks {
         return CheckResult.works(summary.toString());
     }
 
-    /** {@code /proc/meminfo} writes {@code 24684096 kB} and means KiB. */
+    /** Converts a value of {@code /proc/meminfo}, which writes {@code 24684096 kB} and means KiB. */
     private static String kibibytes(String field) {
         return amount(Long.parseLong(field.split(" ")[0]) * 1024);
     }
 
-    /** The file system through which processes of one host share memory. */
+    /** Checks the file system that processes of one host use to share memory. */
     static CheckResult sharedMemory(Path directory) {
         if (!Files.isDirectory(directory)) {
             return CheckResult.missing(directory.toString(), "processes of one host talk over TCP instead");
@@ -152,14 +158,14 @@ final class MachineChecks {
                     "until then processes of one host talk over TCP, and there is no trace for millrace top, unless "
                             + "MILLRACE_TRACE_DIRECTORY names another directory");
         }
-        // not its FileStore, which is unknown where the root is no mount point (chroot)
+        // does not use its FileStore, which is unknown if the root is not a mount point (chroot)
         long free = directory.toFile().getUsableSpace();
         String summary = directory + ": " + amount(free) + " free of " + amount(directory.toFile().getTotalSpace());
         return free <= LITTLE ? CheckResult.unusable(summary + ", which is too little", MORE)
                 : CheckResult.works(summary);
     }
 
-    /** Where runs have their ranks meet, and libraries are unpacked. */
+    /** Checks the directory where ranks of a run meet and libraries are unpacked. */
     static CheckResult temporaryFiles(Path directory) {
         if (Files.isDirectory(directory) && Files.isWritable(directory)) {
             return CheckResult.works(directory.toString());
@@ -171,7 +177,7 @@ final class MachineChecks {
                         + "plugin's library: millrace plugin install elsewhere");
     }
 
-    /** Whether it can be told that another process has ended. */
+    /** Checks if the end of another process can be detected. */
     static CheckResult processes(Path proc, ProcessIdentity self) {
         if (self.namespace() == 0) {
             return CheckResult.unusable("there is no " + proc + ", or it is that of another PID namespace",
@@ -184,14 +190,17 @@ final class MachineChecks {
                                 + "remount,hidepid=0 " + proc + " shows all");
     }
 
-    /** Whether large payloads between processes of one host are copied once. */
+    /** Checks if large payloads between processes of one host are copied once. */
     static CheckResult singleCopies(Map<String, String> settings) {
         return Configuration.load(settings).get(Settings.SHM_SINGLE_COPY).orElse(true)
                 ? CheckResult.works(SingleCopy.describe())
                 : CheckResult.missing("switched off by " + SingleCopy.SETTING + ": payloads are copied twice");
     }
 
-    /** Whether a program under the plugin is told of a peer that is lost, and what becomes of it otherwise. */
+    /**
+     * Checks if a program under the plugin learns of a lost peer from ncclCommGetAsyncError. Otherwise the result names
+     * the consequence.
+     */
     static CheckResult lostPeers(Configuration settings) {
         String untold = settings.get(Settings.ON_LOSS)
                 ? "is told by its next enqueue, and ends after "
@@ -215,8 +224,7 @@ final class MachineChecks {
     }
 
     /**
-     * What the user may take: open files (every TCP stream is one) and locked memory (which networks with RDMA
-     * register).
+     * Checks the user's limits: open files (each TCP stream is one) and locked memory (networks with RDMA register it).
      */
     static CheckResult limits() {
         Optional<String> files = soft("Max open files");
@@ -240,7 +248,7 @@ final class MachineChecks {
         return !limit.equals("unlimited");
     }
 
-    /** The file has columns of fixed width: name, soft limit, hard limit, unit. */
+    /** Returns a soft limit. The file has columns of fixed width: name, soft limit, hard limit, unit. */
     private static Optional<String> soft(String name) {
         Pattern pattern = Pattern.compile(Pattern.quote(name) + "\\s+(\\S+)\\s.*");
         return Host.lines(LIMITS)
@@ -251,7 +259,7 @@ final class MachineChecks {
                 .findFirst();
     }
 
-    /** Over which addresses connections to other hosts go: one is the usual case, several are rails. */
+    /** Checks the addresses for connections to other hosts. One address is the usual case, and several are rails. */
     static CheckResult rails(Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         try {
@@ -267,7 +275,7 @@ final class MachineChecks {
         }
     }
 
-    /** What this host's name means here: the other ranks look for rank 0 by such a name. */
+    /** Checks the address that this host's name resolves to here. The other ranks find rank 0 by such a name. */
     static CheckResult hostName(String name, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         try {
@@ -287,7 +295,7 @@ final class MachineChecks {
         }
     }
 
-    /** An amount of memory for people, rounded: {@code "23.5 GiB"}. */
+    /** Returns an amount of memory as rounded text: {@code "23.5 GiB"}. */
     static String amount(long bytes) {
         double amount = bytes;
         int power = 0;

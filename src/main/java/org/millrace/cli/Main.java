@@ -41,7 +41,7 @@ public final class Main {
         AtomicBoolean over = new AtomicBoolean();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             if (!over.get() && StatusLine.isTerminal(StatusLine.ERR)) {
-                System.err.println(); // behind the ^C that the terminal shows, and a line that is not complete
+                System.err.println(); // moves past the terminal's ^C and an incomplete line
             }
         }, "millrace-interrupted"));
         int status = run(out, err, arguments);
@@ -49,7 +49,7 @@ public final class Main {
         System.exit(status);
     }
 
-    /** Runs a command whose results must arrive. */
+    /** Runs a command. Fails if its results could not be written. */
     static int run(StandardOutput out, PrintWriter err, String... arguments) {
         PrintWriter writer = out.writer();
         int status = run(writer, err, arguments);
@@ -67,10 +67,10 @@ public final class Main {
         return run(Map.of(), out, err, arguments);
     }
 
-    /** The same with further commands, by their names. */
+    /** Runs a command, with further commands by their names. */
     public static int run(Map<String, ?> commands, PrintWriter out, PrintWriter err, String... arguments) {
         try {
-            Millrace.requireNativeAccess(); // before commands and their options look at the layouts of native memory
+            Millrace.requireNativeAccess(); // before commands and their options access the layouts of native memory
         } catch (MillraceException denied) {
             err.println(prefix() + denied.getMessage());
             return ExitCode.SOFTWARE;
@@ -78,7 +78,7 @@ public final class Main {
         MillraceCommand command = new MillraceCommand();
         CommandLine line = new CommandLine(command);
         commands.forEach(line::addSubcommand);
-        line.getSubcommands().get("run").setStopAtPositional(true); // what follows is another command's
+        line.getSubcommands().get("run").setStopAtPositional(true); // the words that follow belong to another command
         return line.setOut(out)
                 .setExpandAtFiles(false)
                 .setUsageHelpAutoWidth(true)
@@ -94,7 +94,7 @@ public final class Main {
                 .execute(arguments);
     }
 
-    /** What messages begin with: red on a terminal, unless {@code NO_COLOR} is set. */
+    /** Returns the prefix of messages, red on a terminal unless {@code NO_COLOR} is set. */
     static String prefix() {
         Help.Ansi ansi = StatusLine.isTerminal(StatusLine.ERR) ? Help.Ansi.AUTO : Help.Ansi.OFF;
         return Help.defaultColorScheme(ansi).errorText("millrace:") + " ";
@@ -112,16 +112,16 @@ public final class Main {
     }
 
     /**
-     * A stream of results that knows whether they arrived. {@link PrintWriter} swallows what goes wrong, and a full
-     * disk would end with status 0.
+     * A stream of results that records write failures. {@link PrintWriter} ignores them, so that a command would end
+     * with status 0 on a full disk.
      */
     static final class StandardOutput extends OutputStream {
 
         private final OutputStream file;
-        /** The first that went wrong; null while nothing has. */
+        /** First write failure; null if none has occurred. */
         private volatile @Nullable IOException failure;
 
-        /** @param file where everything goes, as in {@code new FileOutputStream(FileDescriptor.out)} */
+        /** @param file destination of all output, for example {@code new FileOutputStream(FileDescriptor.out)} */
         StandardOutput(OutputStream file) {
             this.file = file;
         }
@@ -147,9 +147,10 @@ public final class Main {
         }
 
         /**
-         * What the user must know of it.
+         * Returns the write failure as text for the user.
          *
-         * @return a sentence, or null: all has arrived, or the reader has left, as {@code head} does, and wants no more
+         * @return a sentence; null if all output was written, or if the reader closed the pipe early, as {@code head}
+         *         does
          */
         @Nullable
         String complaint() {
@@ -159,12 +160,12 @@ public final class Main {
         }
     }
 
-    /** What is said of a command line that cannot be understood. */
+    /** Messages for a command line that cannot be parsed. */
     static final class UsageErrors {
 
         private UsageErrors() {}
 
-        /** Says it on standard error, and how to get help. */
+        /** Writes the message and a hint at the help to standard error. Returns the exit status. */
         static int report(ParameterException failure, String[] arguments) {
             CommandLine commandLine = failure.getCommandLine();
             PrintWriter err = commandLine.getErr();
@@ -198,7 +199,7 @@ public final class Main {
                     .replaceFirst("^Invalid value for option '(.*?)'(?: \\(.*?\\))?: ", "$1: ");
         }
 
-        /** What to say of a word that is none of a command's commands. */
+        /** Returns the message for a word that is not one of a command's subcommands. */
         static String unknown(String name, CommandLine of) {
             Set<String> commands = of.getSubcommands().keySet();
             return commands.isEmpty()
@@ -209,8 +210,8 @@ public final class Main {
         }
 
         /**
-         * The first word of a command that looks like an option and is none, though something behind it may be what
-         * picocli complains of. Null if all are options.
+         * Returns the first word of a command that looks like an option but is unknown; null if all options are known.
+         * Picocli may complain about a later word instead.
          */
         private static @Nullable String unknownOption(CommandLine commandLine, List<String> arguments) {
             CommandSpec spec = commandLine.getCommandSpec();

@@ -13,7 +13,7 @@ import picocli.CommandLine.Model.PositionalParamSpec;
 import picocli.CommandLine.Model.UsageMessageSpec;
 import picocli.CommandLine.Spec;
 
-/** {@code millrace man}: all commands and options as one page, in the macros of man(7). */
+/** {@code millrace man}, which writes all commands and options as one page, in the macros of man(7). */
 @Command(
         name = "man",
         description = {"Write this command line's page for man.",
@@ -87,7 +87,7 @@ final class ManCommand implements Runnable {
         return Arrays.stream(usage.description()).map(line -> escape(String.format(line))).toList();
     }
 
-    /** For roff: no escapes, hyphens that are minus signs, and no line that begins like a request. */
+    /** Escapes text for roff: backslashes, hyphens that are minus signs, and lines that begin like a request. */
     private static String escape(String text) {
         String plain = text.replace("\\", "\\e").replace("-", "\\-").replace("\"", "\\(dq");
         return plain.startsWith(".") || plain.startsWith("'") ? "\\&" + plain : plain;

@@ -10,7 +10,7 @@ import org.millrace.ChannelWork;
 import org.millrace.Communicator;
 import org.millrace.Route;
 
-/** The part of a run for which there is a communicator. */
+/** The part of a run that needs a communicator. */
 final class Measurement {
 
     private static final int LARGE_STARTERS = 10;
@@ -21,7 +21,7 @@ final class Measurement {
     private final Communicator communicator;
     private final CheckedCollectives collectives;
     private final WarmUp warmUp;
-    /** Wrong elements that no line of the table has shown yet. */
+    /** Number of wrong elements that no line of the table has reported yet. */
     private long wrongSoFar;
     private long checked;
 
@@ -90,12 +90,12 @@ final class Measurement {
         return new PerfEvent.CaseResult(nanos, wrong);
     }
 
-    /** Looks whether the JIT compiler is at work: on a machine with few cores it is for seconds. */
+    /** Detects a busy JIT compiler. On a machine with few cores it is busy for seconds. */
     private static final class CompilerWatch {
 
-        /** Longer than the compilation of a large method. */
+        /** Shortest time between two looks, in milliseconds. It is longer than the compilation of a large method. */
         private static final long LOOK_MILLIS = 300;
-        /** Of a look: what is compiled in less is no more than a straggler. */
+        /** Divisor of the time between two looks. Less compilation time than this part counts as idle. */
         private static final long BUSY_PARTS = 10;
 
         private final @Nullable CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
@@ -115,7 +115,7 @@ final class Measurement {
         }
     }
 
-    /** Operations one behind the other; or, where every one is checked, one at a time. */
+    /** Runs operations in sequence, or one at a time if each one is checked. */
     private void run(OperandBuffers buffers, int index, int operations) {
         if (plan.checking() != PerfPlan.Checking.EVERY) {
             collectives.run(buffers, operations);
@@ -127,7 +127,7 @@ final class Measurement {
         }
     }
 
-    /** For how long kernels ran, from what the device remembers of the last of them. */
+    /** Run times of kernels, from the device's records of the most recent ones. */
     private static final class KernelTimes {
 
         private KernelTimes() {}
@@ -145,7 +145,7 @@ final class Measurement {
                     between(complete));
         }
 
-        /** From the end of one to the beginning of the next on the same channel. */
+        /** Returns the average time from the end of a kernel to the beginning of the next one on the same channel. */
         private static String between(List<ChannelWork> works) {
             long sum = 0;
             int pairs = 0;

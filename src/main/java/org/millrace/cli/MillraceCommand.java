@@ -13,7 +13,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.Spec;
 
-/** The command {@code millrace} and the options that all its commands have. */
+/** The command {@code millrace} and the options that all its commands share. */
 @Command(
         name = "millrace",
         description = "NCCL for Java, and NCCL's network proxy in Java.",
@@ -28,7 +28,10 @@ import picocli.CommandLine.Spec;
 final class MillraceCommand implements Runnable {
 
     private static final String CONFIGURATION = "log4j2.configurationFile";
-    /** Read by log4j2-millrace-cli.properties. Not {@code millrace.*}: those are settings. */
+    /**
+     * Name of the level property, which log4j2-millrace-cli.properties reads. The prefix is not {@code millrace.*},
+     * because that prefix marks settings.
+     */
     private static final String LEVEL = "org.millrace.cli.level";
 
     @Spec
@@ -53,7 +56,7 @@ final class MillraceCommand implements Runnable {
             description = "Set a setting, stronger than the environment; 'millrace doctor' shows them all.")
     private Map<String, String> settings = new LinkedHashMap<>();
 
-    /** The settings of the command line, by the names of the environment variables: a copy. */
+    /** Returns a copy of the command line's settings, by the names of the environment variables. */
     Map<String, String> settings() {
         return new LinkedHashMap<>(settings);
     }
@@ -62,13 +65,13 @@ final class MillraceCommand implements Runnable {
         return stackTraces;
     }
 
-    /** Must run before the first logger is made. */
+    /** Configures logging. Must run before the first logger is created. */
     void prepareLogging() {
         try {
             Configuration read = Configuration.load(settings);
             configureLogging(read.get(Settings.LOG_LEVEL), read.get(Settings.LOG_SUBSYSTEMS));
         } catch (IllegalArgumentException refused) {
-            // doctor explains what is wrong with the settings; every other command reads them again and fails
+            // doctor reports the errors of the settings; every other command reads them again and fails
             configureLogging(Settings.LOG_LEVEL.defaultValue(), Settings.LOG_SUBSYSTEMS.defaultValue());
         }
     }
@@ -80,9 +83,9 @@ final class MillraceCommand implements Runnable {
     }
 
     /**
-     * Gives Log4j our configuration, unless the user has named one. It is not called {@code log4j2.xml} or the like, so
-     * that a program that uses Millrace as a library never finds it by accident. Warnings and errors are of every
-     * subsystem, as NCCL's are.
+     * Sets our configuration of Log4j, unless the user has named one. The file is not called {@code log4j2.xml} or the
+     * like, so that a program that uses Millrace as a library never finds it by accident. Warnings and errors of every
+     * subsystem are logged, as NCCL does.
      */
     static void configureLogging(Settings.LogLevel level, Set<LogSubsystem> subsystems) {
         boolean chosen =

@@ -5,14 +5,17 @@ import org.millrace.DataType;
 import org.millrace.Operation;
 
 /**
- * An operation on elements, and where one rank's lie.
+ * An operation on elements, and the operands of one rank.
  *
- * @param count what the call is given
+ * @param count count that is passed to the call
  */
 record OperandBuffers(CollectiveCall call, DataType type, Reduction reduction, long count, MemorySegment send,
         MemorySegment receive, boolean inPlace) {
 
-    /** Of so many elements of the larger operand; in place if {@code send} and {@code receive} are the same. */
+    /**
+     * Returns the operands for a number of elements of the larger operand. They are in place if {@code send} and
+     * {@code receive} are the same.
+     */
     static OperandBuffers of(CollectiveCall call, DataType type, Reduction reduction, long elements, int rank,
             MemorySegment send, MemorySegment receive) {
         boolean inPlace = send == receive;
@@ -27,7 +30,7 @@ record OperandBuffers(CollectiveCall call, DataType type, Reduction reduction, l
                 receive.asSlice(receiveOffset * bytes, operation.receiveCount(count, ranks) * bytes), inPlace);
     }
 
-    /** Whether the result takes the place of exactly what is sent. */
+    /** Returns whether the result overwrites exactly the send operand. */
     boolean overwritesOperand() {
         return inPlace && send.byteSize() == receive.byteSize();
     }

@@ -14,9 +14,9 @@ import org.millrace.DeviceStream;
  */
 final class OperandMemory {
 
-    /** A multiple of every element's size. */
+    /** Size of a piece, in bytes. It is a multiple of every element size. */
     private static final long PIECE = 4L << 20;
-    /** NaN in every floating-point type. */
+    /** Byte that yields NaN in every floating-point type. */
     private static final byte POISON = (byte) 0xFF;
 
     private final Device device;
@@ -54,12 +54,12 @@ final class OperandMemory {
         });
     }
 
-    /** Fills with what no result looks like. */
+    /** Fills memory with a value that no result has. */
     void poison(MemorySegment memory) {
         forEachPiece(memory, (piece, target, offset) -> upload(piece.fill(POISON), target));
     }
 
-    /** The number of elements that are not what they must be. */
+    /** Returns the number of elements that differ from the expected result. */
     long countWrong(MemorySegment memory, Reference reference, List<CollectiveCall.Part> parts) {
         int element = reference.elementBytes();
         long[] wrong = {0};
@@ -78,13 +78,13 @@ final class OperandMemory {
         return wrong[0];
     }
 
-    /** The number of elements that are not exactly those of one rank. */
+    /** Returns the number of elements that differ from one rank's elements. */
     private long countDifferent(MemorySegment piece, Reference reference, int source, long first) {
         int bytes = reference.elementBytes();
         MemorySegment expected = copy.asSlice(0, piece.byteSize());
         reference.fill(expected, source, first, piece.byteSize() / bytes);
         long different = 0;
-        // From one difference to the next: there are few, or nobody minds the time.
+        // Searches from one difference to the next. Usually there are few, and with many the time does not matter.
         for (long at = 0; at < piece.byteSize(); at += bytes) {
             long mismatch = MemorySegment.mismatch(piece, at, piece.byteSize(), expected, at, piece.byteSize());
             if (mismatch < 0) {
@@ -96,7 +96,7 @@ final class OperandMemory {
         return different;
     }
 
-    /** Gives the device a word, lets operations work on it, and returns what it is then. */
+    /** Writes a word to the device, runs operations on it, and returns its new value. */
     long exchange(long value, Consumer<MemorySegment> operations) {
         MemorySegment here = host.asSlice(0, Long.BYTES);
         here.set(ValueLayout.JAVA_LONG, 0, value);

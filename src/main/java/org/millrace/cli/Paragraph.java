@@ -1,16 +1,16 @@
 package org.millrace.cli;
 
-/** Text in lines that are no wider than a terminal. */
+/** Text in lines that fit the width of a terminal. */
 final class Paragraph {
 
     private Paragraph() {}
 
     /**
-     * Breaks a text between words; one that is wider than a line, such as a path, stays whole.
+     * Breaks a text between words. A word that is wider than a line, such as a path, stays whole.
      *
-     * @param beginning of the first line; the others are indented as far
-     * @param text      may have ends of lines, which stay
-     * @param width     characters of a line
+     * @param beginning beginning of the first line; the other lines are indented by its length
+     * @param text      may contain line ends, which are kept
+     * @param width     width of a line, in characters
      */
     static String wrap(String beginning, String text, int width) {
         String indent = " ".repeat(beginning.length());

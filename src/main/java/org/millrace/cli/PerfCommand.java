@@ -30,8 +30,8 @@ import picocli.CommandLine.Mixin;
 final class PerfCommand extends Subcommand {
 
     /**
-     * The device on which ranks are always processes: NCCL's hosts are processes', as its host id is a variable of the
-     * environment.
+     * Device on which each rank is a separate process. NCCL reads the host id from an environment variable, so that
+     * only processes can look like different hosts.
      */
     private static final String GPU = "cuda";
     private static final String EMULATED = "host";
@@ -39,7 +39,7 @@ final class PerfCommand extends Subcommand {
     @Mixin
     private PerfOptions options;
 
-    /** Whether every rank is a process of its own. */
+    /** Whether every rank is a separate process. */
     private boolean processes;
 
     @Override
@@ -48,16 +48,16 @@ final class PerfCommand extends Subcommand {
         Configuration configuration = Configuration.load(settings);
         long seed = options.seed == null ? ThreadLocalRandom.current().nextLong(Integer.MAX_VALUE) : options.seed;
         PerfPlan plan = options.plan(seed, configuration.get(Settings.FAULT).isPresent());
-        Fault.PlantedFaults.leaveToCaller(); // one rank's process does not know what happened to the others
+        Fault.PlantedFaults.leaveToCaller(); // one rank's process does not know the faults of the others
         if (options.workerRank != null) {
             RankMain.run(options.workerRank,
                     new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings));
-            return ExitCode.OK; // the parent knows better
+            return ExitCode.OK; // the parent decides the exit status
         }
         String device = requireDevice(settings);
         processes = options.processes || device.equals(GPU);
         if (device.equals(EMULATED)) {
-            EngineProvider.requireUsable(configuration); // here too, so that it is said once
+            EngineProvider.requireUsable(configuration); // here too, so that one process reports it, not every rank
         }
 
         PerfResults results = new PerfResults(plan);
@@ -82,8 +82,8 @@ final class PerfCommand extends Subcommand {
     }
 
     /**
-     * Faults that were planted, and happened to no rank: the run has not shown what it was to show. Other devices plant
-     * what they want.
+     * Returns failures for planted faults that happened to no rank, because the run has then not tested them. Other
+     * devices than these two plant faults of their own.
      */
     private static List<RankRun.Failure> missedFaults(String device, Configuration configuration, PerfResults results) {
         if (!device.equals(EMULATED) && !device.equals(GPU)) {
@@ -115,7 +115,7 @@ final class PerfCommand extends Subcommand {
         return settings;
     }
 
-    /** Here, so that it is said once, and not by every rank. */
+    /** Returns the device. Runs here, so that one process reports an unknown device, not every rank. */
     private static String requireDevice(Map<String, String> settings) {
         try {
             return Millrace.provider(settings).device();
@@ -140,7 +140,10 @@ final class PerfCommand extends Subcommand {
                         RunDeadline.after(plan.deadline()), PerfEvent.class, table);
     }
 
-    /** What tells a rank's host from others: on GPUs every rank's, elsewhere what the user asks for. */
+    /**
+     * Returns the variables that distinguish a rank's host. On GPUs each rank is a host by default, elsewhere only on
+     * request.
+     */
     private Map<String, String> variables(int rank, Map<String, String> settings) {
         boolean emulated = !requireDevice(settings).equals(GPU);
         if (emulated && options.ranksPerHost == null) {
@@ -150,7 +153,7 @@ final class PerfCommand extends Subcommand {
         return emulated ? ProcessRanks.host(host) : ProcessRanks.hostWithGpus(host);
     }
 
-    /** The arguments of this process and those that make it a rank: it then derives the same plan. */
+    /** Returns the arguments of this process and those that make it a rank. The rank then derives the same plan. */
     private List<String> workerArguments(PerfPlan plan, int rank, String rendezvous) {
         List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
         arguments.addAll(List.of("--worker-rank", String.valueOf(rank), "--worker-rendezvous", rendezvous));

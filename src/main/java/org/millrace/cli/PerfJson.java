@@ -8,8 +8,8 @@ import org.millrace.Route;
 import org.millrace.config.Configuration;
 
 /**
- * Results for programs: what the table shows, and the circumstances. Times are nanoseconds, sizes bytes, bandwidths
- * GB/s.
+ * Results for programs: the content of the table and the circumstances. Times are nanoseconds, sizes bytes, and
+ * bandwidths GB/s.
  */
 final class PerfJson {
 
@@ -21,7 +21,7 @@ final class PerfJson {
         this.results = results;
     }
 
-    /** The whole document. */
+    /** Returns the whole document. */
     String write(boolean processes, Configuration configuration, List<String> failures) {
         Map<String, Object> document = new LinkedHashMap<>();
         document.put("collective", plan.collective().label());

@@ -22,7 +22,7 @@ import picocli.CommandLine.Spec.Target;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options of {@code perf}, which are those of nccl-tests where it has one for the same thing. */
+/** The options of {@code perf}. An option that nccl-tests also has is named as there. */
 final class PerfOptions {
 
     private static final int DEFAULT_FACTOR = 2;
@@ -243,7 +243,7 @@ final class PerfOptions {
         }
     }
 
-    /** The options in one line, as nccl-tests prints them. */
+    /** Returns the options in one line, as nccl-tests prints them. */
     String describe(PerfPlan plan, boolean asProcesses) {
         PerfPlan.Case first = plan.cases().getFirst();
         PerfPlan.Case last = plan.cases().getLast();
@@ -259,7 +259,10 @@ final class PerfOptions {
         return first == last ? String.valueOf(first) : first + ".." + last;
     }
 
-    /** Arguments that are names: one, or, of types and reductions, several with commas between or {@code all}. */
+    /**
+     * Arguments that are names. A collective is one name. Types and reductions may be several names, separated by
+     * commas, or {@code all}.
+     */
     static final class Selection {
 
         private Selection() {}
@@ -270,7 +273,7 @@ final class PerfOptions {
         record Reductions(List<Reduction> values) {
         }
 
-        /** Types by NCCL's name (float) or ours (float32). */
+        /** Parses types by NCCL's name (float) or ours (float32). */
         static final class TypesConverter implements ITypeConverter<Types> {
             @Override
             public Types convert(String text) {

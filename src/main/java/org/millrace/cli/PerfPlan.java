@@ -7,21 +7,21 @@ import org.millrace.DataType;
 import org.millrace.Operation;
 
 /**
- * What is measured: the same for every rank, and derived from the command line alone, so that ranks never have to agree
- * on it.
+ * Plan of a measurement. It is the same for every rank. Each rank derives it from the command line alone, so that ranks
+ * never have to agree on it.
  */
 record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking checking, long seed, Duration deadline,
         boolean profile, boolean register, boolean warmsUp) {
 
-    /** Which operations' results are compared with a reference. */
+    /** Operations with results that are compared with a reference. */
     enum Checking {
-        /** None: only times are wanted. */
+        /** No operation, for pure timing. */
         NONE,
-        /** One more operation after those that are timed, on operands of its own. */
+        /** One more operation after the timed ones, on separate operands. */
         AFTERWARDS,
         /**
-         * Every operation, each on operands of its own: where a fault is planted nobody knows which one it hits. Times
-         * then include filling and comparing.
+         * Every operation, each on separate operands, because a planted fault may hit any of them. Times then include
+         * filling and comparing.
          */
         EVERY
     }
@@ -29,9 +29,9 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     /**
      * One line of the table.
      *
-     * @param count  elements of the larger operand of one rank: the call is given fewer where the other one is only a
-     *               part of it
-     * @param warmup operations before those that are timed; at most so many if the plan warms up by itself
+     * @param count  number of elements of one rank's larger operand; the call receives fewer if the other operand is
+     *               only a part of it
+     * @param warmup number of operations before the timed ones; an upper bound if the plan warms up automatically
      */
     record Case(int index, DataType type, Reduction reduction, long count, int warmup, int iterations) {
 
@@ -46,17 +46,17 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     }
 
     /**
-     * The sizes of nccl-tests: from the smallest to the largest, by a factor or a step.
+     * The sizes of nccl-tests, from the smallest to the largest, by a factor or a step.
      *
      * @param max    bytes that no size exceeds
-     * @param factor what a size is multiplied by to get the next; 1 if {@code step} is used
-     * @param step   bytes that are added to a size to get the next; 0 if {@code factor} is used
+     * @param factor quotient of a size and the previous size; 1 if {@code step} is used
+     * @param step   difference of a size and the previous size, in bytes; 0 if {@code factor} is used
      */
     record Sizes(long min, long max, int factor, long step) {
 
         List<Long> list() {
             List<Long> sizes = new ArrayList<>();
-            // a size that no longer grows (0 times a factor) ends the list as well as one that is too large
+            // a size that no longer grows (factor 0) ends the list, and so does one that is too large
             for (long size = min; size <= max && (sizes.isEmpty() || size > sizes.getLast()); size =
                     size * factor + step) {
                 sizes.add(size);
@@ -66,43 +66,42 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     }
 
     /**
-     * How often an operation is repeated where the user does not say: 20,000 times, so that what the JIT compiler takes
-     * of the cores for a few milliseconds, where an operation takes as many microseconds, is no figure of its own; and
-     * so much less often for large operands that no line moves more than this many bytes for each rank, but 4 times at
-     * least.
+     * Bounds for the default number of iterations. With 20,000, the few milliseconds that the JIT compiler takes from
+     * the cores hardly change the average of operations that take microseconds. For large operands, a line moves at
+     * most BYTES_PER_LINE for each rank, but runs at least 4 operations.
      */
     private static final long BYTES_PER_LINE = 256L << 20;
     private static final int MOST_ITERATIONS = 20_000;
     private static final int FEWEST_ITERATIONS = 4;
     /**
-     * The JIT compiler is at work during the first line: without these, small operations would be measured in its
-     * interpreter.
+     * Warm-up operations of the first line, while the JIT compiler is at work. Without them, small operations would run
+     * in the interpreter during the measurement.
      */
     private static final int WARMUP_OF_THE_FIRST = 10_000;
     /**
-     * Operations of these sizes run loops that smaller ones never enter: the compiler is at work again. Larger ones run
-     * no others.
+     * Warm-up operations of the sizes from FIRST_OF_LOOPS to LAST_OF_LOOPS. They run loops that smaller ones never
+     * enter, so that the compiler is at work again. Larger sizes run no other loops.
      */
     private static final int WARMUP_OF_LOOPS = 2000;
     private static final long FIRST_OF_LOOPS = 64 << 10;
     private static final long LAST_OF_LOOPS = 4 << 20;
     private static final int WARMUP_SHARE = 5;
-    /** Operations of the automatic warm-up before the first line: about as many as make the JIT compiler start. */
+    /** Operations of the automatic warm-up before the first line. About as many operations start the JIT compiler. */
     private static final int STARTERS = 300;
     /**
-     * At the least, where small operations are measured: as many as the JIT compiler needs to see. When it is done with
-     * them an operation takes a tenth of the time.
+     * Minimum number of operations before the first line, if small operations are measured. The JIT compiler needs as
+     * many. Compiled operations take a tenth of the time.
      */
     private static final int STARTERS_OF_SMALL = 30_000;
 
-    /** How often an operation of a size is timed; {@code asked} is 0 to choose. */
+    /** Returns the number of timed operations of a size; {@code asked} is 0 for the default. */
     static int iterations(int asked, long bytes) {
         return asked > 0 ? asked : Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), FEWEST_ITERATIONS, MOST_ITERATIONS);
     }
 
     /**
-     * How often an operation runs before it is timed, where the user says neither this nor how often it is timed; of
-     * the first type and reduction.
+     * Returns the default number of warm-up operations for the first type and reduction. Used if the user has chosen
+     * neither this number nor the number of timed operations.
      */
     private static int warmup(boolean first, int timed, long bytes) {
         if (first && timed == MOST_ITERATIONS) {
@@ -112,11 +111,12 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     }
 
     /**
-     * The lines of the table: types, in each all reductions, in each all sizes. Sizes that are no multiple of the type,
-     * or of the parts of an operand, are rounded down; a size that appears twice after that is measured once.
+     * Returns the lines of the table: all types, for each type all reductions, and for each reduction all sizes. Sizes
+     * are rounded down to a multiple of the type and of the operand's parts. A size that then appears twice is measured
+     * once.
      *
-     * @param parts  into how many equal parts the larger operand is divided
-     * @param warmup operations before those that are timed; negative to choose
+     * @param parts  number of equal parts of the larger operand
+     * @param warmup number of operations before the timed ones; negative for the default
      */
     static List<Case> cases(List<DataType> types, List<Reduction> reductions, Sizes sizes, int parts, int iterations,
             int warmup) {
@@ -140,15 +140,15 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
         return cases;
     }
 
-    /** Returns the number of operations of a size that a warm-up may have: at least 1. */
+    /** Returns the bounded number of operations of a warm-up with a size: at least 1. */
     static int bounded(int operations, long bytes) {
         return Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), 1, operations);
     }
 
     /**
-     * Returns the number of operations of the smallest size before the first line: 0 if the plan does not warm up by
-     * itself. Behind more than a few, further ones follow until the JIT compiler rests. They are few if the first line
-     * has few operations, or if each operation is checked.
+     * Returns the number of operations of the smallest size before the first line; 0 if the plan does not warm up
+     * automatically. If the number is large, more follow until the JIT compiler is idle. The number is small if the
+     * first line has few warm-up operations, or if each operation is checked.
      */
     int starters() {
         return !warmsUp ? 0
@@ -161,7 +161,7 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
         return new CollectiveCall(collective, ranks);
     }
 
-    /** By how much the larger operand is larger than the count that the call is given. */
+    /** Returns the quotient of the larger operand's count and the count that is passed to the call. */
     int parts() {
         return collective.parts(ranks);
     }

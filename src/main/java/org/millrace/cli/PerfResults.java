@@ -17,12 +17,12 @@ import org.millrace.Route;
 import org.millrace.net.link.Fault;
 
 /**
- * Puts together what the ranks measured. Every rank reports its cases in order, so that lines become complete in order
+ * Combines the measurements of the ranks. Every rank reports its cases in order, so that lines are completed in order
  * too.
  */
 final class PerfResults {
 
-    /** A complete line; the route is empty if the device does not tell. */
+    /** A complete line; the route is empty if the device does not report it. */
     record Row(PerfPlan.Case line, PerfEvent.CaseResult outOfPlace, PerfEvent.CaseResult inPlace,
             Optional<Route> route) {
     }
@@ -33,7 +33,7 @@ final class PerfResults {
     private final PerfEvent.@Nullable CaseResult[] outOfPlace;
     private final PerfEvent.@Nullable CaseResult[] inPlace;
     private final List<List<Route>> routes = new ArrayList<>();
-    /** For each case, by rank. */
+    /** Run times of kernels by rank, for each case. */
     private final List<Map<Integer, String>> profiles = new ArrayList<>();
     private final Set<String> faults = new HashSet<>();
     private final List<Row> rows = new ArrayList<>();
@@ -63,12 +63,12 @@ final class PerfResults {
         }
     }
 
-    /** What the ranks say of a line's kernels, if that was wanted. */
+    /** Returns the ranks' reports of a line's kernels; empty if none were requested. */
     Collection<String> profile(Row row) {
         return profiles.get(row.line().index()).values();
     }
 
-    /** Whether a fault has happened at any rank. */
+    /** Returns whether a fault has happened at any rank. */
     boolean happened(Fault fault) {
         return faults.contains(fault.text());
     }
@@ -77,7 +77,7 @@ final class PerfResults {
         return known == null ? added : known.with(added);
     }
 
-    /** Lines that have become complete since the last call. */
+    /** Returns the lines that were completed since the last call. */
     List<Row> takeComplete() {
         int begin = rows.size();
         int complete = plan.cases().size();
@@ -91,8 +91,8 @@ final class PerfResults {
     }
 
     /**
-     * How one operation travelled, as its ranks tell: each sees its own side only. What differs between ranks is named
-     * with a plus between. Empty if no rank told.
+     * Returns the route of one operation from the reports of its ranks, because each rank knows only its own side.
+     * Values that differ between ranks are joined with a plus sign. Empty if no rank has reported a route.
      */
     private static Optional<Route> route(List<Route> told) {
         if (told.isEmpty()) {
@@ -117,7 +117,7 @@ final class PerfResults {
         return true;
     }
 
-    /** Who and where the ranks are; null for one that has not joined. */
+    /** Returns the process, host and device of a rank; null if it has not joined. */
     PerfEvent.@Nullable Joined joined(int rank) {
         return joined[rank];
     }
@@ -126,7 +126,7 @@ final class PerfResults {
         return rows;
     }
 
-    /** What every rank was last known to do. */
+    /** Returns the last known activity of every rank. */
     String whereabouts() {
         return IntStream.range(0, plan.ranks()).mapToObj(this::whereabouts).collect(Collectors.joining(", "));
     }
@@ -139,34 +139,37 @@ final class PerfResults {
                 + (done[rank] == plan.cases().size() ? " is leaving" : " is at " + plan.cases().get(done[rank]));
     }
 
-    /** Wrong elements of all ranks and lines. */
+    /** Returns the number of wrong elements of all ranks and lines. */
     long wrong() {
         return rows.stream()
                 .mapToLong(row -> Math.max(0, row.outOfPlace().wrong()) + Math.max(0, row.inPlace().wrong()))
                 .sum();
     }
 
-    /** GB/s: operand over time. */
+    /** Returns the size of the operand divided by the time, in GB/s. */
     static double algorithmBandwidth(PerfPlan.Case line, PerfEvent.CaseResult sample) {
         return sample.nanos() == 0 ? 0 : line.bytes() / sample.nanos();
     }
 
-    /** GB/s of the busiest link, which does not depend on the number of ranks. */
+    /** Returns the bandwidth of the busiest link in GB/s, which does not depend on the number of ranks. */
     double busBandwidth(PerfPlan.Case line, PerfEvent.CaseResult sample) {
         return algorithmBandwidth(line, sample) * busFactor();
     }
 
-    /** How many bytes the busiest link carries for each byte of the operand, as in PERFORMANCE.md of nccl-tests. */
+    /**
+     * Returns the number of bytes that the busiest link carries for each byte of the operand, as in PERFORMANCE.md of
+     * nccl-tests.
+     */
     private double busFactor() {
         int ranks = plan.ranks();
         return switch (plan.collective()) {
-            case ALL_REDUCE -> 2.0 * (ranks - 1) / ranks; // a ring moves every byte but a rank's own share twice
+            case ALL_REDUCE -> 2.0 * (ranks - 1) / ranks; // a ring moves every byte twice, except a rank's own share
             case ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, GATHER, SCATTER -> (ranks - 1.0) / ranks;
             case BROADCAST, REDUCE, SEND_RECEIVE -> 1;
         };
     }
 
-    /** Over all lines, in place and not; 0 if there is none. */
+    /** Returns the average over all lines, in place and out of place; 0 without lines. */
     double averageBusBandwidth() {
         return rows.stream()
                 .flatMapToDouble(row -> Stream.of(row.outOfPlace(), row.inPlace())

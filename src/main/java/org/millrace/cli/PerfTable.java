@@ -6,8 +6,9 @@ import java.util.Optional;
 import org.millrace.Route;
 
 /**
- * Prints the table of nccl-tests, column for column, so that what reads theirs reads ours. Lines that are no results
- * begin with {@code #}. On a terminal a line below it says what is going on while the next line takes long.
+ * Prints the table of nccl-tests, column for column, so that parsers of their table can read ours. Lines that are not
+ * results begin with {@code #}. On a terminal, a line below the table shows the current activity while the next line
+ * takes long.
  */
 final class PerfTable implements RankRun.Listener<PerfEvent> {
 
@@ -21,8 +22,8 @@ final class PerfTable implements RankRun.Listener<PerfEvent> {
     private Optional<Route> route = Optional.empty();
 
     /**
-     * @param how      the options in one line
-     * @param terminal whether {@code out} is one
+     * @param how      options in one line
+     * @param terminal whether {@code out} is a terminal
      */
     PerfTable(PrintWriter out, PerfPlan plan, PerfResults results, String how, boolean terminal) {
         this.out = out;
@@ -82,10 +83,7 @@ final class PerfTable implements RankRun.Listener<PerfEvent> {
                 "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
     }
 
-    /**
-     * Above the first line, and above every other one whose operations travel another way than those before: which way
-     * it is.
-     */
+    /** Prints a line. Prints the route before the first line, and again before each line with another route. */
     void print(PerfResults.Row row) {
         if (!row.route().equals(route)) {
             route = row.route();

@@ -10,12 +10,12 @@ import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.net.link.Fault;
 
-/** Carries out a plan as one rank. {@link #run()} on one thread; {@link #abort()} from any. */
+/** Runs a plan as one rank. {@link #run()} runs on one thread; {@link #abort()} is callable from any thread. */
 final class PerfWorker implements RankWorker {
 
     /**
-     * The run as a whole is ended by the process that started it, whose message is the better one; this is for the case
-     * that it cannot.
+     * Extra time beyond the deadline of the parent process. The parent ends the run with a better message; this
+     * deadline serves if it cannot.
      */
     private static final Duration SLACK = Duration.ofSeconds(10);
 
@@ -39,8 +39,8 @@ final class PerfWorker implements RankWorker {
 
     @Override
     public void run(Reporter reporter) {
-        // Shared: the emulated device's threads read and write the operands. Closed last: only then does no thread
-        // touch them.
+        // Shared, because the emulated device's threads read and write the operands. Closed last, when no thread
+        // accesses them any longer.
         try (Arena arena = Arena.ofShared();
                 Communicator communicator = Millrace.join(rendezvous, rank, plan.ranks(), settings)) {
             joined = communicator;
@@ -56,7 +56,10 @@ final class PerfWorker implements RankWorker {
         tellOfFaults(reporter);
     }
 
-    /** Those of other ranks too, where ranks are threads: what counts is that a fault happened to one of them. */
+    /**
+     * Reports the faults that have happened since the start of this rank. If ranks are threads, this includes faults of
+     * other ranks: it only matters that a fault has happened to one of them.
+     */
     private void tellOfFaults(Reporter reporter) {
         Fault.PlantedFaults.counts().forEach((fault, count) -> {
             if (count > faultsBefore.getOrDefault(fault, 0L)) {
@@ -75,15 +78,15 @@ final class PerfWorker implements RankWorker {
     }
 
     /**
-     * Aborts here, where stream and communicator are still open: their close() would wait for operations that may never
-     * end.
+     * Measures, and aborts after a failure while stream and communicator are still open. Their close() would otherwise
+     * wait for operations that may never end.
      */
     private void measure(Communicator communicator, DeviceStream stream, Arena arena, Reporter reporter) {
         try (CheckedCollectives collectives =
                 new CheckedCollectives(communicator, stream, arena, plan.largestBytes(), deadline, plan.register())) {
             new Measurement(plan, communicator, collectives).run(reporter);
         } catch (Throwable failure) {
-            reporter.fail(failure); // before the abort makes the others fail, so that the cause is heard first
+            reporter.fail(failure); // before the abort makes the peers fail, so that the cause is reported first
             communicator.abort();
             throw failure;
         }

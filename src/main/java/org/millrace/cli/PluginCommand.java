@@ -126,8 +126,8 @@ final class PluginCommand implements Runnable {
     }
 
     /**
-     * The command {@code millrace} in a directory that has the jar: {@code bin/millrace}, and where shells and man look
-     * for what belongs to a command of {@code bin}, its completion and its page.
+     * Installs the command {@code millrace} in a directory that contains the jar: {@code bin/millrace}, its completion
+     * and its manual page. The latter two lie where shells and man search for a command of {@code bin}.
      */
     static final class Launcher {
 
@@ -135,7 +135,7 @@ final class PluginCommand implements Runnable {
 
         private Launcher() {}
 
-        /** Writes all, each in one step; returns them. */
+        /** Writes all files, each in one atomic step. Returns the files. */
         static List<Path> install(Path home, CommandSpec root) throws IOException {
             try (InputStream script = Objects.requireNonNull(Launcher.class.getResourceAsStream(SCRIPT), SCRIPT)) {
                 return List.of(

@@ -17,15 +17,17 @@ import org.millrace.config.Settings;
 import org.millrace.cuda.CudaReport;
 import org.millrace.nccl.NcclLibrary;
 
-/** A native library that doctor loads: in a process of its own first, because a damaged one can end the process. */
+/**
+ * A native library that doctor loads. A separate process loads it first, because a damaged library can end the process.
+ */
 enum Probe {
     /** libnccl. */
     NCCL(Settings.NCCL_LIBRARY),
-    /** libcudart, and with it driver and GPUs. */
+    /** libcudart, including the driver and the GPUs. */
     CUDA(Settings.CUDART_LIBRARY),
-    /** libucp, and with it the cards that it knows. */
+    /** libucp, including the network cards that it supports. */
     UCX(Settings.UCX_LIBRARY),
-    /** The network plugin for NCCL that is to be the network, if one is. */
+    /** NCCL network plugin that the settings choose as the network, if any. */
     NET_PLUGIN(Settings.NETWORK.name() + "=" + Settings.PLUGIN_PREFIX, configuration -> {
         String network = configuration.get(Settings.NETWORK);
         return network.startsWith(Settings.PLUGIN_PREFIX)
@@ -45,7 +47,10 @@ enum Probe {
         this.path = path;
     }
 
-    /** Where the settings say it is; null where they say nothing, or are refused, which doctor says elsewhere. */
+    /**
+     * Returns the path in the settings; null if they name none or are refused. Another check of doctor reports refused
+     * settings.
+     */
     @Nullable
     String path(Map<String, String> overrides) {
         try {
@@ -55,7 +60,7 @@ enum Probe {
         }
     }
 
-    /** Loads it, asks it everything, and forgets the answers. */
+    /** Loads the library, queries all its facts and discards the answers. */
     void run(Map<String, String> overrides) {
         switch (this) {
             case NCCL -> NcclLibrary.probe(path(overrides));
@@ -65,10 +70,12 @@ enum Probe {
         }
     }
 
-    /** Another JVM that loads a library, and what became of it. */
+    /** Another JVM that loads a library, and its outcome. */
     static final class Trial {
 
-        /** A driver that brings up eight GPUs takes some seconds; one that takes longer is stuck. */
+        /**
+         * Time limit, in seconds. A driver takes some seconds to initialize eight GPUs. One that takes longer is stuck.
+         */
         private static final long PATIENCE_SECONDS = 60;
         private final Probe probe;
         private final Process process;
@@ -95,7 +102,7 @@ enum Probe {
             }
         }
 
-        /** Why the library must not be loaded here; empty if it did no harm there. */
+        /** Returns the reason why the library must not be loaded in this process; empty if the trial succeeded. */
         Optional<CheckResult> harm() {
             boolean ended = false;
             try {

@@ -16,10 +16,10 @@ import java.util.function.IntFunction;
 import org.millrace.MillraceException;
 import org.millrace.config.Settings;
 
-/** Ranks as processes of their own. */
+/** Ranks that are separate processes. */
 final class ProcessRanks implements Ranks {
 
-    /** For a rank that was told to end to do so in peace; then it is terminated, then killed. */
+    /** Time for a rank to end after each of three steps: the request to end, SIGTERM, and SIGKILL. */
     private static final Duration PATIENCE = Duration.ofSeconds(3);
 
     private final List<RankProcess> processes = new ArrayList<>();
@@ -30,7 +30,7 @@ final class ProcessRanks implements Ranks {
     private final PrintWriter err;
     private boolean stopped;
 
-    /** {@code variables} are those of a rank besides, unless they are set there already. */
+    /** Creates the ranks. {@code variables} are added to a rank's environment unless they are already set there. */
     ProcessRanks(int size, IntFunction<List<String>> command, IntFunction<Map<String, String>> variables,
             Consumer<RankEvent> events, PrintWriter err) {
         this.size = size;
@@ -71,10 +71,10 @@ final class ProcessRanks implements Ranks {
     }
 
     /**
-     * Ranks that NCCL takes for ranks of one host use NVLink or shared memory, with no network between them and no
-     * proxy to measure. A host id of its own makes each rank a host; a user who wants them on one sets
-     * {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others. Kernels are loaded
-     * at once, and not when they are launched: for that CUDA may wait until those have ended which wait for copies.
+     * Returns the variables of a host with GPUs. NCCL connects ranks of one host by NVLink or shared memory, without a
+     * network and a proxy to measure. A separate host id makes each rank a host. A user who wants all ranks on one host
+     * sets {@code NCCL_HOSTID} to any value. NCCL names its threads, so that they can be told apart. Kernels are loaded
+     * eagerly: loading at launch may make CUDA wait for running kernels, which may in turn wait for copies.
      */
     static Map<String, String> hostWithGpus(int number) {
         Map<String, String> variables = new HashMap<>(host(number));
@@ -82,24 +82,26 @@ final class ProcessRanks implements Ranks {
         return variables;
     }
 
-    /** What makes a host of the ranks that have it. */
+    /** Returns the variables that make a host of all ranks that share them. */
     static Map<String, String> host(int number) {
         return Map.of(Settings.HOST_ID.name(), hostName(number));
     }
 
-    /** What a run's host is called, from 0 on: short, as pairs of {@code MILLRACE_LINK} are of such names. */
+    /**
+     * Returns the name of a run's host, counted from 0. It is short, because pairs in {@code MILLRACE_LINK} consist of
+     * such names.
+     */
     static String hostName(int number) {
         return "host" + number;
     }
 
     /**
-     * A rank in a process of its own. It writes events to its standard output; everything else it writes is passed on
-     * with its rank before it. It ends by itself when its standard input does, so that it never outlives this process,
-     * however that ends.
+     * A rank in a separate process. It writes events to its standard output. All other output is passed on with its
+     * rank as a prefix. The process ends when its standard input ends, so that it never outlives this process.
      */
     private static final class RankProcess {
 
-        /** What a JVM says last that {@link JavaCommand} started. */
+        /** Beginning of the last message of a JVM that {@link JavaCommand} started and that ran out of memory. */
         private static final String OUT_OF_MEMORY = "java.lang.OutOfMemoryError";
 
         private final int rank;
@@ -159,7 +161,7 @@ final class ProcessRanks implements Ranks {
                     action.accept(line);
                 }
             } catch (IOException | UncheckedIOException closed) {
-                // the process is gone; its exit status tells
+                // the process has ended, and its exit status tells the reason
             }
         }
 
@@ -172,21 +174,21 @@ final class ProcessRanks implements Ranks {
                 try {
                     return process.waitFor();
                 } catch (InterruptedException spurious) {
-                    // nobody interrupts this thread, which belongs to this object
+                    // this object owns the thread and never interrupts it
                 }
             }
         }
 
-        /** Ends its standard input: then it aborts. */
+        /** Closes the process's standard input. The rank then aborts. */
         void askToEnd() {
             try {
                 process.getOutputStream().close();
             } catch (IOException gone) {
-                // then it need not be asked
+                // the process has already ended
             }
         }
 
-        /** Waits until it has ended and everything it wrote has been passed on. */
+        /** Waits until the process has ended and all its output has been passed on. */
         boolean awaitEnd(Duration patience) {
             RunDeadline deadline = RunDeadline.after(patience);
             try {
@@ -198,7 +200,7 @@ final class ProcessRanks implements Ranks {
             }
         }
 
-        /** Its output is read even if it ended at the last moment. */
+        /** Returns the remaining time, but enough to read the output of a process that ended at the last moment. */
         private static Duration atLeast(RunDeadline deadline) {
             Duration left = deadline.remaining();
             return left.toMillis() > 100 ? left : Duration.ofMillis(100);

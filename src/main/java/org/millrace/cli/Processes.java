@@ -22,7 +22,7 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec.Target;
 import picocli.CommandLine.Spec;
 
-/** Which processes a command looks at, and where their traces are. */
+/** Selection of the processes that a command inspects, and the directory of their traces. */
 final class Processes {
 
     @Spec(Target.MIXEE)
@@ -38,17 +38,20 @@ final class Processes {
                     + " set.")
     private @Nullable Path directory;
 
-    /** Traces of processes that lived when they were looked at. */
+    /** Traces of processes that were alive in an earlier look. */
     private final Set<Path> lived = new HashSet<>();
 
-    /** Reads their traces; those that cannot be read are said on standard error. */
+    /** Reads the traces of the selected processes. Reports unreadable traces on standard error. */
     List<TracedProcess> read() {
         List<TracedProcess> found = readAll();
         return pids.isEmpty() ? found
                 : found.stream().filter(process -> pids.contains(process.identity().pid())).toList();
     }
 
-    /** Of what was {@link #read}, those that live or did at an earlier look; all if some are named. */
+    /**
+     * Returns the processes from {@link #read} that are alive or were in an earlier look. Returns all if processes are
+     * named.
+     */
     List<TracedProcess> living(List<TracedProcess> read) {
         read.stream().filter(TracedProcess::alive).map(TracedProcess::file).forEach(lived::add);
         return pids.isEmpty() ? read.stream().filter(process -> lived.contains(process.file())).toList() : read;
@@ -58,7 +61,7 @@ final class Processes {
         return pids;
     }
 
-    /** Reads all traces, whichever processes were named. */
+    /** Reads all traces, regardless of the named processes. */
     List<TracedProcess> readAll() {
         return readAll(directory());
     }
@@ -72,7 +75,7 @@ final class Processes {
         }
     }
 
-    /** What {@link #read} finds; if processes are named, one of them must be there. */
+    /** Returns the result of {@link #read}. If processes are named, at least one of them must exist. */
     List<TracedProcess> readNamed() {
         return pids.isEmpty() ? read() : require();
     }
@@ -85,7 +88,7 @@ final class Processes {
         return found;
     }
 
-    /** Says that nothing was found, and what may be the reason. */
+    /** Returns a message that nothing was found, with possible reasons. */
     String nothing() {
         return (pids.isEmpty() ? "no process of this user" : "none of the processes " + pids) + " has a trace in "
                 + directory()
@@ -106,19 +109,22 @@ final class Processes {
         return chosen;
     }
 
-    /** Whether a process is there, in a word. */
+    /** Returns the state of a process in one word. */
     static String state(TracedProcess process) {
         return !process.alive() ? process.failed() ? "failed" : "dead"
                 : process.failed() ? "failing"
                         : process.isSilent() ? quiet(process) : process.isCut() ? "cut" : "running";
     }
 
-    /** One of another namespace may have ended, and nobody here can tell. */
+    /**
+     * Returns the state of a silent process. A process of another PID namespace may have ended unnoticed, so it is only
+     * silent.
+     */
     private static String quiet(TracedProcess process) {
         return process.identity().isOfThisNamespace() ? "stopped" : "silent";
     }
 
-    /** A process's rank: what its communicators say, or its launcher; empty if nobody does. */
+    /** Returns a process's rank according to its communicators, or else its launcher; empty if it is unknown. */
     static String rank(TracedProcess process, List<TracedLink> links) {
         return links.stream()
                 .filter(link -> link.process() == process && link.rank() >= 0)

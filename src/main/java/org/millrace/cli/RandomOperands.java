@@ -1,16 +1,15 @@
 package org.millrace.cli;
 
 /**
- * Where the random bits of operands come from: every rank can compute those of every element of every rank, in any
- * order.
+ * Source of the random bits of operands. Every rank can compute the bits of every element of every rank, in any order.
  *
- * @param seed different for every operation that is checked
+ * @param seed seed, different for every checked operation
  */
 record RandomOperands(long seed) {
 
     private static final long GOLDEN = 0x9E37_79B9_7F4A_7C15L;
 
-    /** RandomOperands of a case; those of the two placements are different. */
+    /** Returns the operands of a case. The two placements have different operands. */
     static RandomOperands of(long seed, int index, boolean inPlace) {
         return new RandomOperands(mix(seed + mix(2L * index + (inPlace ? 1 : 0))));
     }
@@ -20,7 +19,7 @@ record RandomOperands(long seed) {
     }
 
     /**
-     * The finalizer of SplitMix64 (Steele, Lea and GinPattern.Flood: Fast Splittable Pseudorandom Number Generators,
+     * Computes the finalizer of SplitMix64 (Steele, Lea and Flood: Fast Splittable Pseudorandom Number Generators,
      * 2014).
      */
     private static long mix(long value) {

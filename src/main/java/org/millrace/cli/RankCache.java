@@ -29,37 +29,46 @@ import org.millrace.file.User;
 import org.millrace.plugin.StartupCache;
 
 /**
- * The cache that ranks start with which {@code millrace run} starts, where their command is {@code java} with jars on
- * its class path. It is made after a first run, by a process of its own that nobody waits for, and not of the user's
- * program: a JVM that records takes longer to end, and fails where it cannot. One for each Java, class path and options
- * that matter, in the user's directory for caches; doubt is no error, but no cache.
+ * Startup cache for the ranks of {@code millrace run} if their command is {@code java} with jars on its class path. A
+ * separate process in the background creates it after a first run. It does not record the user's program, because a JVM
+ * that records takes longer to end, and fails where recording is impossible. There is one cache for each Java, class
+ * path and set of relevant options, in the user's directory for caches. In doubt there is no cache, and no error.
  */
 final class RankCache {
 
     private static final int MOST_CACHES = 8;
-    /** Until another tries to make one that was begun: processor time is what others leave. */
+    /**
+     * Time before another attempt to create an unfinished cache. It is long, because the creating process has the
+     * lowest priority. Also the time limit of that process.
+     */
     private static final Duration DEADLINE = Duration.ofMinutes(10);
 
-    /** Ranks of a host share the pages of a cache that lies where it was made for: 8 MB each. */
+    /**
+     * Options that make ranks of a host share the pages of a cache, 8 MB for each rank. The JVM maps the cache at the
+     * address that it was created for.
+     */
     private static final List<String> SHARED = List.of("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0");
 
     private static final Set<String> CLASS_PATH = Set.of("-cp", "-classpath", "--class-path");
     private static final Set<String> WITH_VALUE =
             Set.of("--add-modules", "--add-opens", "--add-exports", "--add-reads", "--enable-native-access");
-    /** What a cache must be made with that a JVM is to take; what else there is may open ports and write files. */
+    /**
+     * Options that must be the same for creating and using a cache. Others are dropped, because they may open ports and
+     * write files.
+     */
     private static final Pattern KEPT = Pattern
             .compile("--(add-(modules|opens|exports|reads)|enable-native-access)=.*|--enable-preview|-Xm[nsx]\\w+"
                     + "|-XX:[+-](Use(?!Shared)|Unlock)\\w+|-XX:\\w*(HeapSize|RAM|Alignment)\\w*=.*");
-    /** With modules, agents and the user's own archives there is none, nor where options lie in files. */
+    /** Options that exclude a cache: modules, agents, the user's own archives, and options in files. */
     private static final Pattern REFUSED = Pattern.compile("@.*|--.*|-[pm]|-(agent|javaagent"
             + "|X(run|share|debug|bootclasspath)).*|-XX:.*(AOT|Archive|Shared|Flags=|OptionsFile).*");
 
     private final List<String> words;
-    /** The cache, or where it would be. */
+    /** File of the cache. It may not exist yet. */
     final Path file;
     private final List<String> java;
 
-    /** @param java the command that a cache is good for: with kept options and class path */
+    /** @param java command that the cache serves, with kept options and class path */
     private RankCache(List<String> words, Path file, List<String> java) {
         this.words = words;
         this.file = file;
@@ -67,9 +76,9 @@ final class RankCache {
     }
 
     /**
-     * That of a command; null where there cannot be one.
+     * Returns the cache of a command; null if a cache is impossible.
      *
-     * @param environment the command's
+     * @param environment environment of the command
      */
     static @Nullable RankCache of(List<String> words, Map<String, String> environment) {
         try {
@@ -95,7 +104,7 @@ final class RankCache {
                 stamp.append("%n%s %d %s".formatted(each, Files.size(each), Files.getLastModifiedTime(each)));
             }
             UUID name = UUID.nameUUIDFromBytes(stamp.toString().getBytes(StandardCharsets.UTF_8));
-            command.addAll(SHARED); // a JVM that does not know these makes none
+            command.addAll(SHARED); // a JVM that does not know these options creates no cache
             command.addAll(List.of("-cp", String.join(File.pathSeparator, entries)));
             return new RankCache(words, directory.resolve(name + ".aot"), command);
         } catch (IOException | UncheckedIOException | InvalidPathException none) {
@@ -103,7 +112,7 @@ final class RankCache {
         }
     }
 
-    /** The Java that a word starts; null for another command. */
+    /** Returns the Java that a word starts; null for another command. */
     private static @Nullable Path java(String word, Map<String, String> environment) throws IOException {
         if (!Path.of(word).endsWith("java")) {
             return null;
@@ -126,8 +135,8 @@ final class RankCache {
     }
 
     /**
-     * Adds the options that are kept; returns the class path. Where there is none, or no cache for these options, that
-     * is the current directory.
+     * Adds the kept options and returns the class path. Returns an empty path, which means the current directory, if no
+     * class path is given or if the options exclude a cache.
      */
     private static String read(List<String> words, Map<String, String> environment, List<String> kept) {
         List<String> options = new ArrayList<>();
@@ -158,7 +167,8 @@ final class RankCache {
     }
 
     /**
-     * Adds the jars of an entry, with those that their manifests name. A JVM itself does not see that one has changed.
+     * Adds the jars of an entry, and the jars that their manifests name. A JVM itself does not detect changes of these
+     * jars.
      */
     private static void addJars(String entry, Set<Path> jars) throws IOException {
         if (entry.equals("*") || entry.endsWith("/*")) {
@@ -185,7 +195,7 @@ final class RankCache {
         }
     }
 
-    /** The command, with the cache if it is made. */
+    /** Returns the command, with the cache if it exists. */
     List<String> words() {
         try {
             if (Files.size(file) == 0 || !Integer.valueOf(User.ID).equals(User.ownerOf(file))) {
@@ -196,15 +206,15 @@ final class RankCache {
             return words;
         }
         List<String> with = new ArrayList<>(words);
-        // one that does not fit is no one's concern
+        // a cache that does not fit is ignored without a message
         with.addAll(1, List.of("-XX:AOTCache=" + file, "-Xlog:aot*=off", "-Xlog:cds*=off"));
         with.addAll(1, SHARED);
         return with;
     }
 
     /**
-     * Makes it if nobody has. An empty file says that one is being made, or that none could be, and is not tried again
-     * for a while.
+     * Creates the cache unless it exists. An empty file marks a cache that is being created, or a failed attempt, which
+     * is not repeated for a while.
      */
     void makeInBackground() {
         try {
@@ -226,14 +236,14 @@ final class RankCache {
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
         } catch (IOException none) {
-            // ranks start as they did
+            // ranks start without a cache, as before
         }
     }
 
     /**
-     * Makes a cache, and deletes those that were not used for longest.
+     * Creates a cache and deletes the least recently used ones.
      *
-     * @param words the cache's file, and the command that it is good for
+     * @param words file of the cache, followed by the command that it serves
      */
     public static void main(String[] words) throws IOException {
         Path file = Path.of(words[0]);

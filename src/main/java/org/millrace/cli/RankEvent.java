@@ -4,18 +4,21 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 
 /**
- * What a rank tells the process that started it. Every command has records of its own besides those here; their
- * components are what {@link EventCodec} can write.
+ * Report of a rank to the process that started it. Every command has further records. {@link EventCodec} must be able
+ * to write their components.
  */
 interface RankEvent {
 
     int rank();
 
-    /** The rank's last event: it has done everything. */
+    /** Last event of a rank that has completed its work. */
     record Finished(int rank) implements RankEvent {
     }
 
-    /** The rank gives up; {@code died}: it could not even say so itself. */
+    /**
+     * Last event of a rank that gave up; {@code died} is true if its process ended without reporting the failure
+     * itself.
+     */
     record Failed(int rank, String message, String trace, boolean died) implements RankEvent {
 
         static Failed of(int rank, Throwable failure) {

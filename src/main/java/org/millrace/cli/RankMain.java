@@ -5,21 +5,21 @@ import java.io.InputStream;
 import java.io.PrintStream;
 import java.time.Duration;
 
-/** What a rank does that is a process of its own. */
+/** Main program of a rank that is a separate process. */
 final class RankMain {
 
     /**
-     * For the communicator to tell its peers. Shorter than the parent's patience, which then need not terminate this
-     * process.
+     * Time for the communicator to notify its peers. It is shorter than the parent's time limit, so that the parent
+     * need not terminate this process.
      */
     private static final Duration PATIENCE = Duration.ofSeconds(2);
 
     private RankMain() {}
 
-    /** Runs the rank to its end, or until the parent ends. Never throws: failures are events too. */
+    /** Runs the rank until it ends or the parent ends. Never throws, because failures are events too. */
     static void run(int rank, RankWorker worker) {
         PrintStream events = System.out;
-        System.setOut(System.err); // standard output is for events: what others print there must not come between
+        System.setOut(System.err); // standard output carries only events; all other output would corrupt them
         Thread.ofPlatform().daemon().name("parent-watch").start(() -> {
             awaitEnd(System.in);
             endEarly(worker);
@@ -42,14 +42,14 @@ final class RankMain {
         System.exit(1); // the rank may wait where an abort does not reach it, as in join
     }
 
-    /** Returns when the parent has closed its end or is gone. */
+    /** Returns when the parent has closed the stream or has ended. */
     private static void awaitEnd(InputStream parent) {
         try {
             while (parent.read() >= 0) {
                 // the parent writes nothing
             }
         } catch (IOException gone) {
-            // as good as the end
+            // treated as the end of the stream
         }
     }
 }

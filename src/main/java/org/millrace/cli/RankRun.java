@@ -13,25 +13,25 @@ import org.millrace.config.ValueTypes;
 import org.millrace.engine.bootstrap.RemoteFailure;
 
 /**
- * Runs ranks to their end: starts them, hears what they report, and ends all of them when one fails or the deadline
- * passes. Every command with ranks runs them by this loop. Used by one thread.
+ * Runs ranks to their end. It starts them, receives their reports, and ends all of them when one fails or the deadline
+ * passes. Every command with ranks uses this loop. Used by one thread.
  */
 final class RankRun<E extends RankEvent> {
 
-    /** Why a run ended early: a sentence, and a stack trace or nothing. */
+    /** Reason why a run ended early: a sentence, and a stack trace or an empty text. */
     record Failure(String message, String trace) {
     }
 
-    /** What a command does with what its ranks report. Called on the thread that runs. */
+    /** Receives the ranks' reports for a command. Called on the thread that runs the loop. */
     interface Listener<E extends RankEvent> {
 
-        /** A rank has reported something that is not its end. */
+        /** Handles a report that is not a rank's last one. */
         void heard(E event);
 
         /** Some time has passed without an event. */
         default void waiting() {}
 
-        /** What to say when the deadline has passed. */
+        /** Returns the message for a deadline that has passed. */
         default String overdue(RunDeadline deadline) {
             return "not finished after " + ValueTypes.DurationType.text(deadline.allowed()) + " (--deadline)";
         }
@@ -43,11 +43,11 @@ final class RankRun<E extends RankEvent> {
 
     private static final Duration TICK = Duration.ofMillis(500);
     /**
-     * When one rank fails, others do because of it, and its own word may arrive after theirs. All are heard before the
-     * ranks are ended; nobody waits longer than this.
+     * Time to collect further failures. The failure of one rank makes others fail, and its own report may arrive after
+     * theirs. All reports are collected before the ranks are ended, but the loop waits no longer than this.
      */
     private static final Duration SETTLE = Duration.ofSeconds(2);
-    /** For threads or processes whose rank has finished. */
+    /** Time for the threads or processes of finished ranks to end. */
     private static final Duration LEAVE = Duration.ofMinutes(1);
 
     private final int size;
@@ -73,14 +73,17 @@ final class RankRun<E extends RankEvent> {
         this.listener = listener;
     }
 
-    /** Runs to the end; no rank outlives this call. Returns why it is not complete, the likeliest cause first. */
+    /**
+     * Runs to the end. No rank outlives this call. Returns the reasons why the run is not complete, the likeliest cause
+     * first.
+     */
     static <E extends RankEvent> List<Failure> run(int size, Launcher launcher, RunDeadline deadline, Class<E> type,
             Listener<E> listener) {
         RankRun<E> run = new RankRun<>(size, type, listener);
         try (RunScope scope = new RunScope()) {
             Ranks ranks = launcher.launch(scope.rendezvous(), run.queue::add);
             scope.owns(ranks);
-            return run.run(ranks, deadline); // what still runs then ends with the scope
+            return run.run(ranks, deadline); // the scope ends the ranks that still run
         }
     }
 
@@ -107,7 +110,7 @@ final class RankRun<E extends RankEvent> {
             Thread.currentThread().interrupt();
             return List.of(new Failure("the run was interrupted", ""));
         }
-        // one that died is the cause of what the others say, and cannot say so itself
+        // a rank that died is the cause of the other failures, and cannot report it itself
         return failed.stream()
                 .sorted(Comparator.comparing(failure -> !failure.died()))
                 .map(failure -> new Failure(
@@ -116,7 +119,7 @@ final class RankRun<E extends RankEvent> {
                 .toList();
     }
 
-    /** Handles one event; false if none came in that time. */
+    /** Handles one event. Returns false if none arrived in time. */
     private boolean hear(Duration patience) throws InterruptedException {
         RankEvent event = queue.poll(patience.toNanos(), TimeUnit.NANOSECONDS);
         switch (event) {

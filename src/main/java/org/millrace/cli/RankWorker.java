@@ -2,16 +2,18 @@ package org.millrace.cli;
 
 import java.util.function.Consumer;
 
-/** What one rank does, as a thread or as a process. */
+/** Work of one rank, which runs as a thread or as a process. */
 interface RankWorker {
 
-    /** Does all of it; of what it throws the other ranks and the user are told. */
+    /** Does all the work. An exception from it is reported to the other ranks and the user. */
     void run(Reporter reporter) throws Exception;
 
-    /** Ends it early: the rank's communicator fails, and with it what the rank is doing. Safe from any thread. */
+    /**
+     * Ends the work early: the rank's communicator fails, and with it the current operation. Callable from any thread.
+     */
     void abort();
 
-    /** Takes what one rank reports, and sees to it that it ends with Finished or Failed. Used by one thread. */
+    /** Receives the reports of one rank, and ensures that the last one is Finished or Failed. Used by one thread. */
     final class Reporter {
 
         private final int rank;
@@ -29,7 +31,7 @@ interface RankWorker {
                 if (!failed) {
                     events.accept(new RankEvent.Finished(rank));
                 }
-            } catch (Throwable failure) { // whatever it is, the other ranks must hear of it
+            } catch (Throwable failure) { // the other ranks must learn of any failure
                 fail(failure);
             }
         }
@@ -38,9 +40,7 @@ interface RankWorker {
             events.accept(event);
         }
 
-        /**
-         * Reports the first failure before its consequences: what goes wrong when that is cleaned up says nothing new.
-         */
+        /** Reports the first failure. Ignores later ones, because failures of the cleanup add no information. */
         void fail(Throwable failure) {
             if (!failed) {
                 failed = true;

@@ -42,7 +42,7 @@ final class RecordCommand implements Runnable {
                 "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
     }
 
-    /** Reads a directory, and prints something. */
+    /** A command that reads a recording's directory and prints facts about it. */
     abstract static class Reading implements Callable<Integer> {
 
         @Spec
@@ -156,7 +156,7 @@ final class RecordCommand implements Runnable {
     @Command(name = "export", description = "Write steps and operations for other programs.")
     static final class Export extends Reading {
 
-        /** What programs read. */
+        /** Formats for other programs. */
         enum Format {
             CSV, CHROME
         }

@@ -12,24 +12,27 @@ import org.millrace.rehearsal.RecordedRun.Connection;
 import org.millrace.rehearsal.RecordedRun.Process;
 import org.millrace.rehearsal.RecordedRun.Step;
 
-/** A recording for other programs, line by line: it may have millions. Times are microseconds since it began. */
+/**
+ * Writes a recording for other programs, line by line, because it may have millions of steps. Times are microseconds
+ * since the recording began.
+ */
 final class RecordingExport {
 
-    /** Viewers take two spans that touch for nested. */
+    /** Gap between spans in a row, because viewers treat two adjoining spans as nested. */
     private static final long GAP_NANOS = 2;
 
     private final RecordedRun run;
     private final PrintWriter out;
     private final long begin;
 
-    /** One to a writer. */
+    /** Creates an export to a writer. */
     public RecordingExport(RecordedRun run, PrintWriter out) {
         this.run = run;
         this.out = out;
         begin = run.begin();
     }
 
-    /** Writes every step and every operation as a line of values with commas between. */
+    /** Writes every step and every operation as a line of comma-separated values. */
     public void csv() {
         out.println("what,host,pid,communicator,rank,peer,channel,begin_us,end_us,bytes,name,protocol,step_end,"
                 + "kernel_wait_us,wire_wait_us,enqueued_us,count,type,root");
@@ -64,7 +67,7 @@ final class RecordingExport {
         return nanos == 0 ? "" : String.format(Locale.ROOT, "%.3f", (nanos - begin) / 1e3);
     }
 
-    /** Writes the format of Chrome's trace viewer, which Perfetto reads as well: a row for each connection. */
+    /** Writes the format of Chrome's trace viewer, which Perfetto reads as well, with a row for each connection. */
     public void chrome() {
         out.print("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
         Map<Object, Row> rows = new HashMap<>();
@@ -88,7 +91,7 @@ final class RecordingExport {
         return rows.computeIfAbsent(of, made -> new Row(process.pid(), rows.size(), name));
     }
 
-    /** Spans that overlap go to further rows of the same name. */
+    /** A row and further rows of the same name, for overlapping spans. */
     private final class Row {
 
         private static final int LANES = 100;

@@ -3,17 +3,17 @@ package org.millrace.cli;
 import java.util.Locale;
 import org.millrace.ReduceOp;
 
-/** The reductions that can be measured, by the names of nccl-tests. */
+/** Reductions that can be measured, by the names of nccl-tests. */
 enum Reduction {
     SUM,
     PROD,
     MAX,
     MIN,
     AVG,
-    /** A sum of elements that each rank multiplies by a factor of its own first. */
+    /** A sum of elements that each rank first multiplies by its own factor. */
     MULSUM;
 
-    /** What a rank hands to the collective. */
+    /** Returns the operator that a rank passes to the collective. */
     ReduceOp operation(int rank) {
         return switch (this) {
             case SUM -> ReduceOp.SUM;
@@ -25,7 +25,7 @@ enum Reduction {
         };
     }
 
-    /** What {@link #MULSUM} multiplies a rank's elements by: exact in every type. */
+    /** Returns the factor of a rank's elements for {@link #MULSUM}. The product is exact in every type. */
     static int factor(int rank) {
         return 2 + rank % 2;
     }

@@ -5,8 +5,8 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.DataType;
 
 /**
- * Makes the elements of an operation's operands, and knows what a reduction of all ranks' elements must give.
- * Independent of the code that is measured.
+ * Creates the elements of an operation's operands, and computes the expected reduction of all ranks' elements.
+ * Independent of the measured code.
  */
 abstract class Reference {
 
@@ -25,13 +25,16 @@ abstract class Reference {
         return elementBytes;
     }
 
-    /** The bits of an element of a rank's operand. */
+    /** Returns the bits of an element of a rank's operand. */
     abstract long element(int rank, long index);
 
-    /** Whether an element is what the reduction of all ranks' must give; of its bits those count that it has. */
+    /**
+     * Returns whether an element is a right result of the reduction of all ranks' elements. Only the low bits that
+     * belong to the element are compared.
+     */
     abstract boolean isRight(long bits, long index);
 
-    /** Makes elements. */
+    /** Fills memory with elements of a rank's operand. */
     void fill(MemorySegment memory, int rank, long first, long count) {
         for (long i = 0; i < count; i++) {
             set(memory, elementBytes, i, element(rank, first + i));
@@ -64,14 +67,14 @@ abstract class Reference {
         }
     }
 
-    /** Integers: sums and products wrap around, and every bit must be right. */
+    /** Reference for integers. Sums and products wrap around, and every bit must be right. */
     static final class IntegerReference extends Reference {
 
         private final Reduction reduction;
         private final int ranks;
         private final RandomOperands operands;
         private final boolean unsigned;
-        /** Bits of a long above those of the type. */
+        /** Number of bits of a long above the bits of the type. */
         private final int spare;
 
         IntegerReference(DataType type, Reduction reduction, int ranks, RandomOperands operands) {
@@ -89,8 +92,8 @@ abstract class Reference {
         }
 
         /**
-         * Any bits; for an average so small that the sum does not wrap, since what a quotient of a wrapped sum is
-         * depends on who divides.
+         * Returns random bits. For an average they are so small that the sum does not wrap. The quotient of a wrapped
+         * sum would depend on the rank that divides.
          */
         @Override
         long element(int rank, long index) {
@@ -123,16 +126,15 @@ abstract class Reference {
             return unsigned ? Long.compareUnsigned(a, b) : Long.compare(a, b);
         }
 
-        /** The low bits as a number of this type. */
+        /** Returns the low bits as a number of this type. */
         private long extend(long bits) {
             return unsigned ? bits << spare >>> spare : bits << spare >> spare;
         }
     }
 
     /**
-     * Floating-point numbers: computed in double precision, and compared with what rounding to the type after every
-     * step allows. The order in which a collective combines ranks is its own business, so that results may differ by as
-     * much.
+     * Reference for floating-point numbers. It computes in double precision and allows the error of rounding to the
+     * type after every step. A collective may combine ranks in any order, so that results may differ by this error.
      */
     static final class FloatReference extends Reference {
 
@@ -144,11 +146,11 @@ abstract class Reference {
         private final RandomOperands operands;
         private final int fractionBits;
         /**
-         * The largest error in units of the magnitudes that were combined: (1 + u)^n - 1 for n roundings, and the
-         * reference's own.
+         * Largest error in units of the combined magnitudes: (1 + u)^n - 1 for n roundings, plus the reference's own
+         * error.
          */
         private final double relative;
-        /** The largest error where numbers are too small for the relative one. */
+        /** Largest error where numbers are too small for the relative one. */
         private final double absolute;
 
         FloatReference(FloatFormat format, Reduction reduction, int ranks, RandomOperands operands) {
@@ -164,7 +166,7 @@ abstract class Reference {
             absolute = roundings * format.smallest();
         }
 
-        /** How often a result may have been rounded to the type on its way. */
+        /** Returns the maximum number of roundings to the type on the way to a result. */
         private int roundings() {
             return switch (reduction) {
                 case MAX, MIN -> 0;
@@ -186,8 +188,8 @@ abstract class Reference {
         }
 
         /**
-         * Exact in this type: all its fraction bits are random. Even ranks' numbers are from 1 to 2 and odd ranks' from
-         * ½ to 1, so that products stay near 1; half of all are negative.
+         * Returns a number that is exact in this type, with random fraction bits. Even ranks have numbers from 1 to 2
+         * and odd ranks from ½ to 1, so that products stay near 1. Half of all numbers are negative.
          */
         private double value(int rank, long index) {
             long bits = operands.bits(rank, index);

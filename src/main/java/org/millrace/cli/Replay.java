@@ -14,10 +14,13 @@ import org.millrace.ReduceOp;
 import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordedRun.Call;
 
-/** Does what a rank did again. Its data is zeros: what they are takes no time, and sums of them stay what they are. */
+/**
+ * Repeats the operations of a recorded rank. The data is zeros, because filling it takes no time and sums of zeros stay
+ * zero.
+ */
 final class Replay {
 
-    /** A thread that sleeps wakes so late, about. */
+    /** Approximate delay of a thread's wakeup from a sleep. */
     private static final long LATE_NANOS = 100_000;
 
     private final Communicator communicator;
@@ -28,11 +31,11 @@ final class Replay {
     private final MemorySegment receive;
 
     /**
-     * A rank's.
+     * Creates the replay of a rank.
      *
-     * @param arena    shared; closed when the stream is
-     * @param speed    by how much shorter pauses are than they were
-     * @param deadline of each operation
+     * @param arena    shared arena; closed after the stream
+     * @param speed    quotient of the recorded pauses and the replayed pauses
+     * @param deadline deadline of each operation
      */
     public Replay(Communicator communicator, DeviceStream stream, Arena arena, List<Call> calls, double speed,
             Duration deadline) {
@@ -67,7 +70,7 @@ final class Replay {
         }
     }
 
-    /** Does each of them once, and waits for it. */
+    /** Runs each call once, and waits for it. */
     public void warmUp(List<Call> calls) {
         for (Call call : calls) {
             enqueue(call);
@@ -75,7 +78,7 @@ final class Replay {
         }
     }
 
-    /** Does all, with the pauses between. */
+    /** Runs all launches with the pauses between them. */
     public void run(List<ReplayPlan.Launch> launches) {
         long called = System.nanoTime();
         for (ReplayPlan.Launch launch : launches) {

@@ -44,7 +44,7 @@ import picocli.CommandLine.Parameters;
         sortOptions = false)
 final class ReplayCommand extends Subcommand {
 
-    /** Of its data and steps the recorded run alone is of interest. */
+    /** Size of the replay's own recording, in bytes. Data and steps are of interest in the original recording only. */
     private static final long REPLAY_BYTES = 1L << 30;
 
     @Parameters(paramLabel = "DIR", description = "What MILLRACE_RECORD was.")
@@ -120,9 +120,9 @@ final class ReplayCommand extends Subcommand {
         Map<String, String> settings = settings(run);
         if (workerRank != null) {
             RankMain.run(workerRank, new Worker(plan, settings));
-            return ExitCode.OK; // the parent knows better
+            return ExitCode.OK; // the parent decides the exit status
         }
-        LinkNetwork.require(Configuration.load(settings), // here, so that it is said once
+        LinkNetwork.require(Configuration.load(settings), // here, so that one process reports it, not every rank
                 IntStream.range(0, plan.size())
                         .mapToObj(rank -> ProcessRanks.hostName(rank / ranksPerHost))
                         .distinct()
@@ -231,7 +231,7 @@ final class ReplayCommand extends Subcommand {
         return all;
     }
 
-    /** From the first call to the last end, of the rank that took longest; 0 if ends are not known. */
+    /** Returns the time from the first call to the last end, of the rank that took longest; 0 if ends are unknown. */
     private static long span(ReplayPlan plan, int without) {
         long longest = 0;
         for (int rank = 0; rank < plan.size(); rank++) {
@@ -255,7 +255,7 @@ final class ReplayCommand extends Subcommand {
         return nanos == 0 ? "not" : String.format(Locale.ROOT, "%.3f ms", nanos / 1e6);
     }
 
-    /** A rank. */
+    /** Replays one rank. */
     private final class Worker implements RankWorker {
 
         private final ReplayPlan plan;
@@ -282,14 +282,17 @@ final class ReplayCommand extends Subcommand {
             }
         }
 
-        /** Aborts here, where the stream is still open: its close() would wait for operations that may never end. */
+        /**
+         * Replays, and aborts after a failure while the stream is still open. Its close() would otherwise wait for
+         * operations that may never end.
+         */
         private void replay(Communicator made, DeviceStream stream, Arena arena, Reporter reporter) {
             try {
                 Replay replay = new Replay(made, stream, arena, plan.calls(workerRank), speed, deadline);
                 replay.warmUp(plan.warmUp());
                 replay.run(plan.launches(workerRank));
             } catch (Throwable failure) {
-                reporter.fail(failure); // before the abort makes the others fail
+                reporter.fail(failure); // before the abort makes the peers fail
                 made.abort();
                 throw failure;
             }

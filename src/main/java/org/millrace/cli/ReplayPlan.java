@@ -15,16 +15,17 @@ import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordedRun.Call;
 
 /**
- * What each rank of a recorded communicator does again. Where records are missing at the beginning or the end of some
- * ranks, all begin and end with a collective that all have.
+ * Operations that each rank of a recorded communicator repeats. If some ranks lack records at the beginning or the end,
+ * all ranks begin and end with a collective that all have.
  */
 final class ReplayPlan {
 
     /**
-     * Operations that one kernel does.
+     * Operations of one kernel.
      *
-     * @param afterEnd whether the program called them when what it had called before was done
-     * @param nanos    for how long it did something else before: since that was done, or else since it was called
+     * @param afterEnd whether the program called them after its previous operations had ended
+     * @param nanos    duration of the program's pause, in nanoseconds; from the end of the previous operations if
+     *                 {@code afterEnd}, otherwise from their call
      */
     public record Launch(List<Call> calls, boolean afterEnd, long nanos) {
     }
@@ -53,12 +54,11 @@ final class ReplayPlan {
     }
 
     /**
-     * Plans to do a recording again.
+     * Creates a plan to repeat a recording.
      *
-     * @param which   the communicator; empty for the one with the most operations
-     * @param overlap whether the program did not wait for its operations, so that what it did between them goes on
-     *                meanwhile
-     * @throws MillraceException if not all is there that is needed; the message says what is missing
+     * @param which   communicator; empty for the communicator with the most operations
+     * @param overlap whether the program did not wait for its operations, so that its pauses overlap with them
+     * @throws MillraceException if required records are missing; the message names them
      */
     public static ReplayPlan of(RecordedRun run, Optional<Long> which, boolean overlap) {
         Map<Long, Map<Integer, List<Call>>> all = run.byRank();
@@ -76,7 +76,9 @@ final class ReplayPlan {
         return new ReplayPlan(run, chosen, all.size() - 1, overlap);
     }
 
-    /** From the first to the last collective that all ranks have; all of it if nothing is missing. */
+    /**
+     * Keeps the calls from the first to the last collective that all ranks have. Keeps all calls if none are missing.
+     */
     private void align(boolean isPartOfAll) {
         long first = 0;
         long last = Long.MAX_VALUE;
@@ -116,7 +118,7 @@ final class ReplayPlan {
         throw new MillraceException("collective " + sequence + " is missing: it was not recorded");
     }
 
-    /** What a rank sends its peer must receive, or the replay would wait for ever. */
+    /** Checks that each send of a rank has a receive of its peer. Otherwise the replay would wait forever. */
     private void requireThatTransfersMeet() {
         Map<List<Integer>, Integer> open = new HashMap<>();
         calls.forEach((rank, own) -> own.stream().filter(Call::isTransfer).forEach(call -> {
@@ -133,30 +135,30 @@ final class ReplayPlan {
         });
     }
 
-    /** {@return how many ranks there are} */
+    /** {@return number of ranks} */
     public int size() {
         return size;
     }
 
-    /** {@return how many other communicators were recorded} */
+    /** {@return number of other recorded communicators} */
     public int others() {
         return others;
     }
 
-    /** {@return what a rank does again, in its order} */
+    /** {@return calls that a rank repeats, in their order} */
     public List<Call> calls(int rank) {
         return calls.get(rank);
     }
 
-    /** {@return a collective of each kind and size, to be done before: what is done first takes longer} */
+    /** {@return one collective of each kind and size, to run before the replay, because the first one takes longer} */
     public List<Call> warmUp() {
         Set<RecordedRun.Kind> seen = new HashSet<>();
         return calls.get(0).stream().filter(call -> !call.isTransfer() && seen.add(call.what())).toList();
     }
 
     /**
-     * {@return what a rank does again, kernel by kernel. Where it is not known what a kernel did, sends and receives
-     * between two collectives are one's: they may have been one group, whose halves need each other}
+     * {@return operations that a rank repeats, by kernel. If the kernels are unknown, sends and receives between two
+     * collectives form one kernel. They may have been one group with halves that need each other}
      */
     public List<Launch> launches(int rank) {
         List<List<Call>> groups = new ArrayList<>();

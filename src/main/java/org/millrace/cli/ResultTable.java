@@ -6,10 +6,15 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A table for people, a line when it is measured, and the same lines for programs. Safe for any thread. */
+/**
+ * A table for people, printed line by line during the measurement, and the same lines for programs. Callable from any
+ * thread.
+ */
 final class ResultTable {
 
-    /** {@code format} has a width, as in {@code %12.2f}; {@code key} is what JSON calls its values. */
+    /**
+     * A column. {@code format} contains a width, as in {@code %12.2f}; {@code key} is the name of its values in JSON.
+     */
     record Column(String title, String key, String format) {
 
         String head() {
@@ -25,7 +30,7 @@ final class ResultTable {
         this.out = out;
     }
 
-    /** Prints what stands above the columns. */
+    /** Sets the columns and prints their titles. */
     synchronized void begin(Column... each) {
         columns = List.of(each);
         print(columns.stream().map(Column::head).toList());
@@ -47,13 +52,13 @@ final class ResultTable {
         out.flush();
     }
 
-    /** Says something between the lines, to people alone. */
+    /** Prints text between the lines. It is not part of the lines for programs. */
     synchronized void say(String text) {
         out.println(text);
         out.flush();
     }
 
-    /** The lines for programs, in their order. */
+    /** Returns the lines for programs, in their order. */
     synchronized List<Map<String, Object>> rows() {
         return List.copyOf(rows);
     }

@@ -37,7 +37,10 @@ import picocli.CommandLine.Parameters;
 final class RunCommand extends Subcommand {
 
     private static final int SECRET_BYTES = 32;
-    /** Longer than any run, and short enough to count with. */
+    /**
+     * Deadline of a run without a time limit. It is longer than any run, and short enough for arithmetic without
+     * overflow.
+     */
     private static final Duration NO_LIMIT = Duration.ofDays(36_500);
 
     @Option(
@@ -149,7 +152,7 @@ final class RunCommand extends Subcommand {
     /** Returns the variables that all ranks share. */
     private Map<String, String> common(Map<String, String> settings) {
         Map<String, String> common = new LinkedHashMap<>();
-        // of a torchrun around this: its store is not theirs
+        // removes the variable of an outer torchrun, because its store does not serve these ranks
         common.put("TORCHELASTIC_USE_AGENT_STORE", "");
         if (System.getenv("MILLRACE_SECRET") == null) {
             byte[] secret = new byte[SECRET_BYTES];

@@ -2,7 +2,7 @@ package org.millrace.cli;
 
 import java.time.Duration;
 
-/** A moment by which something must have happened. */
+/** Time limit for an event. */
 record RunDeadline(Duration allowed, long nanoTime) {
 
     static RunDeadline after(Duration allowed) {
@@ -13,12 +13,12 @@ record RunDeadline(Duration allowed, long nanoTime) {
         return System.nanoTime() - nanoTime >= 0;
     }
 
-    /** Zero if it has passed. */
+    /** Returns the remaining time; zero if the deadline has passed. */
     Duration remaining() {
         return Duration.ofNanos(Math.max(0, nanoTime - System.nanoTime()));
     }
 
-    /** What remains of it, but no more than so long. */
+    /** Returns the remaining time, but at most the given time. */
     Duration remaining(Duration most) {
         Duration remaining = remaining();
         return remaining.compareTo(most) < 0 ? remaining : most;

@@ -12,14 +12,14 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 
-/** What a run's JSON says of where and how it ran. */
+/** Circumstances of a run for its JSON document. */
 final class RunJson {
 
     private static final double NANOS = 1e9;
 
     private RunJson() {}
 
-    /** Which Millrace, when, and on what machine. */
+    /** Returns the version of Millrace, the time, and facts about the machine. */
     static Map<String, Object> environment() {
         return Json.object("millrace", Version.millrace(), "time",
                 Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(), "host", Host.name(), "kernel", Host.kernel(),
@@ -28,7 +28,9 @@ final class RunJson {
                 Host.field("/proc/cpuinfo", "model name").orElse(null));
     }
 
-    /** All settings by name, each with its value, the text that says the same to Millrace, and where it came from. */
+    /**
+     * Returns all settings by name. Each has its value, a text that Millrace would parse as this value, and its origin.
+     */
     static Map<String, Object> settings(Configuration configuration) {
         Map<String, Object> settings = new LinkedHashMap<>();
         for (Setting<?> setting : Settings.ofPrograms()) {
@@ -40,7 +42,7 @@ final class RunJson {
         return settings;
     }
 
-    /** Sizes are bytes, times seconds, what is not set is null. */
+    /** Converts a value. Sizes become bytes, times seconds, and an unset value null. */
     private static @Nullable Object value(Object value) {
         return switch (value) {
             case Boolean truth -> truth;

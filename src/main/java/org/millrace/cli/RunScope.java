@@ -20,13 +20,16 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.SharedDirectory;
 
 /**
- * What a run leaves on the machine, and takes away again however it ends: a private directory where ranks meet, and the
- * ranks.
+ * Resources that a run creates on the machine and removes when it ends for any reason: the ranks, and a private
+ * directory where they meet.
  */
 final class RunScope implements AutoCloseable {
 
     private static final String PREFIX = "millrace-perf-";
-    /** Locked as long as the run lives: the system unlocks it when the process is killed, in whatever container. */
+    /**
+     * Name of a file that is locked as long as the run lives. The system unlocks it when the process is killed, in any
+     * container.
+     */
     private static final String OWNER = "owner";
 
     private final Path directory;
@@ -53,7 +56,10 @@ final class RunScope implements AutoCloseable {
         }
     }
 
-    /** Readable by its owner only. Where the directory for temporary files cannot be written, memory can. */
+    /**
+     * Creates a directory that only its owner can read. It lies in memory if the directory for temporary files is not
+     * writable.
+     */
     private static Path newDirectory() throws IOException {
         String name = PREFIX + ProcessHandle.current().pid() + "-";
         try {
@@ -66,7 +72,7 @@ final class RunScope implements AutoCloseable {
         }
     }
 
-    /** The file has its name from when it is locked on: without one, the directory is being made. */
+    /** Locks the file and then gives it its name. A directory without a file of this name is still being created. */
     private static FileChannel lock(Path directory) throws IOException {
         Path making = directory.resolve(OWNER + ".new");
         FileChannel channel = FileChannel.open(making, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
@@ -80,7 +86,7 @@ final class RunScope implements AutoCloseable {
         }
     }
 
-    /** Deletes what runs of this user left that were killed. */
+    /** Deletes the directories of this user's killed runs. */
     private static void deleteLeftOvers(Path own) {
         try (DirectoryStream<Path> all = Files.newDirectoryStream(own.getParent(), PREFIX + "*")) {
             for (Path each : all) {
@@ -89,12 +95,12 @@ final class RunScope implements AutoCloseable {
                 }
             }
         } catch (IOException | DirectoryIteratorException unreadable) {
-            // what others left is no reason to fail
+            // directories of other runs are no reason to fail
         }
     }
 
     private static boolean isLeftOver(Path directory) {
-        // to close a file that this process has locked, too, would unlock it
+        // excludes this process's directories, because closing a second channel would release the process's own lock
         boolean own = directory.getFileName().toString().startsWith(PREFIX + ProcessHandle.current().pid() + "-");
         try {
             if (own || !Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS) || !PrivateFile.isOurs(directory)) {
@@ -113,7 +119,7 @@ final class RunScope implements AutoCloseable {
         return "file:" + directory.resolve("rendezvous");
     }
 
-    /** Ranks that must not outlive the run. */
+    /** Adds ranks that must not outlive the run. */
     void owns(Ranks started) {
         ranks = started;
     }
@@ -124,7 +130,7 @@ final class RunScope implements AutoCloseable {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException shuttingDown) {
-            // then the hook cleans too, which does no harm
+            // then the hook cleans up too, which does no harm
         }
     }
 

@@ -7,8 +7,8 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * A line on a terminal that says what is going on, in the place of the one before. Where there is no terminal there is
- * no line.
+ * A line on a terminal with the current activity. Each text replaces the previous text. Without a terminal nothing is
+ * shown.
  */
 final class StatusLine {
 
@@ -27,8 +27,8 @@ final class StatusLine {
     }
 
     /**
-     * Whether a standard stream is a terminal. {@link System#console()} knows of input and output together only, and
-     * nothing of standard error.
+     * Returns whether a standard stream is a terminal. {@link System#console()} knows only input and output together,
+     * and nothing about standard error.
      */
     static boolean isTerminal(int descriptor) {
         try {

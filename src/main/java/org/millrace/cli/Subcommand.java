@@ -6,7 +6,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
-/** What follows {@code millrace} on the command line. */
+/** A command that follows {@code millrace} on the command line. */
 abstract class Subcommand implements Callable<Integer> {
 
     @Spec

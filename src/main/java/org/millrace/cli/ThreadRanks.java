@@ -8,10 +8,10 @@ import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.apache.logging.log4j.LogManager;
 
-/** Ranks as threads of this process. */
+/** Ranks that are threads of this process. */
 final class ThreadRanks implements Ranks {
 
-    /** For a communicator to abort. It tells its peers and waits for its own threads. */
+    /** Time for a communicator to abort. It notifies its peers and waits for its own threads. */
     private static final Duration PATIENCE = Duration.ofSeconds(3);
 
     private final List<RankWorker> workers = new ArrayList<>();
@@ -23,15 +23,16 @@ final class ThreadRanks implements Ranks {
             RankWorker each = worker.apply(rank);
             RankWorker.Reporter reporter = new RankWorker.Reporter(rank, events);
             workers.add(each);
-            // daemons: a rank that ignores everything must not keep the process alive
+            // daemons, because a rank that ignores all requests must not keep the process alive
             threads.add(Thread.ofPlatform().daemon().name("rank-" + rank).unstarted(() -> reporter.run(each)));
         }
     }
 
     @Override
     public void start() {
-        LogManager.getContext(false); // loads Log4j: a rank that were the first to need it, and is interrupted there,
-                                      // would leave it with a stack trace
+        // Loads Log4j. If the first rank that needs it were interrupted during the loading, Log4j would print a stack
+        // trace.
+        LogManager.getContext(false);
         threads.forEach(Thread::start);
     }
 
@@ -44,7 +45,7 @@ final class ThreadRanks implements Ranks {
                 .map(worker -> Thread.ofPlatform().daemon().name("abort").start(worker::abort))
                 .toList();
         await(aborts, PATIENCE);
-        // for one that waits for others outside of a communicator, as in join
+        // for ranks that wait outside of a communicator, as in join
         threads.forEach(Thread::interrupt);
         awaitEnd(PATIENCE);
     }

@@ -82,13 +82,13 @@ final class TopCommand extends InspectCommand {
     }
 
     /**
-     * The terminal that a program has to itself: what is shown takes the place of what was, and keys are read without
-     * Enter. When it is closed, or the process ends, the terminal is as it was.
+     * Exclusive use of the terminal. New content replaces the previous one, and keys are read without Enter. The
+     * original state is restored on close, and when the process ends.
      */
     static final class Terminal implements AutoCloseable {
 
         static final int USUAL_WIDTH = 80;
-        /** Cursor to the first place; the rest of a line, and of the screen, is cleared behind what is written. */
+        /** Moves the cursor to the top left. The following sequences clear the rest of a line and of the screen. */
         private static final String HOME = "\u001b[H";
         private static final String CLEAR_LINE = "\u001b[K";
         private static final String CLEAR_BELOW = "\u001b[J";
@@ -104,7 +104,7 @@ final class TopCommand extends InspectCommand {
             Runtime.getRuntime().addShutdownHook(atEnd);
             stty("-icanon", "-echo");
             Thread reader = new Thread(this::readKeys, "millrace-keys");
-            reader.setDaemon(true); // a read does not end before there is a key
+            reader.setDaemon(true); // a read does not return before a key is pressed
             reader.start();
         }
 
@@ -118,11 +118,11 @@ final class TopCommand extends InspectCommand {
                     quit.countDown();
                 }
             } catch (IOException noKeys) {
-                // Ctrl-C is left
+                // the user can still press Ctrl-C
             }
         }
 
-        /** Waits so long; true as soon as the user has pressed q. */
+        /** Waits for the given time. Returns true as soon as the user has pressed q. */
         boolean awaitQuit(long nanos) throws InterruptedException {
             return quit.await(nanos, TimeUnit.NANOSECONDS);
         }
@@ -136,7 +136,7 @@ final class TopCommand extends InspectCommand {
             }
         }
 
-        /** Lines and columns, which may change at any time. */
+        /** Returns the current numbers of lines and columns, which may change at any time. */
         int[] size() {
             try {
                 String[] words = stty("size").split(" ");
@@ -161,7 +161,7 @@ final class TopCommand extends InspectCommand {
             Runtime.getRuntime().removeShutdownHook(atEnd);
         }
 
-        /** What stty says; nothing if it is not there, or this is no terminal. */
+        /** Returns the output of stty; empty if stty is missing or standard input is not a terminal. */
         private static String stty(String... arguments) {
             List<String> command = new ArrayList<>(List.of("stty"));
             command.addAll(List.of(arguments));

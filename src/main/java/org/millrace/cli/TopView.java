@@ -21,7 +21,7 @@ import org.millrace.trace.TracedProcess.TracedAgent;
 import org.millrace.trace.TracedProcess;
 import org.millrace.trace.TracedState;
 
-/** What happened between two looks at processes. */
+/** Activity between two looks at processes. */
 final class TopView {
 
     private final List<TracedProcess> processes;
@@ -30,7 +30,10 @@ final class TopView {
     private final Map<String, TracedProcess> processesBefore = new HashMap<>();
     private final Map<String, TracedConnection> before = new HashMap<>();
 
-    /** @param earlier the same processes some time ago; rates of those that are not there are since their beginning */
+    /**
+     * @param earlier the same processes some time ago; the rates of a process that is missing here start at its
+     *                beginning
+     */
     TopView(List<TracedProcess> earlier, List<TracedProcess> now) {
         processes = now;
         links = TracedLink.of(now);
@@ -69,7 +72,7 @@ final class TopView {
                 .sum();
     }
 
-    /** Its lines, none longer than a width, and no more than a height; the busiest connections are shown. */
+    /** Returns the lines of the view within a width and a height. Shows the busiest connections. */
     List<String> lines(int width, int height) {
         List<String> lines = new ArrayList<>();
         lines.add(cut("millrace top: " + Units.count(processes.size(), "process", "processes") + ", " + connections(),
@@ -79,7 +82,7 @@ final class TopView {
         List<String> contexts = gin.lines(width, Math.max(2, (height - lines.size()) / 2));
         int room = Math.max(1, height - lines.size() - contexts.size() - 3);
         if (sorted.size() > room) {
-            // those that move, then those that have stood still for the shortest time
+            // active connections first, then those that have been idle for the shortest time
             sorted.sort(Comparator.comparingDouble((TracedLink link) -> -bytesPerSecond(link))
                     .thenComparingDouble(TracedLink::standsSeconds));
             sorted = sorted.subList(0, room);
@@ -119,14 +122,14 @@ final class TopView {
         return table;
     }
 
-    /** Blank where nothing is counted. */
+    /** Returns a rate of bytes; empty if all connections are direct and nothing is counted. */
     private String rate(TracedProcess process, boolean sends) {
         List<TracedLink> own = links.stream().filter(link -> link.process() == process).toList();
         return !own.isEmpty() && own.stream().allMatch(link -> link.connection().isDirect()) ? ""
                 : Units.decimal(sum(process, sends));
     }
 
-    /** Of one core, all agents together. */
+    /** Returns the processor time of all agents as a percentage of one core. */
     private String cpu(TracedProcess process) {
         TracedProcess earlier = processesBefore.get(process.file().toString());
         double nanos = process.agents().stream().mapToLong(TracedAgent::cpuNanos).sum();
@@ -155,7 +158,7 @@ final class TopView {
                 .orElse("");
     }
 
-    /** An operation in words: all_reduce #4933 16M. */
+    /** Returns an operation in words: all_reduce #4933 16M. */
     static String text(Operation operation) {
         return operation.name()
                 + (operation.peer() >= 0 ? (operation.name().equals("receive") ? " from " : " to ") + operation.peer()
@@ -186,12 +189,12 @@ final class TopView {
         return table;
     }
 
-    /** What carries data, and for what: collectives, unless it is said. */
+    /** Returns the network and the purpose of a connection. Collectives are the default and are not named. */
     private static String network(ConnectionIdentity identity) {
         return identity.network() + (identity.kind() == 1 ? " p2p" : "");
     }
 
-    /** A rank; where nobody says it, the process. */
+    /** Returns a rank, or the process if the rank is unknown. */
     private static String who(int rank, @Nullable TracedProcess process) {
         return rank >= 0 ? Integer.toString(rank) : process == null ? "?" : "pid " + process.identity().pid();
     }
@@ -221,7 +224,7 @@ final class TopView {
         return all;
     }
 
-    /** What contexts of GIN did between two looks at processes. */
+    /** Activity of GIN contexts between two looks at processes. */
     static final class GinView {
 
         private record Context(TracedProcess process, TracedGin gin, double seconds, @Nullable TracedGin before) {
@@ -246,7 +249,7 @@ final class TopView {
 
         private final List<Context> contexts = new ArrayList<>();
 
-        /** @param seconds between the two looks */
+        /** @param seconds time between the two looks, in seconds */
         GinView(List<TracedProcess> earlier, List<TracedProcess> now, ToDoubleFunction<TracedProcess> seconds) {
             Map<String, TracedGin> before = new HashMap<>();
             for (TracedProcess process : earlier) {
@@ -269,7 +272,9 @@ final class TopView {
             return process.file() + "/" + context.communicator() + "/" + context.rank() + "/" + context.context();
         }
 
-        /** A table below an empty line, with so many lines at the most; nothing if there are no contexts. */
+        /**
+         * Returns an empty line and a table with at most the given number of lines; nothing without contexts.
+         */
         List<String> lines(int width, int height) {
             if (contexts.isEmpty()) {
                 return List.of();

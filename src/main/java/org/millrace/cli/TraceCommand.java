@@ -37,23 +37,26 @@ final class TraceCommand extends InspectCommand {
     }
 
     /**
-     * The last steps in the format of Chrome's trace viewer, which Perfetto reads as well: a process for each rank, a
-     * row for each channel and direction, and one for each communicator's operations. What has not ended ends now.
-     * Spans of a row must nest for viewers: where one begins before another has ended it goes to a further row of the
-     * same name. Times are microseconds since the first span began, whose time is in {@code otherData}: a double has no
-     * room for nanoseconds since 1970.
+     * The last steps in the format of Chrome's trace viewer, which Perfetto reads as well. There is a process for each
+     * rank, a row for each channel and direction, and a row for each communicator's operations. Spans that have not
+     * ended yet end at the time of the reading. Viewers require that spans of a row nest. A span that begins before
+     * another has ended therefore moves to a further row of the same name. Times are microseconds since the first span
+     * began, because a double cannot hold nanoseconds since 1970. {@code otherData} has the time of that first span.
      */
     static final class ChromeTrace {
 
         private static final int OPERATION_ROWS = 1_000_000;
         private static final int GIN_ROWS = 2_000_000;
-        /** Rows of one connection are so far apart. */
+        /** Distance between the row numbers of two connections. */
         private static final int LANES = 256;
         /**
-         * By so much a span may begin later than was written down, for a row of its own: clocks are not read each time.
+         * Maximum shift of a span's beginning that avoids a further row. Recorded times are inexact, because clocks are
+         * not read each time.
          */
         private static final long TOLERANCE_NANOS = 1_000;
-        /** Viewers take two that touch for nested, and one of no length for none. */
+        /**
+         * Gap between spans, and shortest span. Viewers treat two adjoining spans as nested, and ignore an empty one.
+         */
         private static final long GAP_NANOS = 2;
 
         private record Span(long begun, long ended, String name, Map<String, Object> what) {
@@ -123,7 +126,8 @@ final class TraceCommand extends InspectCommand {
         }
 
         /**
-         * Of a queue only its counters are known: from its last change on either something is under way, or nothing is.
+         * Adds a span for a queue. Only the counters of a queue are known. Since the last change, either descriptors
+         * are under way or none are.
          */
         private void add(TracedProcess process, int row, TracedGin context, Queue queue) {
             Map<String, Object> what = Json.object("taken", queue.taken(), "completed", queue.completed());
@@ -135,7 +139,7 @@ final class TraceCommand extends InspectCommand {
                             underWay ? "descriptors" : "last descriptor", what))));
         }
 
-        /** Each span on the first row that is free by then. */
+        /** Puts each span on the first row that is free at its beginning. */
         private void rows(TracedProcess process, int first, String name, List<Span> spans) {
             List<Long> free = new ArrayList<>();
             spans.sort(Comparator.comparingLong(Span::begun));
@@ -157,7 +161,7 @@ final class TraceCommand extends InspectCommand {
                 add(process, first + lane, span, begun, end);
             }
             if (free.isEmpty() && first < OPERATION_ROWS) {
-                name("thread_name", process, first, name); // nothing has moved there, which is worth to be seen
+                name("thread_name", process, first, name); // shows an idle connection, too
             }
         }
 

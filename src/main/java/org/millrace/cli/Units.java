@@ -7,12 +7,12 @@ final class Units {
 
     private Units() {}
 
-    /** With a prefix of a thousand: 1.23 G. */
+    /** Returns a number with a decimal prefix: 1.23G. */
     static String decimal(double number) {
         return scaled(number, 1000);
     }
 
-    /** Bytes, as sizes are given on the command line: 16M is 16 MiB. */
+    /** Returns bytes with a binary prefix, as on the command line: 16M is 16 MiB. */
     static String bytes(double number) {
         return scaled(number, 1024);
     }
@@ -31,12 +31,12 @@ final class Units {
         return prefix == 0 ? digits : digits + prefixes.charAt(prefix);
     }
 
-    /** So many of something: 1 process, 2 processes. */
+    /** Returns a number and its unit in the singular or plural: 1 process, 2 processes. */
     static String count(long number, String one, String several) {
         return number + " " + (number == 1 ? one : several);
     }
 
-    /** A time: 12ms, 3.4s, 2m05, 3h12. */
+    /** Returns a time: 12ms, 3.4s, 2m05, 3h12. */
     static String seconds(double seconds) {
         if (seconds < 0.0995) {
             return String.format(Locale.ROOT, "%.0fms", seconds * 1e3);
@@ -54,7 +54,7 @@ final class Units {
         return String.format(Locale.ROOT, "%.1f", nanos / 1e3);
     }
 
-    /** A part of the whole; empty if there is no whole. */
+    /** Returns a part as a percentage of the whole; empty if the whole is 0. */
     static String percent(double part, double whole) {
         return whole <= 0 ? "" : String.format(Locale.ROOT, "%.0f", 100 * part / whole);
     }

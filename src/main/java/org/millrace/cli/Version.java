@@ -2,10 +2,10 @@ package org.millrace.cli;
 
 import picocli.CommandLine.IVersionProvider;
 
-/** Says which version this is: the jar's manifest knows. */
+/** Version of Millrace, from the jar's manifest. */
 final class Version implements IVersionProvider {
 
-    /** The version of Millrace: what the jar says, or {@code "(not built into a jar)"}. */
+    /** Returns the version in the jar's manifest, or {@code "(not built into a jar)"}. */
     public static String millrace() {
         String version = Version.class.getPackage().getImplementationVersion();
         return version == null ? "(not built into a jar)" : version;
