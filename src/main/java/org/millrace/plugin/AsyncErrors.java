@@ -6,26 +6,28 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
 /**
- * {@code ncclCommGetAsyncError}, as the shim answers it for communicators that have lost a peer
- * ({@code async_error.c}): by calls in C alone, as it is a thread of the program's that asks.
+ * Answers {@code ncclCommGetAsyncError} for communicators that have lost a peer. The shim intercepts the call
+ * ({@code async_error.c}) and answers it in C alone, because the calling thread belongs to the program.
  */
 final class AsyncErrors {
 
-    /** What the program has done since its communicator lost a peer; as the shim numbers it. */
+    /**
+     * Reaction of the program since its communicator lost a peer. The order of the constants is the shim's numbering.
+     */
     public enum Reply {
-        /** Nothing that is known. */
+        /** No reaction is known. */
         NOT_ASKED,
-        /** It has asked, and was told. */
+        /** The program asked for the error and received it. */
         TOLD,
-        /** It goes on in another communicator, with those that are left. */
+        /** The program continues in another communicator with the remaining ranks. */
         GIVEN_UP
     }
 
     /**
-     * Which parts of the program ask.
+     * Parts of the program that call {@code ncclCommGetAsyncError}.
      *
-     * @param count how many; 0 if nobody is known to
-     * @param names of their files; why there are none, if there are none
+     * @param count number of callers; 0 if none is known
+     * @param names names of the callers' files; if there are none, the reason
      */
     public record Askers(int count, String names) {
     }
@@ -43,7 +45,7 @@ final class AsyncErrors {
         this.lost = lost;
     }
 
-    /** {@code struct millraceDowncalls}. */
+    /** Stores the functions of {@code struct millraceDowncalls} at the given address. */
     static void use(long shim) {
         current = new AsyncErrors(function(shim), function(shim + Long.BYTES));
     }
@@ -56,7 +58,7 @@ final class AsyncErrors {
         return current;
     }
 
-    /** Looks who asks an NCCL, which begins there in memory. */
+    /** Finds the callers of the NCCL library that is mapped at the given address. */
     public Askers askers(long library) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment names = arena.allocate(NAMES_BYTES);
@@ -65,7 +67,7 @@ final class AsyncErrors {
         }
     }
 
-    /** Has the shim answer every caller, what was loaded since the last time included. */
+    /** Makes the shim answer all callers, including libraries that were loaded since the last call. */
     public void answer() {
         askers.call(0, 1);
     }

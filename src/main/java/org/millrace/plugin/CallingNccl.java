@@ -6,11 +6,11 @@ import org.millrace.abi.FifoLayout;
 import org.millrace.nccl.NcclLibrary;
 
 /**
- * The NCCL that calls, one of perhaps several in this process.
+ * The NCCL that calls the plugin. A process can contain several.
  *
- * @param version as its {@code ncclGetVersion} says it; 0 if it has none that can be found, as where NCCL was linked
- *                statically
- * @param rccl    path of the library if it is RCCL by its dynamic section; null for any other
+ * @param version result of its {@code ncclGetVersion}; 0 if the function cannot be found, for instance because NCCL was
+ *                linked statically
+ * @param rccl    path of the library if its dynamic section identifies it as RCCL; null otherwise
  */
 record CallingNccl(int version, @Nullable String rccl) {
 
@@ -29,8 +29,8 @@ record CallingNccl(int version, @Nullable String rccl) {
     }
 
     /**
-     * Whether it passes the address of a device handle to {@code connect} and {@code accept}. RCCL passes the address
-     * of a structure of four bytes on hosts with AMD's AINIC cards.
+     * Returns whether this NCCL passes the address of a device handle to {@code connect} and {@code accept}. RCCL
+     * passes the address of a structure of four bytes on hosts with AMD's AINIC cards.
      */
     boolean takesDeviceHandles() {
         return rccl == null;
@@ -46,7 +46,7 @@ record CallingNccl(int version, @Nullable String rccl) {
         return rccl == null ? FifoLayout.ofRelease(version) : null;
     }
 
-    /** For the log: with its layout, as far as that is known before there is memory. */
+    /** Returns a description for the log, with the memory layout if it is known before there is memory. */
     String describe() {
         @Nullable
         FifoLayout known = known();

@@ -20,20 +20,20 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.plugin.Upcalls.DeclinedException;
 
 /**
- * The operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). The first
- * GPU of each host is a rank of a group; NCCL's own proxy hands over what the group's kernels have posted, up to eight
- * channels at once, and asks until the result is there. All ranks make the same calls in the same order.
+ * Operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). The first GPU
+ * of each host is a rank of a group. NCCL's own proxy passes the data that the group's kernels have posted, for up to
+ * eight channels at once. It then polls until the result is complete. All ranks make the same calls in the same order.
  *
  * <p>
- * The device is the network table's: NCCL looks for it by name and would take a second one for another card.
+ * The device is that of the network table. NCCL looks for it by name and would treat a second device as another card.
  */
 final class CollNetPlugin {
 
-    /** Tells these handles from those of connections and of GIN. */
+    /** Path number that distinguishes these handles from handles of connections and of GIN. */
     private static final byte PATH = 4;
-    /** Threads that add: so many saturate the memory of one socket. */
+    /** Maximum number of threads that reduce. Eight threads saturate the memory of one socket. */
     private static final int MOST_THREADS = 8;
-    /** How long all ranks have to come, unless MILLRACE_CONNECT_DEADLINE says. */
+    /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
 
@@ -42,7 +42,7 @@ final class CollNetPlugin {
     private final HandleTable handles = new HandleTable();
     private final SecureRandom random = new SecureRandom();
 
-    /** What listen gave to NCCL. */
+    /** Object behind the handle that listen returned to NCCL. */
     private record Listening(NetEndpoint here) {
     }
 
@@ -53,7 +53,7 @@ final class CollNetPlugin {
     /** Memory that was registered with a group. */
     private record Registered(Group group, MemoryRegion region) {
 
-        /** Where an address is in it. */
+        /** Returns the offset of an address in the memory. */
         long offset(Group of, long address, long bytes) {
             long offset = address - region.segment().address();
             if (group != of || offset < 0 || bytes > region.segment().byteSize() - offset) {
@@ -65,10 +65,9 @@ final class CollNetPlugin {
     }
 
     /**
-     * Nothing is open before the first group.
+     * Creates the plugin. It opens nothing before the first group.
      *
-     * @param endpoints where this process is in the network, which the network table has opened, by the library that
-     *                  calls
+     * @param endpoints returns the endpoint that the network table has opened for the calling library
      */
     public CollNetPlugin(LongFunction<NetEndpoint> endpoints, UnaryOperator<@Nullable String> environment) {
         this.endpoints = endpoints;
@@ -87,7 +86,7 @@ final class CollNetPlugin {
         NativeMemory.putLong(listener, handles.add(new Listening(here)));
     }
 
-    /** Returns when all ranks are connected: NCCL calls it on every rank. */
+    /** Connects all ranks and returns when all are connected. NCCL calls it on every rank. */
     public void collNetConnect(long peers, int ranks, int rank, long listener, long group) {
         NetEndpoint here = handles.get(listener, Listening.class).here;
         byte[][] addresses = new byte[ranks][];
@@ -101,13 +100,13 @@ final class CollNetPlugin {
                 throw new IllegalArgumentException("the handle of rank " + peer + " is not CollNet's");
             }
             addresses[peer] = handle.address();
-            key = peer == 0 ? handle.key().high() : key; // one of all ranks' that all ranks know
+            key = peer == 0 ? handle.key().high() : key; // one rank's key, which all ranks know
             threads = Math.min(threads, theirs);
         }
         NativeMemory.putLong(group, handles.add(new Group(mesh(here, addresses, key, threads, rank), rank)));
     }
 
-    /** The ranks reduce for each other. */
+    /** Connects the meshes over which the ranks reduce for each other. */
     private MeshNetwork mesh(NetEndpoint here, byte[][] addresses, long key, int count, int rank) {
         List<FullMesh> meshes = new ArrayList<>();
         try {
@@ -130,7 +129,10 @@ final class CollNetPlugin {
         return Configuration.ofPlugin(environment).ifSet(Settings.CONNECT_DEADLINE).orElse(CONNECT_DEADLINE);
     }
 
-    /** Operators of the program's own, and averages, NCCL makes of these with arithmetic of its kernels. */
+    /**
+     * Reports whether an operator and a type are supported. NCCL implements averages and the program's own operators
+     * with these operators and arithmetic in its kernels.
+     */
     public void collNetReduceSupport(int type, int op, long supported) {
         boolean known = type >= 0 && type < DataType.values().length && op >= 0 && op < OPS.length;
         NativeMemory.putInt(supported, known && MeshNetwork.reduces(OPS[op]) ? 1 : 0);
@@ -147,7 +149,10 @@ final class CollNetPlugin {
                 handles.add(new Registered(of, of.network.register(NativeMemory.at(address, bytes)))));
     }
 
-    /** NCCL frees the memory next: what is still under way, as in a communicator that is aborted, is ended. */
+    /**
+     * Deregisters memory. NCCL frees the memory next, so operations that are still in flight are ended, for instance in
+     * an aborted communicator.
+     */
     public void collNetDeregMr(long group, long memory) {
         Group of = handles.get(group, Group.class);
         Registered registered = handles.remove(memory, Registered.class);
@@ -192,7 +197,7 @@ final class CollNetPlugin {
                 request);
     }
 
-    /** How much of a window is this rank's part. */
+    /** Returns the number of bytes of a window that belong to this rank. */
     private static long own(Group group, long bytesPerRank, long windowOffset, long windowBytes) {
         long begin = Math.max(windowOffset, group.rank * bytesPerRank);
         long end = Math.min(windowOffset + windowBytes, (group.rank + 1) * bytesPerRank);

@@ -17,44 +17,49 @@ import org.millrace.plugin.PluginConfiguration.LossPolicy;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * The connections that one communicator of NCCL's has lost, from the first loss until NCCL ends its connections: when
- * the program aborts or destroys the communicator, and nobody needs to be told any more.
+ * Lost connections of one NCCL communicator. The list starts with the first loss and ends when NCCL closes the
+ * communicator's connections. NCCL closes them when the program aborts or destroys the communicator, and then no report
+ * is needed.
  *
  * <p>
- * Not every loss hurts. A peer that has done all its work may leave without a shutdown message, by the exit of a
- * process that destroys nothing, while this one still writes its results. So a loss is told of, and is a reason to end,
- * when this process waits for the peer: the device has posted data for it that it never got; or, as a kernel that waits
- * to receive leaves no mark in memory, the device has not finished what it was doing.
+ * Not every loss is harmful. A peer that has done all its work may leave without a shutdown message, because its
+ * process exits without destroying anything, while this process still writes its results. A loss is therefore reported,
+ * and can end the process, only if this process waits for the peer. Two observations show that it waits. The device has
+ * posted data for the peer that the peer never received. Or the device has not finished its work, because a kernel that
+ * waits to receive leaves no mark in memory.
  */
 final class CommunicatorLosses {
 
-    /** How long a device must be busy after a loss before it counts as one that waits. */
+    /** Time that a device must be busy after a loss before it counts as waiting. */
     private static final Duration BUSY = Duration.ofMillis(500);
-    /** A peer that ended on purpose may be one of several that do: this process's own end is given the time to come. */
+    /** Time to wait after a peer ended on purpose. It may be one of several that do so, and this process may follow. */
     private static final Duration AFTER_ORDERLY_END = Duration.ofMillis(500);
 
-    /** Tells whether a device gets on with its work. */
+    /** Reports whether a device makes progress with its work. */
     interface Device {
         void start();
 
         void stop();
 
-        /** How long the device has not done what was enqueued at some moment; 0 if it has nothing to do. */
+        /**
+         * Returns for how long the device has not completed the work enqueued at some moment, in nanoseconds; 0 if it
+         * is idle.
+         */
         long busyNanos(long now);
     }
 
-    /** A connection that can be ended at once. */
+    /** A connection that can be closed at once. */
     @FunctionalInterface
     public interface Leaver {
-        /** Ends the connection, and tells the peer which process was lost. */
+        /** Closes the connection and tells the peer which process was lost. */
         void leave(LostEnd lost);
     }
 
     /**
-     * What is to be done now.
+     * Actions that the caller must take now.
      *
-     * @param tell losses that nobody was told of
-     * @param end  whether the process is to end
+     * @param tell losses that have not been reported
+     * @param end  whether the process must end
      */
     record Verdict(List<LostEnd> tell, boolean end) {
     }
@@ -67,15 +72,15 @@ final class CommunicatorLosses {
     private final Set<String> toldPeers = new HashSet<>();
     private @Nullable Device device;
     private long lostAt;
-    /** When the process is to end; meaningless while it is not waiting. */
+    /** Time at which the process must end. Meaningless while {@link #waiting} is false. */
     private long deadline;
     private boolean waiting;
-    /** NCCL has given the program an error. */
+    /** Whether NCCL has returned an error to the program. */
     private boolean delivered;
     private boolean ended;
-    /** The first peer that was lost, for those that learn of it from this process. */
+    /** First lost peer, for peers that learn of the loss from this process; null if there is none. */
     private @Nullable LostEnd culprit;
-    /** What a program is told that enqueues once more. Written under the lock, read by any thread. */
+    /** Error that a program receives when it enqueues again. Written under the lock, read by any thread. */
     private volatile @Nullable String problem;
 
     CommunicatorLosses(LossWatch watch, long communicator) {
@@ -87,7 +92,7 @@ final class CommunicatorLosses {
         return communicator;
     }
 
-    /** The device that the calling thread uses is the communicator's. */
+    /** Makes the calling thread's current device the communicator's device. */
     public synchronized void useCurrentDevice() {
         if (device == null) {
             use(DeviceWork.ofThisThread());
@@ -98,7 +103,7 @@ final class CommunicatorLosses {
         device = watched;
     }
 
-    /** A connection was lost. Returns at once: it is called by the thread that serves connections. */
+    /** Records a lost connection. Returns at once, because the thread that serves connections calls it. */
     public void add(LostEnd end) {
         boolean first;
         synchronized (this) {
@@ -122,15 +127,16 @@ final class CommunicatorLosses {
         }
     }
 
-    /** A connection is served: its end has to be told why, if this process ends. */
+    /** Records a connection that is served. Its peer must learn the reason if this process ends. */
     public synchronized void opened(Leaver connection) {
         open.add(connection);
     }
 
     /**
-     * NCCL ends the communicator's connections. When this returns nobody looks at their memory any more.
+     * Records that NCCL closes a connection of the communicator. When this method returns, no thread of this class
+     * reads the connection's memory.
      *
-     * @return the first that was lost before; null if none was
+     * @return the first peer that was lost before, or null if none was
      */
     public synchronized @Nullable LostEnd ending(Leaver connection) {
         open.remove(connection);
@@ -138,7 +144,7 @@ final class CommunicatorLosses {
         return culprit;
     }
 
-    /** Nobody waits any more for what was lost. */
+    /** Discards the losses, because the program no longer waits for them. */
     private void settle() {
         ended = true;
         lost.clear();
@@ -153,7 +159,7 @@ final class CommunicatorLosses {
         }
     }
 
-    /** This process ends: leaves all peers that are left. */
+    /** Closes all remaining connections, because this process ends. */
     void leave() {
         List<Leaver> left;
         LostEnd why;
@@ -167,7 +173,8 @@ final class CommunicatorLosses {
     }
 
     /**
-     * Connections are being made: what ended before was another communicator, of a table without a context for each.
+     * Starts again for new connections. Earlier closed connections belonged to another communicator, in a table version
+     * without a context for each communicator.
      */
     public synchronized void restart() {
         if (ended) {
@@ -183,19 +190,25 @@ final class CommunicatorLosses {
         return lost.isEmpty();
     }
 
-    /** What the communicator has lost; null if nothing, or if it is not the one of this number. */
+    /**
+     * Returns the problem of the communicator with the given number. Returns null if it lost nothing, or if this object
+     * has another number.
+     */
     @Nullable
     String problem(long number) {
         return number == communicator ? problem : null;
     }
 
-    /** NCCL has given the program an error for it: it has the time of grace once more to draw the consequence. */
+    /** Records that NCCL has returned the error to the program. The program gets the time of grace again to react. */
     synchronized void delivered(LossPolicy policy) {
         deadline = watch.now() + policy.grace().toNanos();
         delivered = true;
     }
 
-    /** Looks what has become of the losses. What is to be done is done later, without the lock: it may take time. */
+    /**
+     * Evaluates the losses. The caller acts on the result later and without the lock, because the actions may take
+     * time.
+     */
     synchronized Verdict look(LossPolicy policy) {
         if (device != null && !lost.isEmpty()) {
             device.start();
@@ -229,7 +242,7 @@ final class CommunicatorLosses {
         return new Verdict(tell, hurts && policy.ends() && reply == Reply.NOT_ASKED && now - deadline >= 0);
     }
 
-    /** Two peers may know a third by different names of its host. */
+    /** Returns the process part of a peer's name. Two peers may know a third by different host names. */
     private static String process(String peer) {
         return peer.replaceFirst(" on .*", "");
     }
@@ -245,17 +258,17 @@ final class CommunicatorLosses {
     }
 
     /**
-     * Whether a CUDA device gets on with its work. A thread waits again and again until all that was enqueued is done;
-     * a kernel that waits for a lost peer keeps it from returning.
+     * Reports whether a CUDA device makes progress. A thread waits repeatedly until all enqueued work is done. A kernel
+     * that waits for a lost peer keeps this wait from returning.
      */
     static final class DeviceWork implements CommunicatorLosses.Device {
 
         private static final long PAUSE_NANOS = Duration.ofMillis(100).toNanos();
         private static final int SUCCESS = 0;
-        /** CU_STREAM_CAPTURE_MODE_RELAXED: this thread's calls are none of another thread's capture's business. */
+        /** CU_STREAM_CAPTURE_MODE_RELAXED: this thread's calls do not disturb another thread's stream capture. */
         private static final int RELAXED = 2;
 
-        /** The functions of libcuda that this needs; null where there is no CUDA. */
+        /** Functions of libcuda that this class needs; null without CUDA. */
         private static final class Driver {
             static final @Nullable Driver LOADED = load();
 
@@ -289,7 +302,9 @@ final class CommunicatorLosses {
         private final long context;
         private volatile boolean stopped = true;
         private @Nullable Thread thread;
-        /** When the wait began that has not returned; 0 while there is none. Written by the thread that waits. */
+        /**
+         * Start of the wait that has not returned, in nanoseconds; 0 if there is none. Written by the waiting thread.
+         */
         private volatile long busySince;
 
         private DeviceWork(Driver driver, long context) {
@@ -344,7 +359,7 @@ final class CommunicatorLosses {
                     busySince = 0;
                     LockSupport.parkNanos(PAUSE_NANOS);
                 }
-                driver.makeCurrent.call(0L); // the program may destroy it once this thread has ended
+                driver.makeCurrent.call(0L); // the program may destroy the context once this thread has ended
             } catch (Throwable e) {
                 busySince = 0;
             }

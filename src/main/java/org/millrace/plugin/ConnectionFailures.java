@@ -6,17 +6,20 @@ import java.util.function.Consumer;
 import org.millrace.MillraceException;
 
 /**
- * Tells a Java program which connections were lost. libnccl cannot: it is not asked about connections that were taken
- * over, and its kernels wait for good.
+ * Tells a Java program which connections were lost. libnccl cannot report them. NCCL does not poll connections that
+ * were taken over, and its kernels wait forever.
  *
  * <p>
- * A listener hears of every connection of this process, of all communicators.
+ * A listener receives reports of every connection of this process, from all communicators.
  */
 public final class ConnectionFailures {
 
     private static final List<Consumer<MillraceException>> LISTENERS = new CopyOnWriteArrayList<>();
 
-    /** A program that ever listened is Java, and gets its exceptions; between two communicators nobody listens. */
+    /**
+     * Whether a listener was ever registered. Such a program is written in Java and receives exceptions, even if no
+     * listener is registered between two communicators.
+     */
     private static volatile boolean listenedTo;
 
     private ConnectionFailures() {}
@@ -24,8 +27,8 @@ public final class ConnectionFailures {
     /**
      * Adds a listener.
      *
-     * @param listener gets connection, cause and what was last seen of the connection; called on a proxy's thread, so
-     *                 it must return at once
+     * @param listener receives the connection, the cause and the last observed state of the connection. A proxy thread
+     *                 calls it, so it must return at once
      */
     public static void listen(Consumer<MillraceException> listener) {
         listenedTo = true;

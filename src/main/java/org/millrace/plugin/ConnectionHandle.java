@@ -1,8 +1,8 @@
 package org.millrace.plugin;
 
 /**
- * Which memory or which request of a connection a handle means. The kind keeps them apart, and from the connection
- * itself.
+ * Encodes in a handle the memory or the request of a connection. The kind bits distinguish memory, requests and the
+ * connection itself.
  *
  * <pre>
  *  11 10  9             0
@@ -15,9 +15,9 @@ package org.millrace.plugin;
  */
 final class ConnectionHandle {
 
-    /** Requests are numbered modulo this. */
+    /** Modulus of request numbers. */
     public static final int REQUEST_NUMBERS = 1 << 11;
-    /** Memory regions that one connection can have. */
+    /** Maximum number of memory regions of one connection. */
     public static final int REGIONS = 1 << 10;
 
     private static final int REQUEST = 1 << 11;
@@ -40,12 +40,12 @@ final class ConnectionHandle {
         return (int) handle & REQUEST_NUMBERS - 1;
     }
 
-    /** The region of a message; one of no bytes needs none. */
+    /** Returns the region of a message. A message of 0 bytes needs no region and gets 0. */
     public static int regionOf(long connection, long bytes, long handle) {
         return bytes == 0 ? 0 : region(connection, handle);
     }
 
-    /** The region that a handle means; it must be one of this connection. */
+    /** Returns the region of a handle. The region must belong to this connection. */
     public static int region(long connection, long handle) {
         if ((handle & HandleTable.PART_MASK) >>> 10 != 1 || (handle ^ connection) >>> HandleTable.PART_BITS != 0) {
             throw new IllegalArgumentException("0x" + Long.toHexString(handle)

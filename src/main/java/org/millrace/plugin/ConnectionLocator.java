@@ -12,11 +12,11 @@ import org.millrace.abi.SendMem;
 import org.millrace.config.Settings;
 
 /**
- * Finds a connection's control memory from what NCCL registers: the LL, LL128 and Simple buffers, in this order.
- * {@code ncclSendMem} and {@code ncclRecvMem} are not registered. They lie behind the three where all are in the host's
- * memory. Where LL's buffer has memory of its own they lie behind it at the sending end, and before it at the receiving
- * one ({@code NCCL_ALLOC_P2P_NET_LL_BUFFERS=1}). Nothing is believed unseen: the buffers must touch, and the control
- * memory must hold what NCCL puts there before it registers.
+ * Finds a connection's control memory from the buffers that NCCL registers: LL, LL128 and Simple, in this order.
+ * {@code ncclSendMem} and {@code ncclRecvMem} are not registered. They lie behind the three buffers if all of these are
+ * in host memory. If LL's buffer is a separate allocation ({@code NCCL_ALLOC_P2P_NET_LL_BUFFERS=1}), they lie behind it
+ * at the sending end, and before it at the receiving end. The locator verifies each assumption. The buffers must touch,
+ * and the control memory must hold NCCL's initial values at registration.
  */
 final class ConnectionLocator {
 
@@ -25,7 +25,7 @@ final class ConnectionLocator {
     private final boolean[] onDevice = new boolean[addresses.length];
     private int registered;
 
-    /** Takes the next of the three registered buffers in; returns its number. */
+    /** Adds the next of the three registered buffers. Returns its number. */
     int add(long address, long bytes, boolean isOnDevice) {
         addresses[registered] = address;
         sizes[registered] = bytes;
@@ -45,12 +45,12 @@ final class ConnectionLocator {
         return addresses[protocol.id()];
     }
 
-    /** Where everything lies, by the sizes that were registered. */
+    /** Returns the layout that follows from the registered sizes. */
     ConnectionLayout layout() {
         return new ConnectionLayout(sizes[Protocol.LL.id()], sizes[Protocol.LL128.id()], sizes[Protocol.SIMPLE.id()]);
     }
 
-    /** Whether LL's buffer is not before the other two, in one piece with them. */
+    /** Returns whether LL's buffer is a separate allocation, so that it does not touch the other two buffers. */
     boolean llIsApart() {
         return address(Protocol.LL128) != address(Protocol.LL) + layout().llBytes();
     }
@@ -63,9 +63,10 @@ final class ConnectionLocator {
     }
 
     /**
-     * The three buffers in one piece of the host's memory. Where LL's buffer is apart, NCCL leaves its place free.
+     * Returns the three buffers as one range of host memory. If LL's buffer is separate, NCCL leaves its place in this
+     * range free.
      *
-     * @throws MillraceException if they do not touch
+     * @throws MillraceException if the buffers do not touch
      */
     MemorySegment buffers() {
         ConnectionLayout layout = layout();
@@ -82,10 +83,10 @@ final class ConnectionLocator {
     }
 
     /**
-     * Where {@code ncclSendMem} lies, and {@code ncclRecvMem} behind it.
+     * Locates {@code ncclSendMem} and, behind it, {@code ncclRecvMem}.
      *
-     * @param nccl whose memory it is
-     * @throws MillraceException if it is not filled as that NCCL fills it
+     * @param nccl owner of the memory
+     * @throws MillraceException if the memory does not hold the initial values of that NCCL
      */
     Control control(boolean receives, CallingNccl nccl) {
         ConnectionLayout layout = layout();
@@ -107,7 +108,10 @@ final class ConnectionLocator {
         throw refusal(problems + seen(sendMem, second, nccl) + ". This is " + nccl);
     }
 
-    /** Which other layout the memory has, to go on from a sentence that says which it has not. */
+    /**
+     * Returns a clause that names the other layout that the memory matches; empty if it matches none. It continues a
+     * sentence that names the failed layouts.
+     */
     private static String seen(SendMem sendMem, MemorySegment recvMem, CallingNccl nccl) {
         for (FifoLayout other : FifoLayout.values()) {
             if (!nccl.layouts().contains(other) && difference(sendMem, RecvMem.of(recvMem, other)) == null) {
@@ -117,7 +121,7 @@ final class ConnectionLocator {
         return "";
     }
 
-    /** What is not as NCCL fills a connection's memory before it registers it; null if all is. */
+    /** Returns the first difference from NCCL's initial values at registration; null if there is none. */
     private static @Nullable String difference(SendMem sendMem, RecvMem recvMem) {
         String found = difference("head", sendMem.headAcquire(), 0);
         found = found != null ? found : difference("tail", recvMem.tailAcquire(), 0);

@@ -6,20 +6,21 @@ import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDriver;
 
 /**
- * A context of a device for copies alone, beside the one that the program and NCCL use; one a device and process.
+ * A context of a device for copies alone, beside the context that the program and NCCL use. A process has one for each
+ * device.
  *
  * <p>
- * A kernel that waits for a copy must not keep that copy from being made, and in a context that both share it can, in
- * two ways. Streams share some queues of the device's (8 unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise), whatever
- * their priorities: a copy stands behind whatever another stream has there that waits for the kernel. And memory that
- * is allocated or freed waits for kernels, while it holds a lock that the calls for copies need. (Two H200s, driver
- * 580: with 8 streams that each have a copy pending behind a kernel, copies of a ninth stream of any priority are not
- * made; and during cudaMalloc, cudaFree, cudaHostAlloc and cudaFreeHost none is. In a context of their own all are, and
- * take as long as in the program's. It costs 526 MiB of the device's memory and 150 ms.)
+ * A kernel that waits for a copy must not prevent that copy. In a shared context it can, in two ways. First, streams
+ * share the device's queues (8 unless CUDA_DEVICE_MAX_CONNECTIONS sets another number), whatever their priorities. A
+ * copy then queues behind work of another stream that waits for the kernel. Second, calls that allocate or free memory
+ * wait for kernels and hold a lock that copy calls need. (Measured on two H200s, driver 580: with 8 streams that each
+ * have a copy pending behind a kernel, copies of a ninth stream of any priority are not made. No copy is made during
+ * cudaMalloc, cudaFree, cudaHostAlloc and cudaFreeHost. In a separate context all copies are made, and take as long as
+ * in the program's context. The context costs 526 MiB of device memory and 150 ms.)
  *
  * <p>
- * What is copied must be memory of {@code cuMemCreate}, mapped memory of other processes, or pinned memory of the
- * host's: that of {@code cudaMalloc} belongs to its own context.
+ * Copied memory must come from {@code cuMemCreate}, be mapped from another process, or be pinned host memory. Memory of
+ * {@code cudaMalloc} belongs to its own context.
  */
 final class CopyContext implements AutoCloseable {
 
@@ -37,10 +38,10 @@ final class CopyContext implements AutoCloseable {
     }
 
     /**
-     * Makes the context of a device, or shares it with its other users.
+     * Creates the context of a device, or shares it with its other users.
      *
-     * @return the context, to be closed by each who has called this
-     * @throws MillraceException if the device has no room for one
+     * @return the context; each caller must close it
+     * @throws MillraceException if the device has no memory for a context
      */
     public static CopyContext open(CudaDriver driver, int device) {
         synchronized (OPEN) {
@@ -55,7 +56,7 @@ final class CopyContext implements AutoCloseable {
         return handle;
     }
 
-    /** Gives it back; the last that does ends it, and all that is in it must have ended before. */
+    /** Releases the context. The last release destroys it. All work in the context must have ended before. */
     @Override
     public void close() {
         synchronized (OPEN) {

@@ -11,39 +11,44 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many processor cores this process may use for itself. Cores are the user's, and the program needs some, too: what
- * polls follows from this.
+ * Number of processor cores that this process may use for its own threads. The number of polling threads follows from
+ * it, because the program needs cores as well.
  *
  * <p>
- * A rank that is bound to cores has those. Ranks of one host that are not bound, or bound to the same cores, share
- * them: how many there are their launcher says in the environment, or else those that run tell. A quota of a control
- * group is shared by all in it.
+ * A rank that is bound to cores has these cores. Ranks of one host that are not bound, or are bound to the same cores,
+ * share them. The launcher's environment variables give the number of these ranks, otherwise the running processes are
+ * counted. All processes in a control group share its quota.
  *
- * @param cores  at least 1
- * @param reason where that follows from, for people
+ * @param cores  number of cores, at least 1
+ * @param reason derivation of the number, for people
  */
 record CoreShare(int cores, String reason) {
 
-    /** What launchers call the number of ranks on a host: torchrun, Open MPI, MPICH, MVAPICH, Slurm's srun. */
+    /** Variables with the number of ranks on a host, from torchrun, Open MPI, MPICH, MVAPICH and Slurm's srun. */
     private static final List<String> RANKS_OF_HOST = List.of("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
             "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE");
 
-    /** What they call the number of ranks on this host, and in the job. */
+    /** Variables with the number of ranks on this host, mapped to the variables with the number of ranks in the job. */
     private static final Map<String, String> RANKS_OF_JOB =
             Map.of("LOCAL_WORLD_SIZE", "WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE",
                     "MPI_LOCALNRANKS", "PMI_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_SIZE");
     private static final String SLURM_HOSTS = "SLURM_NNODES";
 
-    /** With so many cores a proxy thread may have one for itself: the program's threads have two more. */
+    /**
+     * Minimum number of cores that gives a proxy thread a core for itself. The program's threads then have two more.
+     */
     private static final int OWN_CORES_FROM = 4;
-    /** The bandwidth of host memory needs no more, and a trainer needs its cores. */
+    /**
+     * Maximum number of proxy threads. They saturate the host's memory bandwidth, and a training program needs its
+     * cores.
+     */
     private static final int MOST_PROXY_THREADS = 8;
 
     /**
-     * The share of this process.
+     * Computes the share of this process.
      *
-     * @param processes how many processes of this host have the same to do, this one among them; counts where no
-     *                  launcher says how many ranks there are
+     * @param processes number of processes on this host with the same task, including this one. Used if the launcher
+     *                  does not give the number of ranks
      */
     public static CoreShare ofThisProcess(UnaryOperator<@Nullable String> environment, int processes) {
         int usable = Runtime.getRuntime().availableProcessors();
@@ -53,9 +58,9 @@ record CoreShare(int cores, String reason) {
     }
 
     /**
-     * The share of a process.
+     * Computes the share of a process.
      *
-     * @param usable cores by affinity mask and quota, whichever is less
+     * @param usable minimum of the cores in the affinity mask and the quota
      */
     static CoreShare of(int usable, int allowed, int online, UnaryOperator<@Nullable String> environment,
             int processes) {
@@ -76,7 +81,10 @@ record CoreShare(int cores, String reason) {
                         + " " + whoTheyAre);
     }
 
-    /** Whether the launcher says that all ranks of the job are on this host; the same on all of them. */
+    /**
+     * Returns whether the launcher's variables place all ranks of the job on this host. The result is the same on all
+     * ranks.
+     */
     public static boolean isWholeJobHere(UnaryOperator<@Nullable String> environment) {
         for (Map.Entry<String, String> names : RANKS_OF_JOB.entrySet()) {
             int here = number(environment.apply(names.getKey()));
@@ -87,7 +95,10 @@ record CoreShare(int cores, String reason) {
         return number(environment.apply(SLURM_HOSTS)) == 1;
     }
 
-    /** How many ranks the launcher says that the job has; 0 if it says nothing. All ranks are told the same. */
+    /**
+     * Returns the number of ranks in the job by the launcher's variables; 0 if they are not set. The result is the same
+     * on all ranks.
+     */
     public static int ranksOfJob(UnaryOperator<@Nullable String> environment) {
         return Stream.concat(RANKS_OF_JOB.values().stream(), Stream.of("SLURM_NTASKS"))
                 .mapToInt(name -> number(environment.apply(name)))
@@ -95,12 +106,15 @@ record CoreShare(int cores, String reason) {
                 .orElse(0);
     }
 
-    /** How many threads serve connections unless the user says so: half of the cores are left to the program. */
+    /** Returns the default number of threads that serve connections. Half of the cores are left to the program. */
     public int proxyThreads() {
         return Math.clamp(cores / 2, 1, MOST_PROXY_THREADS);
     }
 
-    /** Whether a number of proxy threads leaves the program as many cores and one more to those that come and go. */
+    /**
+     * Returns whether a number of proxy threads leaves as many cores to the program, among them one for short-lived
+     * threads.
+     */
     public boolean coreForEach(int proxyThreads) {
         return cores >= OWN_CORES_FROM && cores >= 2 * proxyThreads;
     }
@@ -109,7 +123,7 @@ record CoreShare(int cores, String reason) {
         try {
             return text == null ? 0 : Integer.parseInt(text.strip());
         } catch (NumberFormatException e) {
-            return 0; // not what the launcher means by it
+            return 0; // not a number, so not set by the launcher
         }
     }
 
@@ -130,7 +144,7 @@ record CoreShare(int cores, String reason) {
         }
     }
 
-    /** The number of cores in a list of Linux, for instance {@code 0-3,8}. */
+    /** Returns the number of cores in a Linux list, for instance {@code 0-3,8}. */
     static Optional<Integer> count(Optional<String> list) {
         int sum = 0;
         for (String range : list.orElse("").strip().split(",")) {

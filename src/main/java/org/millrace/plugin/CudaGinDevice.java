@@ -35,7 +35,7 @@ import org.millrace.plugin.CudaMemory.PeerMappings;
 /** GIN for kernels of one GPU. */
 final class CudaGinDevice implements GinDevice {
 
-    /** Longer than any call of the driver's that waits for no kernel. */
+    /** Time limit that exceeds each driver call that waits for no kernel. */
     private static final Duration PASS = Duration.ofSeconds(3);
 
     private final CudaDriver driver;
@@ -50,21 +50,24 @@ final class CudaGinDevice implements GinDevice {
     private final Arena arena = Arena.ofShared();
     private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
     private final Map<Way, CudaMover> moverOf = new ConcurrentHashMap<>();
-    /** In which copy engines make copies; null if there is none, and they share the program's. */
+    /**
+     * Context in which copy engines make copies; null if it could not be created, so that they share the program's
+     * context.
+     */
     private final @Nullable CopyContext copyContext;
 
-    /** What carries a window's staged bytes, and the context in which it is copied. */
+    /** Key of a mover: the network that carries a window's staged bytes, and the context of its copies. */
     private record Way(Network network, long context) {
     }
 
     /**
-     * Starts the thread.
+     * Starts the agent's thread.
      *
-     * @param direct     whether peers' memory is mapped where that is possible
-     * @param shared     whether bytes are staged, and signals kept, in memory shared with peers of this host
-     * @param chunkBytes what is staged at once
-     * @param stay       when a kernel that makes small copies comes and goes; there is none if it does not linger
-     * @param idle       what the thread does when there is nothing to do
+     * @param direct     whether to map peers' memory if possible
+     * @param shared     whether memory shared with peers of this host holds staged bytes and signals
+     * @param chunkBytes number of bytes staged at once
+     * @param stay       schedule of the kernel that makes small copies. There is no such kernel if it does not linger
+     * @param idle       strategy of the thread if there is no work
      */
     CudaGinDevice(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes,
             CopyKernel.Stay stay, IdleStrategy idle) {
@@ -108,7 +111,7 @@ final class CudaGinDevice implements GinDevice {
         }
     }
 
-    /** An agent whose thread has a device current. */
+    /** An agent with a thread that has a device current. */
     private static final class OnDevice implements Agent {
         private final GinAgent agent;
         private final CudaDriver driver;
@@ -141,7 +144,7 @@ final class CudaGinDevice implements GinDevice {
 
         @Override
         public void onClose() {
-            driver.leaveContext(); // it may be the copies'
+            driver.leaveContext(); // the current context may be the copies' context
         }
     }
 
@@ -173,7 +176,7 @@ final class CudaGinDevice implements GinDevice {
     public Shared share(long bytes) {
         PinnedMemory pinned =
                 PinnedMemory.allocate(device, bytes, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
-        // of the global scope: it is freed after the agent has let go of it
+        // The global scope is safe, because the memory is freed after the agent has released it.
         return new Shared(NativeMemory.at(pinned.host().address(), bytes), pinned.device().address());
     }
 
@@ -212,7 +215,7 @@ final class CudaGinDevice implements GinDevice {
         try (CurrentDevice _ = device.makeCurrent()) {
             return ForeignMemory.export(driver, address, bytes);
         } catch (MillraceException e) {
-            if (type != plugin_h.NCCL_PTR_HOST()) { // that of the host is seldom such that others can map it
+            if (type != plugin_h.NCCL_PTR_HOST()) { // peers can seldom map host memory, so this is not logged
                 NcclLog.info("GIN: peers cannot map the window at 0x" + Long.toHexString(address) + " ("
                         + e.getMessage() + "): its bytes are staged");
             }
@@ -224,14 +227,14 @@ final class CudaGinDevice implements GinDevice {
     public WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all) {
         long bytes = all[rank].bytes();
         PeerMappings peers = map(rank, all);
-        // what no processor can touch is a GPU's to copy, whatever memory it is
+        // Memory that a processor cannot access must be copied by a GPU, whatever its type.
         return type == plugin_h.NCCL_PTR_HOST() && HostAccess.isPossible(address, bytes)
                 ? new CudaHostMemory(mover(network, address, type),
                         HostWindowMemory.register(network, NativeMemory.at(address, bytes)), address, peers)
                 : new CudaWindowMemory(mover(network, address, type), address, bytes, peers);
     }
 
-    /** The same window at each peer, as far as it can be mapped here. */
+    /** Maps the window of each peer, if that is possible here. */
     private PeerMappings map(int rank, GinExchange.Offer[] all) {
         @Nullable
         ForeignMemory[] peers = new ForeignMemory[all.length];
@@ -279,8 +282,8 @@ final class CudaGinDevice implements GinDevice {
     }
 
     /**
-     * Whether this process's threads may touch memory. Host memory that was made by {@code cuMemCreate} has addresses
-     * at which only those reach it who were let, processors among them; any other access ends the process.
+     * Checks whether this process's threads may access memory. Host memory of {@code cuMemCreate} admits only devices
+     * and processors that were granted access. Any other access ends the process.
      */
     static final class HostAccess {
 
@@ -293,11 +296,11 @@ final class CudaGinDevice implements GinDevice {
             try {
                 return isPossible(address, bytes, Files.readAllLines(MAPPINGS));
             } catch (IOException none) {
-                return true; // a system without /proc: host memory is what it always was
+                return true; // without /proc, host memory counts as accessible
             }
         }
 
-        /** By lines as {@code proc(5)} has them, which come in the order of addresses. */
+        /** Checks lines in the format of {@code proc(5)}, which are sorted by address. */
         static boolean isPossible(long address, long bytes, Iterable<String> mappings) {
             long reached = address;
             for (String mapping : mappings) {

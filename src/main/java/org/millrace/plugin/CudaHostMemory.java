@@ -7,18 +7,18 @@ import org.millrace.gin.WindowTransfer;
 import org.millrace.plugin.CudaMemory.PeerMappings;
 
 /**
- * A window in host memory that a GPU's kernels use too: the network and this process's threads reach it by themselves,
- * and the GPU copies where the other end of a copy is its own memory, or a peer's.
+ * A window in host memory that a GPU's kernels also use. The network and this process's threads access it directly. The
+ * GPU copies if the other side of a copy is its own memory or a peer's memory.
  */
 final class CudaHostMemory extends CudaMemory {
 
     private final HostWindowMemory host;
 
     /**
-     * A window's memory, and where peers have theirs of the same window.
+     * Creates a window's memory, with the mappings of the same window at peers.
      *
-     * @param host    the same memory, as threads use it
-     * @param address where the GPU finds it
+     * @param host    the same memory, for access by threads
+     * @param address address of the memory on the GPU
      */
     public CudaHostMemory(CudaMover mover, HostWindowMemory host, long address, PeerMappings peers) {
         super(mover, address, host.bytes(), peers);

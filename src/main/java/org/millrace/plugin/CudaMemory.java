@@ -7,12 +7,15 @@ import org.millrace.gin.WindowMemory;
 import org.millrace.gin.WindowTransfer;
 
 /**
- * Memory that a GPU's copy engines read and write at its address, whether it is the GPU's or the host's: copies between
- * any two such windows, here and at peers in reach.
+ * Memory that a GPU's copy engines read and write at its address, whether GPU memory or host memory. It copies between
+ * any two such windows, here and at reachable peers.
  */
 abstract class CudaMemory implements WindowMemory {
 
-    /** In place of a staging buffer's number: the bytes are copied by the queue of this meaning, or nothing is. */
+    /**
+     * Values in place of a staging buffer's number. They name the queue that copies the bytes, or state that no copy is
+     * pending.
+     */
     static final int COPIED_HERE = -1;
     private static final int COPIED_DIRECTLY = -2;
     private static final int COPIED_OUT = -3;
@@ -35,7 +38,7 @@ abstract class CudaMemory implements WindowMemory {
         return bytes;
     }
 
-    /** Whether a copy from here is over: of the queue that its transfer says. */
+    /** Returns whether a copy from here is complete. The transfer names its queue. */
     final boolean isCopiedOut(WindowTransfer transfer) {
         return (transfer.slot() == COPIED_DIRECTLY ? mover.direct() : mover.out()).isDone(transfer.ticket());
     }
@@ -52,7 +55,7 @@ abstract class CudaMemory implements WindowMemory {
         return true;
     }
 
-    /** Begins a copy to another place than a window. */
+    /** Begins a copy to a destination that is not a window. */
     final boolean beginOut(WindowTransfer transfer, long to, long offset, long length) {
         if (!mover.out().hasRoom()) {
             return false;
@@ -109,15 +112,15 @@ abstract class CudaMemory implements WindowMemory {
 
     @Override
     public void close() {
-        mover.settle(); // a communicator that failed leaves copies behind: they must not meet memory that is unmapped
+        mover.settle(); // a failed communicator leaves copies in flight, which must not touch unmapped memory
         peers.close();
     }
 
     /**
-     * A window's memory at each rank, as far as this process maps it.
+     * A window's memory at each rank, if this process maps it.
      *
-     * @param peers by rank; null where it is not mapped
-     * @param bytes how much memory the window has at each rank
+     * @param peers mapped memory by rank; null if it is not mapped
+     * @param bytes size of the window at each rank, in bytes
      */
     record PeerMappings(@Nullable ForeignMemory[] peers, long[] bytes) implements AutoCloseable {
 

@@ -14,8 +14,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
 /**
- * What moves the bytes of one device's windows: a queue of copies for each direction, so that what leaves does not wait
- * for what comes, and staging buffers. One agent's thread uses it, with the device current.
+ * Moves the bytes of one device's windows. It has a queue of copies for each direction, so that outbound copies do not
+ * wait for inbound copies, and staging buffers. Used by one agent's thread, with the device current.
  */
 final class CudaMover implements AutoCloseable {
 
@@ -27,12 +27,12 @@ final class CudaMover implements AutoCloseable {
     private final Staging staging;
 
     /**
-     * A mover with nothing to move.
+     * Creates an idle mover.
      *
      * @param context    a {@code CUcontext} of the device in which copies are made
-     * @param network    what carries staged bytes
-     * @param chunkBytes of {@link org.millrace.gin.GinOptions}
-     * @param kernel     of the device that makes small copies, if there is one
+     * @param network    network that carries staged bytes
+     * @param chunkBytes chunk size of {@link org.millrace.gin.GinOptions}
+     * @param kernel     kernel of the device that makes small copies, or null
      */
     public CudaMover(CudaDriver driver, CudaDevice device, long context, Network network, long chunkBytes,
             @Nullable CopyKernel kernel) {
@@ -58,7 +58,7 @@ final class CudaMover implements AutoCloseable {
         return staging;
     }
 
-    /** Has all copies begun that wait for others to come. */
+    /** Begins all copies that wait to be submitted with later ones. */
     void submit() {
         out.submit();
         in.submit();
@@ -69,7 +69,7 @@ final class CudaMover implements AutoCloseable {
         return out.counts().plus(in.counts()).plus(direct.counts());
     }
 
-    /** Waits until no copy is under way that was submitted; from any thread. */
+    /** Waits until no submitted copy is in flight. Callable from any thread. */
     public void settle() {
         out.settle();
         in.settle();
@@ -84,7 +84,7 @@ final class CudaMover implements AutoCloseable {
         staging.close();
     }
 
-    /** Pinned buffers of one chunk each, between a device and a network. Taken and given back by the agent's thread. */
+    /** Pinned buffers of one chunk each, between a device and a network. The agent's thread takes and returns them. */
     static final class Staging implements AutoCloseable {
 
         private final Arena arena = Arena.ofShared();
@@ -99,8 +99,8 @@ final class CudaMover implements AutoCloseable {
             PinnedMemory pinned = PinnedMemory.allocate(device, count * bufferBytes, arena, PinnedMemory.Flag.PORTABLE,
                     PinnedMemory.Flag.MAPPED);
             this.device = pinned.device().address();
-            // Of the global scope, so that a copy checks no arena: it is closed after the agent has let go of
-            // everything.
+            // The segment has the global scope, so that a copy checks no arena. It is closed after the agent has
+            // released everything.
             this.host = MemorySegment.ofAddress(pinned.host().address()).reinterpret(pinned.host().byteSize());
             this.region = network.register(host);
             this.bufferBytes = bufferBytes;
@@ -134,7 +134,7 @@ final class CudaMover implements AutoCloseable {
         }
     }
 
-    /** The copies of both queues that touch staging buffers. On the agent's thread, with the device current. */
+    /** Copies of both queues that touch staging buffers. Agent's thread only, with the device current. */
     private static final class StagingCopies implements StagingBuffers.Copies {
 
         private final CopyQueue out;

@@ -12,18 +12,21 @@ import org.millrace.gin.WindowTransfer;
 import org.millrace.plugin.CudaMemory.PeerMappings;
 
 /**
- * A window in a GPU's memory. What comes over the network is staged in pinned memory, and copies of both directions are
- * in flight at once; what a peer in reach is to have is copied there from GPU to GPU.
+ * A window in a GPU's memory. Data from the network is staged in pinned memory, and copies of both directions are in
+ * flight at once. Data for a reachable peer is copied from GPU to GPU.
  */
 final class CudaWindowMemory extends CudaMemory {
 
-    /** Adds that are under way in this window, in the order in which they were begun, and copies of numbers to it. */
+    /** Additions in flight in this window, in their order of start, and copies of numbers to the window. */
     private final Addition[] additions = new Addition[StagingBuffers.MOST_TO_ADD];
     private int additionCount;
-    /** How many of them are copies. */
+    /** Number of additions that are copies. */
     private int numberCopies;
 
-    /** The old value is being read, or the sum is being stored; where it is a copy, another value and not its sum. */
+    /**
+     * An addition that reads the old value, or that stores the sum. A copy reads another value and stores it without a
+     * sum.
+     */
     private static final class Addition {
         private @Nullable WindowTransfer transfer;
         private long addend;
@@ -31,7 +34,7 @@ final class CudaWindowMemory extends CudaMemory {
         private boolean stored;
     }
 
-    /** A window's memory, and where peers have theirs of the same window. */
+    /** Creates a window's memory, with the mappings of the same window at peers. */
     public CudaWindowMemory(CudaMover mover, long address, long bytes, PeerMappings peers) {
         super(mover, address, bytes, peers);
         Arrays.setAll(additions, unused -> new Addition());
@@ -48,7 +51,7 @@ final class CudaWindowMemory extends CudaMemory {
             transfer.ticket(
                     mover.out().copy(mover.staging().address(buffer), address + offset, length, CopyOrder.FREE));
         } catch (Throwable failure) {
-            mover.staging().buffers().abandon(buffer); // the transfer is not open: nobody else will
+            mover.staging().buffers().abandon(buffer); // the transfer is not open, so no other code releases the buffer
             throw failure;
         }
         return true;
@@ -59,7 +62,7 @@ final class CudaWindowMemory extends CudaMemory {
         return isCopiedOut(transfer);
     }
 
-    /** Both a staging buffer and a peer's memory hold a copy by then. */
+    /** Returns true, because a staging buffer or a peer's memory then holds a copy. */
     @Override
     public boolean isCopied() {
         return true;
@@ -105,7 +108,10 @@ final class CudaWindowMemory extends CudaMemory {
         return false;
     }
 
-    /** Of all whose old values were read: what was begun before was read before, and is seen before. */
+    /**
+     * Stores the sums of all additions with an old value that has been read. Earlier additions are read and stored
+     * first.
+     */
     private void storeSums() {
         for (int i = 0; i < additionCount; i++) {
             Addition addition = additions[i];
@@ -146,20 +152,22 @@ final class CudaWindowMemory extends CudaMemory {
     }
 
     /**
-     * Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it, one add at a
-     * time, is adding to it.
+     * Begins an addition. Only the agent changes a signal that is not being reset. Reading and storing it, one addition
+     * at a time, therefore adds correctly.
      */
     @Override
     public boolean beginAdd(WindowTransfer transfer, long offset, long value) {
         for (int i = 0; i < additionCount; i++) {
             if (additions[i].transfer.offset() == offset) {
-                return false; // it would read what is not the sum yet
+                return false; // the read would return a value before the pending sum is stored
             }
         }
         return beginAddition(transfer, offset, address + offset, Long.BYTES, CopyOrder.FREE, false, value);
     }
 
-    /** Begins to read the value of which the rest is made of when it is here; false if there is no room now. */
+    /**
+     * Begins to read a value. The sum is made and stored when the value is here. Returns false if there is no room now.
+     */
     private boolean beginAddition(WindowTransfer transfer, long offset, long from, long length, int order,
             boolean isCopy, long addend) {
         int buffer =
@@ -184,9 +192,9 @@ final class CudaWindowMemory extends CudaMemory {
     }
 
     /**
-     * From another window of the GPU through a staging buffer: copies within a GPU wait for kernels of other contexts,
-     * those to and from the host's memory do not. A number that a kernel may poll for is stored when it is in the
-     * buffer, and what comes behind it is begun then.
+     * Begins a copy. A copy from another window of the GPU passes through a staging buffer. Copies within a GPU wait
+     * for kernels of other contexts, and copies to and from host memory do not. A number that a kernel may poll is
+     * stored once it is in the buffer, and later copies begin then.
      */
     @Override
     public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,
@@ -244,7 +252,7 @@ final class CudaWindowMemory extends CudaMemory {
         if (index >= 0) {
             remove(index);
         }
-        mover.submit(); // what waits is begun now, so that it can be waited for before memory is freed
+        mover.submit(); // begins the waiting copies now, so that their end can be awaited before memory is freed
         if (transfer.slot() >= 0) {
             mover.staging().buffers().abandon(transfer.slot());
         }

@@ -11,104 +11,107 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * Decides who moves the data of connections. The two ends of a connection have the same path, as its frames are its
- * own.
+ * Moves the data of connections, by Java's threads or NCCL's proxy. Both ends of a connection need the same path,
+ * because each path has its own frames.
  */
 interface DataPath extends AutoCloseable {
 
-    /** Tells paths apart in the handles that peers exchange. */
+    /** Returns a number that distinguishes paths in the handles that peers exchange. */
     byte id();
 
-    /** Whether kernels gather what they receive from pages. */
+    /** Returns whether kernels gather their received data from pages. */
     default boolean unpacks() {
         return false;
     }
 
-    /** Whether Java moves the data, and NCCL's own proxy does not. */
+    /** Returns whether Java moves the data in place of NCCL's own proxy. */
     default boolean takesOver() {
         return false;
     }
 
-    /** Whether slots may be in the memory of GPUs. */
+    /** Returns whether slots may be in GPU memory. */
     default boolean takesDeviceMemory() {
         return false;
     }
 
-    /** The most buffers of one receive. With more than one, messages have tags that tell them apart. */
+    /**
+     * Returns the maximum number of buffers of one receive. With more than one, messages have tags that distinguish
+     * them.
+     */
     default int maxRecvs() {
         return 1;
     }
 
-    /** How many streams a connection may have: one, and for messages with tags some more. */
+    /** Returns the maximum number of streams of a connection. It is 1, or more for messages with tags. */
     default int streams() {
         return 1;
     }
 
-    /** Connections will be made by this endpoint, which is closed between {@link #stop} and {@link #close}. */
+    /** Announces the endpoint of future connections. It is closed between {@link #stop} and {@link #close}. */
     default void opened(NetEndpoint endpoint) {
-        // most need nothing
+        // no action by default
     }
 
-    /** An operation is about to be launched: what sleeps may wake up. Called by the program's threads. */
+    /** Wakes sleeping threads, because an operation is about to be launched. Called by the program's threads. */
     default void operationComing() {
-        // only threads of our own sleep
+        // no action by default: only threads of Millrace sleep
     }
 
     @Override
     String toString();
 
     /**
-     * Takes over the sending end of a connection that was just made.
+     * Creates the sending end of a new connection.
      *
-     * @param sender the path's to use and to close
-     * @param number which of the communicator's it is
-     * @param more   connects a further stream, 1 or more, if the receiving side takes messages by their tags; null if
-     *               it takes them as they come
+     * @param sender sender that the path uses and closes
+     * @param number number of the connection in its communicator
+     * @param more   connects a further stream, number 1 or more, if the receiver takes messages by their tags; null if
+     *               it takes them in order
      */
     Connection sending(FrameSender sender, Network network, Owner owner, ConnectionNumber number,
             @Nullable IntFunction<Pending<FrameSender>> more);
 
     /**
-     * Takes over the receiving end of a connection that was just made.
+     * Creates the receiving end of a new connection.
      *
-     * @param receiver the path's to use and to close
-     * @param number   which of the communicator's it is
-     * @param more     further streams, which the sending side connects when it needs them: likewise
+     * @param receiver receiver that the path uses and closes
+     * @param number   number of the connection in its communicator
+     * @param more     further streams, if messages have tags. The sending side connects them when it needs them
      */
     Connection receiving(FrameReceiver receiver, Network network, Owner owner, ConnectionNumber number,
             List<Pending<FrameReceiver>> more);
 
     /**
-     * Which of a communicator's connections one is: NCCL does not tell a plugin the channel.
+     * Identifies a connection among those in its communicator. NCCL does not tell a plugin the channel.
      *
-     * @param key   what both ends have in common
-     * @param order zero-based index among the connections of this direction, in NCCL's order of request: peer after
-     *              peer, each peer's in the order of channels
+     * @param key   key that both ends share
+     * @param order zero-based index among the connections of this direction, in NCCL's order of request: by peer, and
+     *              for each peer by channel
      */
     record ConnectionNumber(ConnectionKey key, int order) {
     }
 
-    /** Ends what the path runs. NCCL has closed its connections; the endpoint closes what else there is. */
+    /** Stops the path's threads. NCCL has closed its connections, and the endpoint closes the rest. */
     default void stop() {
-        // most run nothing
+        // no threads by default
     }
 
-    /** Gives back what connections used; {@link #stop} was called, and none is left. */
+    /** Frees the resources of connections. {@link #stop} was called, and no connection is left. */
     @Override
     void close();
 
     /**
-     * The communicator that a connection is part of.
+     * The communicator of a connection.
      *
-     * @param communicator NCCL's hash of it
-     * @param drainTimeout how long its connections wait while it is torn down
-     * @param losses       which of them were lost
+     * @param communicator NCCL's hash of the communicator
+     * @param drainTimeout time limit for its connections during teardown
+     * @param losses       its lost connections
      */
     record Owner(long communicator, DrainTimeout drainTimeout, CommunicatorLosses losses) {
 
         /**
-         * Connections are being made: whatever was torn down before was another communicator, of a table version that
-         * has no context for each.
+         * Starts again for new connections. Earlier teardowns belonged to another communicator, in a table version
+         * without a context for each communicator.
          */
         void restart() {
             drainTimeout.restart();
@@ -117,14 +120,14 @@ interface DataPath extends AutoCloseable {
     }
 
     /**
-     * How long the connections of one communicator wait, while it is torn down, for peers that take nothing of what its
+     * Time limit for the connections of one communicator during teardown, if peers do not take the data that its
      * kernels have posted.
      *
      * <p>
-     * NCCL ends connections one after the other and does not say whether the communicator was aborted. If it was, all
-     * its peers are stuck; so all its connections together wait once: the first that gives up tells the others not to
-     * wait. What the peers still take meanwhile is sent all the same, as every connection goes on until it is ended
-     * itself.
+     * NCCL closes connections one after the other and does not report whether the communicator was aborted. After an
+     * abort all its peers are stuck. All its connections together therefore wait once. The first connection that gives
+     * up tells the others not to wait. Data that peers still accept meanwhile is sent nevertheless, because every
+     * connection continues until it is closed itself.
      */
     final class DrainTimeout {
 
@@ -132,45 +135,47 @@ interface DataPath extends AutoCloseable {
 
         private volatile boolean over;
 
-        /** For the next connection: how long nothing may move before it is given up. */
+        /** Returns the time without progress after which the next connection is given up. */
         public Duration remaining() {
             return over ? Duration.ZERO : TIMEOUT;
         }
 
-        /** A connection was given up; returns whether it was the first. */
+        /** Records that a connection was given up. Returns whether it was the first. */
         public synchronized boolean expire() {
             boolean first = !over;
             over = true;
             return first;
         }
 
-        /** For the next communicator: see {@link Owner#restart}. */
+        /** Starts again for the next communicator, see {@link Owner#restart}. */
         public void restart() {
             over = false;
         }
     }
 
     /**
-     * One direction between two ranks, as NCCL sees it. NCCL's service thread registers memory and closes; its progress
-     * thread, if it makes progress at all, posts and tests. The two never call at once.
+     * One direction between two ranks, in NCCL's terms. NCCL's service thread registers memory and closes the
+     * connection. NCCL's progress thread, if it makes progress at all, posts and tests. The two never call at the same
+     * time.
      */
     interface Connection extends AutoCloseable {
 
-        /** What {@link #post} returns if there is no room: NCCL tries again. */
+        /** Result of {@link #post} if there is no room. NCCL tries again. */
         int NO_REQUEST = -1;
         /**
-         * The address of an {@code ncclNetDeviceHandle_t} that lives as long as this connection, or 0 for none. Read
-         * once, right after the connection was made.
+         * Returns the address of an {@code ncclNetDeviceHandle_t} that lives as long as this connection, or 0 for none.
+         * Read once, right after the connection was made.
          */
         default long deviceHandle() {
             return 0;
         }
 
         /**
-         * Takes memory in that payloads will lie in; returns the region's number, 0 to {@code ConnectionHandle.REGIONS
-         * - 1}.
+         * Registers memory that will hold payloads. Returns the region's number, 0 to
+         * {@code ConnectionHandle.REGIONS - 1}.
          *
-         * @param onDevice whether it is a GPU's, which only a path has that {@link DataPath#takesDeviceMemory takes} it
+         * @param onDevice whether it is GPU memory, which requires a path that {@link DataPath#takesDeviceMemory
+         *                 accepts} it
          */
         int register(long address, long bytes, boolean onDevice);
 
@@ -178,27 +183,30 @@ interface DataPath extends AutoCloseable {
             return false;
         }
 
-        /** The most buffers of one {@link #receive}. */
+        /** Returns the maximum number of buffers of one {@link #receive}. */
         default int maxRecvs() {
             return 1;
         }
 
-        /** Forgets memory: when this returns nobody touches it any more, whatever was still under way. */
+        /**
+         * Deregisters memory. When it returns, no thread accesses the memory any longer, even if transfers were in
+         * flight.
+         */
         void deregister(int region);
 
         /**
-         * Begins to send a message, or to receive one.
+         * Begins to send or to receive a message.
          *
-         * @param address of the message's first byte, within the region
-         * @param bytes   its length, or how long it may be; 0 needs no region
-         * @param tag     tells a sent message's receiver which of its buffers it is for, if it has several
+         * @param address address of the message's first byte, within the region
+         * @param bytes   length of a sent message, or maximum length of a received one; 0 needs no region
+         * @param tag     tag that selects a buffer of a receiver with several
          * @return the request's number modulo {@code ConnectionHandle.REQUEST_NUMBERS}, or {@link #NO_REQUEST}
          */
         int post(long address, long bytes, int region, int tag);
 
         /**
-         * Begins to receive a message into each of some buffers: one request for all. The arguments are C's arrays, of
-         * so many elements each.
+         * Begins to receive a message into each of some buffers, as one request. The arguments are C arrays with
+         * {@code count} elements each.
          */
         default int receive(long connection, int count, long addresses, long lengths, long tags, long memories) {
             long bytes = NativeMemory.getLong(lengths);
@@ -208,10 +216,10 @@ interface DataPath extends AutoCloseable {
         }
 
         /**
-         * Makes progress, and looks whether a request is done. The number of a request that is done is free again.
+         * Makes progress and returns whether a request is complete. The number of a completed request is free again.
          *
-         * @param sizes where the bytes sent, or received into each buffer, go as 32-bit numbers if the request is done;
-         *              0 for nowhere
+         * @param sizes address for the number of bytes sent, or received into each buffer, as 32-bit numbers, written
+         *              on completion; 0 for none
          */
         boolean test(int request, long sizes);
 

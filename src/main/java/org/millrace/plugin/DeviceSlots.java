@@ -20,8 +20,7 @@ import org.millrace.net.Network;
 import org.millrace.proxy.ProxyAgent;
 
 /**
- * Slots that lie in the memory of GPUs. Each agent has a queue of copies for each direction and GPU, which connections
- * share.
+ * Slots in GPU memory. Each agent has a queue of copies for each direction and GPU. Its connections share this queue.
  */
 final class DeviceSlots implements AutoCloseable {
 
@@ -34,19 +33,19 @@ final class DeviceSlots implements AutoCloseable {
     }
 
     /**
-     * No slots yet.
+     * Creates an object without slots.
      *
-     * @param driver of the GPUs
+     * @param driver driver of the GPUs
      */
     public DeviceSlots(CudaDriver driver) {
         this.driver = driver;
     }
 
     /**
-     * The slots of one connection, and where they are staged. Called by the thread on which NCCL registers them, whose
-     * current context is theirs.
+     * Returns the slots of one connection with their staging memory. Called by the thread on which NCCL registers the
+     * slots. Its current context is the slots' context.
      *
-     * @param agent that will serve the connection
+     * @param agent agent that will serve the connection
      */
     Slots slots(ProxyAgent agent, boolean receives, Network network, long address, long bytes) {
         long own = driver.isOfAllContexts(address) ? copyContext(driver.currentDevice()) : 0;
@@ -60,7 +59,7 @@ final class DeviceSlots implements AutoCloseable {
         }
     }
 
-    /** The number of the device that is current on this thread; null for none. */
+    /** Returns the number of the device that is current on this thread; null for none. */
     @Nullable
     Integer currentDevice() {
         try {
@@ -70,7 +69,7 @@ final class DeviceSlots implements AutoCloseable {
         }
     }
 
-    /** The context in which a device copies; 0 if it is to be the program's. */
+    /** Returns the context in which a device copies; 0 for the program's context. */
     private synchronized long copyContext(int device) {
         CopyContext context = contexts.get(device);
         if (context == null && !refused) {
@@ -89,9 +88,9 @@ final class DeviceSlots implements AutoCloseable {
     }
 
     /**
-     * Memory of the host that is treated as a GPU's, by an agent that warms up. It is not given back.
+     * Returns host memory that an agent treats as GPU memory during its warm-up. It is never freed.
      *
-     * @param device that copies it
+     * @param device device that copies the memory
      */
     Staging rehearsal(ProxyAgent agent, boolean receives, int device, Network network, long bytes) {
         long context = copyContext(device);
@@ -108,12 +107,12 @@ final class DeviceSlots implements AutoCloseable {
         return copies.computeIfAbsent(new Owner(agent, receives, context), owner -> new AgentCopies(driver, context));
     }
 
-    /** Called by the thread of an agent that copied, as the last thing that it does. */
+    /** Leaves the context. Called by the thread of an agent that copied, as its last action. */
     void leave() {
         driver.leaveContext();
     }
 
-    /** {@inheritDoc} The agents' threads have ended; a warm-up that has not finds no context any more. */
+    /** {@inheritDoc} The agents' threads have ended. A warm-up that still runs then finds no context. */
     @Override
     public synchronized void close() {
         refused = true;
@@ -123,7 +122,7 @@ final class DeviceSlots implements AutoCloseable {
         contexts.clear();
     }
 
-    /** The slots of one connection, with as much memory of the host. */
+    /** The slots of one connection, with host memory of the same size. */
     static final class Slots implements AutoCloseable {
         private final Memory memory;
         private final MemorySegment pinned;
@@ -149,9 +148,12 @@ final class DeviceSlots implements AutoCloseable {
         }
     }
 
-    /** A GPU's copies of one agent. */
+    /** One agent's copies of a GPU. */
     private static final class AgentCopies implements DeviceRegion.Copies {
-        /** Between two looks at the copies: each takes a lock of the driver's, which all threads contend for. */
+        /**
+         * Time between two queries of the copies, in nanoseconds. Each query takes a lock of the driver that all
+         * threads contend for.
+         */
         private static final long LOOK_NANOS = 1000;
 
         private final CudaDriver driver;
@@ -172,7 +174,7 @@ final class DeviceSlots implements AutoCloseable {
             return queue.hasRoom();
         }
 
-        /** Slots are apart: those of all connections that are ready in one pass are begun together. */
+        /** Slots do not overlap, so copies of all connections that are ready in one pass begin together. */
         @Override
         public long copy(long to, long from, long bytes) {
             return queue.copy(to, from, bytes, CopyOrder.FREE);
@@ -188,7 +190,7 @@ final class DeviceSlots implements AutoCloseable {
             return queue.copyFromHost(to, from, bytes, CopyOrder.IN_TURN);
         }
 
-        /** With all that were begun since, of other connections too. */
+        /** Begins this copy and all later ones, including copies of other connections. */
         @Override
         public void submit(long number) {
             if (number - submitted > 0) {
@@ -215,7 +217,9 @@ final class DeviceSlots implements AutoCloseable {
             return done - number >= 0;
         }
 
-        /** The thread is NCCL's or the program's, whose context it needs afterwards. */
+        /**
+         * Enters the copies' context. The thread belongs to NCCL or the program and needs its own context afterwards.
+         */
         @Override
         public DeviceRegion.Use enter() {
             return driver.enter(context)::close;
@@ -255,11 +259,11 @@ final class DeviceSlots implements AutoCloseable {
 
         @Override
         public void close() {
-            // it is not given back
+            // The memory is never freed.
         }
     }
 
-    /** A GPU's memory, and what of other processes' was mapped to copy to or from it. */
+    /** GPU memory, and memory of other processes that was mapped for copies to or from it. */
     private static final class Memory implements DeviceRegion {
         private final CudaDriver driver;
         private final AgentCopies copies;
@@ -283,7 +287,7 @@ final class DeviceSlots implements AutoCloseable {
 
         private static ForeignMemory.@Nullable Ticket export(CudaDriver driver, long address, long bytes) {
             try {
-                return ForeignMemory.export(driver, address, bytes).getFirst(); // NCCL makes slots in one piece
+                return ForeignMemory.export(driver, address, bytes).getFirst(); // NCCL allocates slots in one piece
             } catch (MillraceException e) {
                 NcclLog.info("other processes cannot map slots in the GPU's memory: " + e.getMessage());
                 return null;

@@ -1,22 +1,22 @@
 /**
- * The plugin that libnccl opens, {@code libnccl-net-millrace.so}: what it makes of NCCL's tables, how it is put
- * together, installed and started.
+ * The plugin that libnccl opens, {@code libnccl-net-millrace.so}. This package implements NCCL's tables and creates,
+ * installs and starts the plugin.
  *
  * <p>
- * A process that is not Java arrives at {@link org.millrace.plugin.PluginEntry}, by JNI; a Java program calls
+ * A process without Java enters through {@link org.millrace.plugin.PluginEntry}, by JNI. A Java program calls
  * {@link org.millrace.plugin.InProcessPlugin} before it loads libnccl. Both give the shim (src/main/c) the methods of
- * {@code NetPlugin}, {@code TunerPlugin}, {@code GinPlugin} and {@code CollNetPlugin}, through {@code Upcalls}: each
- * function of NCCL's tables lands in the method of its name ({@code regMr} in {@code NetPlugin.regMr}).
+ * {@code NetPlugin}, {@code TunerPlugin}, {@code GinPlugin} and {@code CollNetPlugin}, through {@code Upcalls}. Each
+ * function of NCCL's tables calls the method of its name ({@code regMr} calls {@code NetPlugin.regMr}).
  *
  * <ul>
- * <li>Network: connections are made by the networks of {@code org.millrace.net}; a {@code DataPath} decides who moves
- * their data. Threads serve their memory in the place of NCCL's proxy, with the proxies of {@code org.millrace.proxy}
- * ({@code TakeoverPath}), or NCCL's proxy stays in charge ({@code FallbackPath}).</li>
- * <li>GIN and RMA: it makes the memory that kernels and {@code org.millrace.gin} share, and has ranks of one host share
- * some of it; {@code org.millrace.gin} carries descriptors out.</li>
- * <li>Losses: libnccl does not ask about connections that were taken over, and so its kernels would wait for good for a
- * peer that is gone. A Java program is told by an exception, any other by a line on standard error, by an error of the
- * next enqueue, and after a time of grace by the end of the process.</li>
+ * <li>Network: the networks of {@code org.millrace.net} make the connections. A {@code DataPath} decides which threads
+ * move their data. In a takeover ({@code TakeoverPath}), threads serve their memory in place of NCCL's proxy, with the
+ * proxies of {@code org.millrace.proxy}. Otherwise NCCL's proxy moves the data ({@code FallbackPath}).</li>
+ * <li>GIN and RMA: this package allocates the memory that kernels and {@code org.millrace.gin} share. Ranks of one host
+ * share a part of it. {@code org.millrace.gin} executes the descriptors.</li>
+ * <li>Losses: libnccl does not poll connections that were taken over, so its kernels would wait forever for a lost
+ * peer. A Java program receives an exception. Any other program receives a line on standard error, then an error from
+ * the next enqueue. After a time of grace the process ends.</li>
  * </ul>
  */
 @NullMarked
