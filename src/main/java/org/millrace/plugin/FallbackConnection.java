@@ -15,42 +15,42 @@ import org.millrace.net.Network;
 import org.millrace.proxy.UnpackReceiveSource;
 
 /**
- * A connection whose messages NCCL's proxy posts and tests: the n-th message is the n-th frame.
+ * A connection with messages that NCCL's proxy posts and tests. The n-th message is the n-th frame.
  *
  * <p>
- * If memory is deregistered while messages are under way the connection is given up: it is freed next, and nothing may
- * be read from it or written to it any more.
+ * If memory is deregistered while messages are in flight, the connection is aborted. NCCL frees the memory next, so no
+ * thread may read or write it afterwards.
  */
 abstract class FallbackConnection implements DataPath.Connection {
 
-    /** The word of a frame that tells its message's tag. */
+    /** Index of the frame word that holds the message's tag. */
     static final int TAG = 0;
-    /** What {@link #test(int)} returns for a request that is not done. */
+    /** Result of {@link #test(int)} for a request that is not complete. */
     static final int PENDING = -1;
 
     final RegionTable regions;
     private final boolean ownsRegions;
     final RequestRing requests = new RequestRing();
 
-    /** An end with regions of its own, or of a connection of several streams, which gives them back itself. */
+    /** Creates an end. It owns its regions, or it is a stream of a connection that owns and closes the regions. */
     private FallbackConnection(RegionTable regions, boolean ownsRegions) {
         this.regions = regions;
         this.ownsRegions = ownsRegions;
     }
 
-    /** Gives back the memory that NCCL did not. */
+    /** Closes the memory that NCCL did not deregister. */
     final void closeRegions() {
         if (ownsRegions) {
             regions.close();
         }
     }
 
-    /** Requests whose frames are complete. */
+    /** Returns the number of requests with complete frames. */
     abstract long completed();
 
     abstract void progress();
 
-    /** Gives the connection up: from now on nothing touches its memory. */
+    /** Aborts the connection. Afterwards no thread accesses its memory. */
     abstract void abort();
 
     @Override
@@ -75,7 +75,7 @@ abstract class FallbackConnection implements DataPath.Connection {
         return bytes != PENDING;
     }
 
-    /** The bytes sent or received, or {@link #PENDING}. */
+    /** Returns the number of bytes sent or received, or {@link #PENDING}. */
     int test(int request) {
         long sequence = requests.sequence(request);
         if (completed() <= sequence) {
@@ -83,7 +83,7 @@ abstract class FallbackConnection implements DataPath.Connection {
                 progress();
             } catch (ConnectionException closed) {
                 if (completed() <= sequence) {
-                    throw closed; // a peer that has closed may have said before that it has this one
+                    throw closed; // a closed peer may have acknowledged this request before
                 }
             }
             if (completed() <= sequence) {
@@ -103,7 +103,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             this.sender = sender;
         }
 
-        /** One of several streams, whose messages tell their tags. */
+        /** Creates one of several streams. Its messages carry tags. */
         Sender(FrameSender sender, RegionTable regions) {
             super(regions, false);
             this.sender = sender;
@@ -135,7 +135,7 @@ abstract class FallbackConnection implements DataPath.Connection {
                 return NO_REQUEST;
             }
             int number = requests.add((int) bytes);
-            sender.settle(); // nobody looks for it but NCCL, which waits for it
+            sender.settle(); // only NCCL looks for the completion, and it waits
             sender.progress();
             return number;
         }
@@ -154,17 +154,17 @@ abstract class FallbackConnection implements DataPath.Connection {
 
     static final class Receiver extends FallbackConnection {
         private final FrameReceiver receiver;
-        /** Where the message of a request goes, by its slot; not used once its frame has come. */
+        /** Destination of each request's message, by slot. Not used after its frame has arrived. */
         private final @Nullable MemoryRegion[] memories = new MemoryRegion[RequestRing.CAPACITY];
         private final long[] offsets = new long[RequestRing.CAPACITY];
-        /** Requests whose frames have come, at least their headers. */
+        /** Number of requests for which at least the frame header has arrived. */
         private long matched;
         private final @Nullable UnpackRequests unpack;
 
         /**
-         * A receiver whose requests NCCL's proxy posts.
+         * Creates a receiver with requests that NCCL's proxy posts.
          *
-         * @param unpack what kernels that unpack need; null for those that do not
+         * @param unpack connection of kernels that unpack; null for other kernels
          */
         Receiver(FrameReceiver receiver, Network network, UnpackDevice.@Nullable Connection unpack) {
             super(new RegionTable(network), true);
@@ -172,7 +172,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             this.unpack = unpack == null ? null : new UnpackRequests(unpack);
         }
 
-        /** One of several streams, whose messages have one tag. */
+        /** Creates one of several streams. Its messages have one tag. */
         Receiver(FrameReceiver receiver, RegionTable regions) {
             super(regions, false);
             this.receiver = receiver;
@@ -221,7 +221,9 @@ abstract class FallbackConnection implements DataPath.Connection {
             return number;
         }
 
-        /** The lists of what has arrived are published before NCCL is told, which is when it moves tail. */
+        /**
+         * Publishes the lists of arrived messages before NCCL learns of completion, because NCCL then advances tail.
+         */
         @Override
         int test(int request) {
             int bytes = super.test(request);
@@ -253,7 +255,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
             receiver.progress();
             if (receiver.framesCompleted() == matched) {
-                receiver.progress(); // nobody may look again, and the sender waits
+                receiver.progress(); // NCCL may not test again, and the sender waits
             }
         }
 
@@ -272,7 +274,7 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
     }
 
-    /** The memory that was registered with one connection. */
+    /** Memory that was registered with one connection. */
     static final class RegionTable {
 
         private static final int USUAL = 4;
@@ -309,7 +311,10 @@ abstract class FallbackConnection implements DataPath.Connection {
             return region;
         }
 
-        /** Where a message lies in its region; throws {@link IllegalArgumentException} if it does not lie within. */
+        /**
+         * Returns a message's offset in its region. Throws {@link IllegalArgumentException} if the message does not lie
+         * within the region.
+         */
         static long offset(MemoryRegion region, long address, long bytes) {
             MemorySegment memory = region.segment();
             long offset = address - memory.address();
@@ -326,7 +331,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             regions[number] = null;
         }
 
-        /** Gives back what NCCL did not. */
+        /** Closes the regions that NCCL did not deregister. */
         void close() {
             for (int number = 0; number < regions.length; number++) {
                 if (regions[number] != null) {
@@ -337,9 +342,9 @@ abstract class FallbackConnection implements DataPath.Connection {
     }
 
     /**
-     * Which requests of NCCL's proxy are Simple slices, and where they arrive if kernels unpack. The proxy registers
-     * its buffers in the order of the protocols and posts every slice, empty ones included: each is one that the kernel
-     * counts.
+     * Finds the requests of NCCL's proxy that are Simple slices, and their pages if kernels unpack. The proxy registers
+     * its buffers in the order of the protocols. It posts every slice, including empty ones, because the kernel counts
+     * each slice.
      */
     static final class UnpackRequests {
 
@@ -364,7 +369,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
         }
 
-        /** Takes in where a request would arrive without pages. */
+        /** Records the destination that a request would have without pages. */
         void posted(long sequence, int region, long offset, long bytes) {
             int index = RequestRing.slot(sequence);
             firstPages[index] = NONE;
@@ -380,7 +385,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             firstPages[index] = memory.pages().first(slot);
         }
 
-        /** Gives the payload of a request its pages; false if it has none. */
+        /** Receives the payload of a request into its pages. Returns false if the request has none. */
         boolean receive(FrameReceiver receiver, long sequence) {
             int first = firstPages[RequestRing.slot(sequence)];
             if (first == NONE) {
@@ -391,8 +396,8 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         /**
-         * Publishes the lists of requests that have arrived, in order; to be called before NCCL is told that one is
-         * done, which is when it moves tail.
+         * Publishes the lists of requests that have arrived, in order. Call it before NCCL learns that one is complete,
+         * because NCCL then advances tail.
          */
         void publish(long arrived, RequestRing requests) {
             for (; published < arrived; published++) {

@@ -8,23 +8,26 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
-/** NCCL's own proxy stays in charge: its thread calls isend, irecv and test, and data moves within these calls. */
+/**
+ * Path on which NCCL's own proxy moves the data. Its thread calls isend, irecv and test, and data moves within these
+ * calls.
+ */
 final class FallbackPath implements DataPath {
 
     private static final byte ID = 1;
 
-    /** As many ranks of one host at the most send over one connection. */
+    /** Maximum number of ranks of one host that send over one connection. */
     private static final int STREAMS = 32;
 
     private final @Nullable UnpackDevice unpack;
     private final int maxRecvs;
 
     /**
-     * A path without threads.
+     * Creates a path without threads.
      *
-     * @param unpack   what kernels that unpack need, closed with the path; null for those that do not
-     * @param maxRecvs the most buffers of one receive; 1 for kernels that unpack, which count the slices of a
-     *                 connection in their order
+     * @param unpack   device of kernels that unpack, closed with the path; null for other kernels
+     * @param maxRecvs maximum number of buffers of one receive; 1 for kernels that unpack, because they count the
+     *                 slices of a connection in order
      */
     public FallbackPath(@Nullable UnpackDevice unpack, int maxRecvs) {
         this.unpack = unpack;

@@ -11,72 +11,72 @@ import org.millrace.net.Network;
 import org.millrace.net.shm.ShmOptions;
 
 /**
- * Where GIN's kernels run, and what memory they reach: a GPU, or the host. Serves one device; everything taken here is
- * given back by {@link #close}.
+ * The device of GIN's kernels, a GPU or the host, with its memory. An object serves one device. {@link #close} frees
+ * everything that it allocated.
  */
 interface GinDevice extends AutoCloseable {
 
     /**
-     * Memory that both sides reach.
+     * Memory that both sides access.
      *
-     * @param host   as Java sees it
-     * @param device its address as kernels see it
+     * @param host   the memory in Java
+     * @param device address of the memory for kernels
      */
     record Shared(MemorySegment host, long device) {
     }
 
-    /** Zeroed memory that kernels change atomically; its address as they see it. */
+    /** Allocates zeroed memory that kernels change atomically. Returns its address for kernels. */
     long allocate(long bytes);
 
     void free(long address);
 
-    /** Zeroed memory that both sides poll. It lives until {@link #close}. */
+    /** Allocates zeroed memory that both sides poll. It lives until {@link #close}. */
     Shared share(long bytes);
 
     /**
-     * Memory that the device's copies reach.
+     * Memory that the device's copies can access.
      *
-     * @param device  its address as the device sees it
-     * @param release to be called before it is unmapped
+     * @param device  address of the memory for the device
+     * @param release action to run before the memory is unmapped
      */
     record Pinned(long device, Runnable release) {
     }
 
-    /** Whether bytes for ranks of this host are staged, and their signals kept, in memory shared with them. */
+    /** Returns whether memory shared with ranks of this host holds their staged bytes and their signals. */
     boolean sharesMemory();
 
-    /** Where that memory is made: ranks that see the same directory are of one host. */
+    /** Returns the directory of shared memory. Ranks that see the same directory are on one host. */
     default Path sharedDirectory() {
         return ShmOptions.defaults().directory();
     }
 
-    /** Lets the device's copies reach host memory that was made elsewhere. */
+    /** Lets the device's copies access host memory that was allocated elsewhere. */
     Pinned pin(MemorySegment memory);
 
     /**
-     * Waits until no copy is under way whose agent has let go of what it was for; false if that takes too long: memory
-     * must be left alone.
+     * Waits until no copy is in flight for an object that the agent has released. Returns false on a timeout; the
+     * memory must then not be freed.
      */
     boolean settle();
 
-    /** Stores bytes in memory of {@link #allocate}; they are there when this returns. */
+    /** Stores bytes in memory of {@link #allocate}. The bytes are visible when this method returns. */
     void store(long address, MemorySegment bytes);
 
     /**
-     * Lets peers reach a window without the network: tickets for them, one for each physical segment, to be closed when
-     * they have used them; none if it is not possible.
+     * Lets peers access a window without the network. Returns a ticket for each physical segment, or an empty list if
+     * it is not possible. Close the tickets when the peers have used them.
      */
     List<ForeignMemory.Ticket> invite(long address, long bytes, int type);
 
-    /** A window's memory; {@code all} is the window at each rank, this one included. */
+    /** Returns a window's memory. {@code all} describes the window at each rank, including this one. */
     WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all);
 
-    /** What its copy engines did so far, for people; null if it has none. */
+    /** Returns statistics of the device's copy engines, for people; null if it has no copy engines. */
     default @Nullable String copies() {
         return null;
     }
 
-    /** What serves descriptors; its thread has the device current. */
+    /** Returns the agent that serves descriptors. Its thread has the device current. */
     GinAgent agent();
 
     /** Ends the thread. Its communicators were removed before. */

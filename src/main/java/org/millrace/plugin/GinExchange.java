@@ -17,22 +17,22 @@ import org.millrace.net.FullMesh;
 import org.millrace.net.PeerClosedException;
 
 /**
- * What the ranks of a group tell each other when they register memory and make contexts, over connections of their own.
- * One thread at a time but for {@link #keepUp}; all other calls are collective.
+ * Exchanges messages between the ranks of a group when they register memory and create contexts, over separate
+ * connections. One thread at a time may use it, except for {@link #keepUp}. All other calls are collective.
  */
 final class GinExchange implements AutoCloseable {
 
     private static final long POLL_NANOS = 20_000;
-    /** A segment's descriptor, and its size. */
+    /** Number of words for a segment: its descriptor and its size. */
     private static final int SEGMENT_WORDS = 2;
     private static final int SEGMENTS_AT_ONCE = 2;
-    /** How many words a rank tells another at once: a header's, less the step's number. */
+    /** Number of words that a rank sends to another in one message. A header has one more, for the step's number. */
     static final int WORDS = FrameHeader.WORDS - 1;
 
     /**
      * A rank's part of a window.
      *
-     * @param tickets for peers that would map it, one for each of its physical segments; none if they cannot
+     * @param tickets tickets for peers that map it, one for each of its physical segments; empty if they cannot
      */
     record Offer(long bytes, List<ForeignMemory.Ticket> tickets) {
     }
@@ -53,8 +53,8 @@ final class GinExchange implements AutoCloseable {
     }
 
     /**
-     * Tells all ranks of this rank's part of a window, and hears of theirs: first how much there is, then of two
-     * segments at a time, as often as the rank with the most has some to tell of.
+     * Exchanges the parts of a window with all ranks. The first messages hold the sizes. Each further message holds two
+     * segments. The number of rounds follows from the rank with the most segments.
      */
     Offer[] exchange(Offer mine) {
         List<ForeignMemory.Ticket> tickets = mine.tickets();
@@ -108,10 +108,10 @@ final class GinExchange implements AutoCloseable {
     }
 
     /**
-     * Tells each rank something, and hears what it has to say.
+     * Sends a message to each rank and receives a message from each rank.
      *
-     * @param mine {@value #WORDS} words for each rank, that for this one is not used
-     * @return as many of each; null of this one
+     * @param mine {@value #WORDS} words for each rank; the entry of this rank is not used
+     * @return {@value #WORDS} words from each rank; null for this rank
      */
     long[][] exchange(long[][] mine) {
         lock.lock();
@@ -123,8 +123,8 @@ final class GinExchange implements AutoCloseable {
     }
 
     /**
-     * Has what was told last arrive: a peer may wait for it whose connection was cut since. Any thread calls it now and
-     * then; it does not wait.
+     * Makes progress so that sent messages arrive. A peer may wait for a message because its connection was cut since.
+     * Callable from any thread; does not wait.
      */
     void keepUp() {
         if (lock.tryLock()) {
@@ -145,7 +145,7 @@ final class GinExchange implements AutoCloseable {
                 receiver.progress();
             }
         } catch (ConnectionException lost) {
-            // the next exchange tells it, if there is one
+            // the next exchange reports the loss, if there will be one
         }
     }
 
@@ -187,7 +187,7 @@ final class GinExchange implements AutoCloseable {
         try {
             mesh.senders()[peer].progress();
         } catch (PeerClosedException leaving) {
-            // what it told before it left is still to be received
+            // messages that the peer sent before it left are still received
         }
     }
 

@@ -28,11 +28,17 @@ import org.millrace.gin.WindowMemory;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Network;
 
-/** What NCCL calls a GIN {@code collComm}: all ranks of a communicator, connected, with their windows and contexts. */
+/**
+ * A GIN {@code collComm} in NCCL's terms. It contains all ranks of a communicator, connected, with their windows and
+ * contexts.
+ */
 final class GinGroup implements AutoCloseable {
 
     private static final Duration CONTROL_DEADLINE = Duration.ofSeconds(60);
-    /** How long a group that closes waits for what is under way; and how long one that is not NCCL's for its peers. */
+    /**
+     * Time that a closing group waits for operations in flight, and that a group that is not NCCL's waits for its
+     * peers.
+     */
     private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(2);
     private static final int RMA_QUEUE_SIZE = 256;
 
@@ -46,7 +52,10 @@ final class GinGroup implements AutoCloseable {
     private final GinCommunicator communicator;
     private final List<Window> windows = new CopyOnWriteArrayList<>();
     private final Map<Integer, RmaQueue> rma = new ConcurrentHashMap<>();
-    /** Of NCCL's communicator; null if the group is not NCCL's: what it does is neither counted nor told then. */
+    /**
+     * Losses of NCCL's communicator; null if the group is not NCCL's. The group's work is then neither counted nor
+     * logged.
+     */
     private final @Nullable CommunicatorLosses losses;
     private final CommunicatorLosses.Leaver leaver = lostPeer -> {};
     private int contexts;
@@ -71,7 +80,7 @@ final class GinGroup implements AutoCloseable {
         device.agent().add(communicator);
     }
 
-    /** What all GIN contexts that NCCL has had of this process have served. */
+    /** Totals of all GIN contexts that NCCL has had in this process. */
     public static final class Totals {
         private static final Set<GinContext> OPEN = new HashSet<>();
         private static GinServed closed = GinServed.NONE;
@@ -82,20 +91,20 @@ final class GinGroup implements AutoCloseable {
             OPEN.add(context);
         }
 
-        /** After the agent has let go of it. */
+        /** Adds the totals of a context after the agent has released it. */
         private static synchronized void closed(GinContext context) {
             if (OPEN.remove(context)) {
                 closed = closed.plus(context.served());
             }
         }
 
-        /** The sum, of contexts that were destroyed too. */
+        /** Returns the sum, including destroyed contexts. */
         public static synchronized GinServed served() {
             return OPEN.stream().map(GinContext::served).reduce(closed, GinServed::plus);
         }
     }
 
-    /** Tells NCCL's log, and those who look after programs that do not ask for NCCL's error. */
+    /** Reports failures to NCCL's log, and to the losses for programs that do not ask for NCCL's error. */
     private final class Reports implements FailureListener {
         @Override
         public void failed(Throwable failure) {
@@ -122,15 +131,15 @@ final class GinGroup implements AutoCloseable {
         return communicator;
     }
 
-    /** As one whose bytes nobody looks at before a signal. */
+    /** Registers a window that receivers read only after a signal. */
     Window register(long address, long bytes, int type) {
         return register(address, bytes, type, false);
     }
 
     /**
-     * Registers this rank's part of a window; returns when all ranks have.
+     * Registers this rank's part of a window. Returns when all ranks have registered theirs.
      *
-     * @param strict whether receivers look at what puts bring, without a signal
+     * @param strict whether receivers read the data of puts without a signal
      */
     synchronized Window register(long address, long bytes, int type, boolean strict) {
         List<ForeignMemory.Ticket> tickets = device.invite(address, bytes, type);
@@ -141,7 +150,8 @@ final class GinGroup implements AutoCloseable {
                 window.relax();
             }
             windows.add(window);
-            // every rank tells that it is here: nobody needs the tickets any more
+            // The exchange in connect shows that every rank has mapped the window, so no rank needs the tickets
+            // afterwards.
             staging.connect(communicator, window);
             if (losses != null) {
                 NcclLog.info("GIN: rank " + rank + ", " + window + " (" + window.memory() + "): " + reach(window));
@@ -152,7 +162,7 @@ final class GinGroup implements AutoCloseable {
         }
     }
 
-    /** How bytes of a window get to each peer, for people. */
+    /** Returns a text for people that describes how bytes of a window reach each peer. */
     private String reach(Window window) {
         StringBuilder mapped = new StringBuilder();
         StringBuilder others = new StringBuilder();
@@ -184,8 +194,8 @@ final class GinGroup implements AutoCloseable {
     /**
      * Contexts behind one device handle.
      *
-     * @param contexts  served from now on
-     * @param allocated memory to be freed with them
+     * @param contexts  contexts that are served from now on
+     * @param allocated memory that is freed with the contexts
      */
     record Served(GinGroup group, List<GinContext> contexts, MemorySegment deviceHandle,
             List<Long> allocated) implements AutoCloseable {
@@ -197,7 +207,7 @@ final class GinGroup implements AutoCloseable {
         }
     }
 
-    /** Contexts whose operations the host begins. */
+    /** Contexts with operations that the host starts. */
     record Rma(GinGroup group, List<RmaQueue> queues) implements AutoCloseable {
         @Override
         public void close() {
@@ -223,7 +233,7 @@ final class GinGroup implements AutoCloseable {
         }
     }
 
-    /** Makes contexts for operations that the host begins. */
+    /** Creates contexts for operations that the host starts. */
     synchronized Rma createRma(int count) {
         List<RmaQueue> made = new ArrayList<>();
         int ranks = communicator.ranks();
@@ -242,7 +252,7 @@ final class GinGroup implements AutoCloseable {
         return new Rma(this, made);
     }
 
-    /** Whether an operation that the host began is over; a failure of the communicator is its own. */
+    /** Returns whether an operation that the host started is complete. Throws if the communicator has failed. */
     boolean isDone(long request) {
         communicator.throwIfFailed();
         RmaQueue queue = rma.get(RmaQueue.Request.context(request));
@@ -254,9 +264,9 @@ final class GinGroup implements AutoCloseable {
     }
 
     /**
-     * Makes contexts whose memory kernels and the agent share; returns when all ranks have.
+     * Creates contexts with memory that kernels and the agent share. Returns when all ranks have created theirs.
      *
-     * @param queueSize descriptors for each peer, a power of two
+     * @param queueSize number of descriptors for each peer, a power of two
      */
     synchronized Served createContexts(GinDescriptorFormat format, int count, int signals, int counters,
             int queueSize) {
@@ -328,7 +338,7 @@ final class GinGroup implements AutoCloseable {
             throw new GinException(
                     "rank " + rank + ": copies of a closed group are still under way; its memory is left alone");
         }
-        // NCCL 2.28 deregisters none that the user left registered
+        // NCCL 2.28 does not deregister windows that the user left registered
         windows.forEach(window -> window.memory().close());
         windows.clear();
         shared.close();

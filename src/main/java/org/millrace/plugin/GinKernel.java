@@ -11,16 +11,16 @@ import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
 
 /**
- * Emulates a kernel of one of two ranks, both of this process: posts signals alone, values in the descriptor, and puts
- * from the window, with counters and without, to the other rank and now and then to itself. Kinds and sizes are random,
- * since a branch that is never taken is compiled into a way back to the interpreter. One thread.
+ * Emulates a kernel of one of two ranks, both in this process. It posts signals alone, values in the descriptor, and
+ * puts from the window with and without counters. The target is the other rank and sometimes the rank itself. Kinds and
+ * sizes are random, because the compiler turns a branch that is never taken into a deoptimization. Used by one thread.
  */
 final class GinKernel {
 
     private static final int RANKS = 2;
-    /** Signals, and as many counters, that the context must have. */
+    /** Number of signals, and of counters, that the context must have. */
     public static final int SIGNALS = 64;
-    /** Length of the window, the same at both ranks. */
+    /** Length of the window in bytes, the same at both ranks. */
     public static final long WINDOW_BYTES = 1 << 20;
 
     private static final int MOST_BYTES = 16 * 1024;
@@ -38,11 +38,11 @@ final class GinKernel {
     private int put;
 
     /**
-     * A kernel that has posted nothing yet.
+     * Creates a kernel that has posted nothing yet.
      *
-     * @param device what createContext handed out for kernels
+     * @param device device handle that createContext returned for kernels
      * @param window handle of this rank's part of the window
-     * @param puts   descriptors that it will post
+     * @param puts   number of descriptors to post
      */
     public GinKernel(GinDescriptorFormat format, long device, int rank, long window, int puts) {
         this.format = format;
@@ -57,7 +57,7 @@ final class GinKernel {
         done = GinIndices.of(NativeMemory.at(seen.cis(), RANKS * Integer.BYTES), RANKS);
     }
 
-    /** Posts a descriptor if there is room for it; false when all were posted and carried out. */
+    /** Posts a descriptor if there is room. Returns false when all descriptors were posted and executed. */
     public boolean turn() {
         if (put == puts) {
             return done.acquire(0) != posted[0] || done.acquire(1) != posted[1];

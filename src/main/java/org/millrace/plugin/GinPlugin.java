@@ -21,30 +21,31 @@ import org.millrace.plugin.NetDevice.Abilities;
 import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
 /**
- * The operations of NCCL's GIN and RMA tables. NCCL is told a type of network device that it leaves to the plugin, and
- * is handed contexts of the type that its kernels serve through queues in memory: those queues are ours, and Java
- * empties them (facts: {@code gin/gin_host.cc} of 2.28 to 2.30).
+ * Operations of NCCL's GIN and RMA tables. The plugin reports a network device type that NCCL leaves to the plugin. It
+ * returns contexts of another type, which NCCL's kernels serve through queues in memory. Java allocates and empties
+ * these queues (facts: {@code gin/gin_host.cc} of 2.28 to 2.30).
  */
 final class GinPlugin {
 
-    /** Tells GIN's handles from those of connections. */
+    /** Path number that distinguishes GIN's handles from handles of connections. */
     private static final byte PATH = 3;
     /**
-     * NCCL's own proxy has room for as many descriptors as a network has requests, 32; ours is limited by memory alone.
+     * Default number of descriptors in a queue. NCCL's own proxy has room for 32, the number of a network's requests.
+     * Only memory limits the number here.
      */
     private static final int QUEUE_SIZE = 512;
     private static final int MOST_QUEUED = 1 << 16;
     private static final long NATIVE_CONTEXT_BYTES = 2 * Long.BYTES;
     private static final long HANDLE_OFFSET = Long.BYTES;
-    /** What a signal does to its place: adds 1, or adds what it brings (facts: {@code ncclNetSignalOp}). */
+    /** Signal operation that adds 1. Other operations add the given value (facts: {@code ncclNetSignalOp}). */
     private static final int SIGNAL_INC = 1;
     /** {@code NCCL_NET_MR_FLAG_FORCE_SO}: set for the program's {@code NCCL_WIN_STRICT_ORDERING}. */
     private static final long FORCE_STRICT_ORDERING = 1;
-    /** The first version of the table whose NCCL registers windows of several physical segments. */
+    /** First table version with an NCCL that registers windows of several physical segments. */
     private static final int SEGMENTS_SINCE = 13;
-    /** How long all ranks have to come, unless MILLRACE_CONNECT_DEADLINE says. */
+    /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
-    /** What NCCL 2.30 calls the kernels that it makes contexts for, by the headers that they were built with. */
+    /** NCCL 2.30's numbers for the kernels that use the contexts, by the headers that the kernels were built with. */
     private static final int BACKEND_OF_2_30_3 = 1;
     private static final int BACKEND_OF_2_30_5 = 2;
 
@@ -54,20 +55,20 @@ final class GinPlugin {
     private final GinResources resources;
     private final LossWatch losses;
     private final BooleanSupplier netTakesDeviceMemory;
-    /** Of NCCL 2.28, which has no context for communicators after the first. */
+    /** Losses for NCCL 2.28, which has no context for communicators after the first. */
     private final CommunicatorLosses withoutContext;
-    /** What kernels will post: known when NCCL has asked for properties, or 0. */
+    /** Table version, which determines the descriptors of the kernels; 0 until NCCL has asked for properties. */
     private volatile int tableVersion;
 
-    /** What listen gave to NCCL. */
+    /** Object behind the handle that listen returned to NCCL. */
     private record Listening(NetEndpoint endpoint, ConnectionKey key, CommunicatorLosses losses) {
     }
 
     /**
-     * Nothing is open before the first init.
+     * Creates the plugin. It opens nothing before the first init.
      *
-     * @param losses               what becomes of communicators that lose a peer
-     * @param netTakesDeviceMemory whether the network table's device takes the memory of GPUs
+     * @param losses               watch of communicators that lose a peer
+     * @param netTakesDeviceMemory whether the network table's device accepts GPU memory
      */
     public GinPlugin(UnaryOperator<String> environment, LossWatch losses, BooleanSupplier netTakesDeviceMemory) {
         this.environment = environment;
@@ -91,19 +92,20 @@ final class GinPlugin {
     }
 
     /**
-     * A type that is not GIN's proxy: NCCL leaves contexts to the plugin then. The contexts themselves are a proxy's.
+     * Reports a type that is not GIN's proxy, because NCCL then leaves contexts to the plugin. The contexts themselves
+     * are proxy contexts.
      *
      * <p>
-     * NCCL registers a window of several physical segments only where GIN takes file descriptors ({@code gin_host.cc}
-     * 378 of 2.30.7), but hands none out to a plugin of its own contexts: it calls {@code regMrSym}, once for the whole
-     * window if all of it is a GPU's, once for each segment if some is the host's. RMA hands them out, up to 2.30.4
-     * through GIN's table ({@code rma_proxy.cc} 79), where they are left alone; RMA's own table says nothing of the
-     * kind.
+     * NCCL registers a window of several physical segments only if GIN accepts file descriptors ({@code gin_host.cc}
+     * 378 of 2.30.7). It passes no file descriptors to a plugin with its own contexts. It calls {@code regMrSym}
+     * instead. It calls it once for the whole window if all of it is GPU memory, and once for each segment if some is
+     * host memory. RMA passes file descriptors up to 2.30.4 through GIN's table ({@code rma_proxy.cc} 79), where this
+     * plugin ignores them. RMA's own table does not report this ability.
      *
      * <p>
-     * Since 2.30 the devices of GIN, RMA and net are one node of NCCL's topology, and whether it takes the memory of
-     * GPUs is what the first of them says, which is GIN ({@code topo.cc} 1655 and 1814 of 2.30.7): what net says,
-     * therefore.
+     * Since 2.30 the devices of GIN, RMA and net are one node of NCCL's topology. NCCL takes the GPU memory support of
+     * the node from the first of these devices, which is GIN ({@code topo.cc} 1655 and 1814 of 2.30.7). GIN therefore
+     * reports the same value as net.
      */
     public void ginGetProperties(int version, int device, long properties) {
         tableVersion = version;
@@ -132,8 +134,9 @@ final class GinPlugin {
     }
 
     /**
-     * Returns when all ranks are connected: NCCL calls it on every rank. Whose they are the listener tells: RMA gives
-     * the context of the network, which is none of GIN's (rma_proxy.cc of 2.29 to 2.30.7).
+     * Connects all ranks and returns when all are connected. NCCL calls it on every rank. The listener, not the
+     * context, identifies the communicator, because RMA passes the network's context, which is none of GIN's
+     * (rma_proxy.cc of 2.29 to 2.30.7).
      */
     public void ginConnect(long context, long peers, int ranks, int rank, int queueDepth, long listener, long group) {
         Listening listening = handles.get(listener, Listening.class);
@@ -145,7 +148,7 @@ final class GinPlugin {
                 throw new IllegalArgumentException("the handle of rank " + peer + " is not GIN's");
             }
             addresses[peer] = handle.address();
-            key = peer == 0 ? handle.key() : key; // one of all ranks' that all ranks know
+            key = peer == 0 ? handle.key() : key; // one rank's key, which all ranks know
         }
         FullMesh data = connect(listening, addresses, rank, key.high());
         FullMesh control = null;
@@ -155,7 +158,7 @@ final class GinPlugin {
             device = resources.acquire();
             data = resources.helped(data);
         } catch (Throwable failure) {
-            data.close(); // the other ranks see it, and do not wait
+            data.close(); // the other ranks detect the close and do not wait
             if (control != null) {
                 control.close();
             }
@@ -167,7 +170,7 @@ final class GinPlugin {
         lost.useCurrentDevice();
         NativeMemory.putLong(group, handles.add(
                 new GinGroup(rank, listening.endpoint.network(), device, data, control, resources.options(), lost)));
-        resources.openEndpoint(); // the group's own share of it
+        resources.openEndpoint(); // the group's own use of the endpoint
     }
 
     private FullMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
@@ -207,7 +210,7 @@ final class GinPlugin {
         };
     }
 
-    /** What a context of NCCL's points to: {@code struct millraceGinContext}. */
+    /** Returns the target of an NCCL context's pointer: {@code struct millraceGinContext}. */
     private long nativeContext(GinGroup group, AutoCloseable served) {
         MemorySegment seen = Arena.global().allocate(NATIVE_CONTEXT_BYTES, Long.BYTES);
         seen.set(ValueLayout.JAVA_LONG, 0, group.communicator().errorFlag().address());
@@ -247,7 +250,7 @@ final class GinPlugin {
         resources.closeEndpoint();
     }
 
-    /** NCCL 2.28 has no context for communicators after the first. */
+    /** Finalizes a context; 0 with NCCL 2.28 for communicators after the first. */
     public void ginFinalize(long context) {
         if (context != 0) {
             handles.remove(context, CommunicatorLosses.class);

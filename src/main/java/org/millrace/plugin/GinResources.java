@@ -35,8 +35,8 @@ import org.millrace.net.FullMesh;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * What GIN's groups share: a place in the network, and a thread for each device. Opened for the first that needs it,
- * closed after the last.
+ * Resources that GIN's groups share: an endpoint in the network, and a thread for each device. They are opened for the
+ * first user and closed after the last.
  */
 final class GinResources {
 
@@ -46,21 +46,21 @@ final class GinResources {
     private @Nullable NetEndpoint endpoint;
     private int endpointUsers;
     private int groups;
-    /** Writes frames for the devices' threads; null if there are no cores for it, or no groups. */
+    /** Writes frames for the devices' threads; null without cores for it, or without groups. */
     private @Nullable SendHelper helper;
     private @Nullable GinSettings settings;
 
     /**
-     * What the user wants of GIN. A value that is not usable is not taken in silence: GIN is there all the same, as
-     * NCCL may need it, and a complaint says so.
+     * The user's settings of GIN. An unusable value does not disable GIN, because NCCL may need it. A complaint reports
+     * the value.
      *
-     * @param kernels    which are served
-     * @param direct     whether memory of peers is mapped; all bytes are staged otherwise
-     * @param shared     whether what is staged between ranks of one host lies in memory that they share; it travels
-     *                   over the network otherwise
-     * @param linger     how long a kernel that makes small copies stays on the GPU after the last of them; zero: there
-     *                   is none
-     * @param complaints what was not usable, what is allowed, and what is taken instead
+     * @param kernels    kernels that are served
+     * @param direct     whether memory of peers is mapped; otherwise all bytes are staged
+     * @param shared     whether bytes staged between ranks of one host lie in memory that they share; otherwise they
+     *                   use the network
+     * @param linger     time that a kernel that makes small copies stays on the GPU after its last copy; zero for no
+     *                   such kernel
+     * @param complaints unusable values, with the allowed values and the value used instead
      */
     record GinSettings(Kernels kernels, boolean direct, boolean shared, Duration linger, List<String> complaints) {
 
@@ -68,7 +68,7 @@ final class GinResources {
 
         static GinSettings of(Configuration settings) {
             List<String> complaints = new ArrayList<>();
-            boolean link = settings.get(LINK).isPresent(); // which direct copies would pass by
+            boolean link = settings.get(LINK).isPresent(); // direct copies would bypass the emulated link
             int stay = settings.text(GIN_COPY_KERNEL).matches("\\d{7,18}") ? LONGEST_COPY_KERNEL
                     : GIN_COPY_KERNEL.defaultValue();
             if (settings.isSet(RECORD)) {
@@ -91,7 +91,7 @@ final class GinResources {
         return options;
     }
 
-    /** Read when NCCL has given its logger, so that what cannot be used is said, once. */
+    /** Returns the settings. They are read after NCCL has passed its logger, so that complaints are logged, once. */
     private synchronized GinSettings settings() {
         if (settings == null) {
             settings = GinSettings.of(Configuration.ofPlugin(environment));
@@ -100,7 +100,7 @@ final class GinResources {
         return settings;
     }
 
-    /** Why there is no GIN here; null if there is. */
+    /** Returns the reason why GIN is not available; null if it is. */
     @Nullable
     String problem() {
         if (settings().kernels() == Kernels.NONE) {
@@ -129,13 +129,15 @@ final class GinResources {
         return endpoint;
     }
 
-    /** Sends descriptors from this process to itself, once, so that what serves them is compiled: see GinWarmUp. */
+    /**
+     * Sends descriptors from this process to itself, once, so that the serving code is compiled, see {@link GinWarmUp}.
+     */
     void warmUp(GinDescriptorFormat format) {
         try {
             GinWarmUp.startOnce(this, format, settings().shared(),
                     !ProxyThreads.decide(Configuration.ofPlugin(environment)).ownCore());
         } catch (ConfigurationException e) {
-            NcclLog.info("GIN does not warm up: " + e.getMessage()); // who needs the setting says so, and ends
+            NcclLog.info("GIN does not warm up: " + e.getMessage()); // code that needs the setting reports it and fails
         }
     }
 
@@ -147,7 +149,10 @@ final class GinResources {
         }
     }
 
-    /** As NCCL_PROXY_IDLE_* say, or, where they cannot be read, as if they were not set, which is said. */
+    /**
+     * Creates the strategy of the NCCL_PROXY_IDLE_* settings. If they are unusable, logs a warning and uses the
+     * defaults.
+     */
     private IdleStrategy newIdleStrategy(boolean onHost) {
         Configuration settings = Configuration.ofPlugin(environment);
         try {
@@ -159,7 +164,7 @@ final class GinResources {
         }
     }
 
-    /** What serves the device that is current on the calling thread. */
+    /** Returns the object that serves the current device of the calling thread. */
     synchronized GinDevice acquire() {
         GinDevice found =
                 settings().kernels() == Kernels.HOST
@@ -173,17 +178,20 @@ final class GinResources {
         return found;
     }
 
-    /** Whether a second thread of GIN's may have a core for itself. */
+    /** Returns whether a second GIN thread may have a core for itself. */
     private boolean hasCoreForHelper() {
         try {
             ProxyThreads threads = ProxyThreads.decide(Configuration.ofPlugin(environment));
             return threads.count() > 1 && threads.ownCore();
         } catch (ConfigurationException unusable) {
-            return false; // who needs the setting says so, and ends
+            return false; // code that needs the setting reports it and fails
         }
     }
 
-    /** Connections of a group, with a second thread that writes frames where a processor copies them. */
+    /**
+     * Returns the connections of a group. A second thread writes the frames of senders on which a processor copies the
+     * payload.
+     */
     synchronized FullMesh helped(FullMesh data) {
         SendHelper helping = helper;
         if (helping == null) {
@@ -215,7 +223,7 @@ final class GinResources {
         });
     }
 
-    /** A group is closed; with the last one the threads end. */
+    /** Releases a group's resources. With the last group the threads end. */
     synchronized void release() {
         groups--;
         if (groups == 0) {

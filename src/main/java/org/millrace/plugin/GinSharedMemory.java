@@ -7,14 +7,14 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.net.shm.SharedMemory;
 
-/** What a group maps of memory that it shares with ranks of its host. */
+/** Mappings of memory that a group shares with ranks of its host. */
 final class GinSharedMemory implements AutoCloseable {
 
     private final GinDevice device;
     private final GinExchange exchange;
     private final Path directory;
     private final List<Runnable> releases = new ArrayList<>();
-    /** Whether all ranks of this host can reach memory that nobody can make shorter. */
+    /** Whether all ranks of this host can access sealed memory, which cannot be truncated. */
     private boolean sealed;
 
     GinSharedMemory(GinDevice device, GinExchange exchange) {
@@ -23,12 +23,12 @@ final class GinSharedMemory implements AutoCloseable {
         this.directory = device.sharedDirectory();
     }
 
-    /** Memory that the device reaches too. */
+    /** Memory that the device can access too. */
     record Pinned(SharedMemory memory, long device) {
 
     }
 
-    /** Which ranks can share memory with this one; every rank calls it. */
+    /** Returns for each rank whether it can share memory with this one. Every rank calls this method. */
     boolean[] near() {
         int ranks = exchange.ranks;
         long place = place();
@@ -48,9 +48,10 @@ final class GinSharedMemory implements AutoCloseable {
     }
 
     /**
-     * Tells each peer of the memory that was made for it, if any; every rank calls it.
+     * Sends each peer the key of the memory that was created for it, if any. Every rank calls this method.
      *
-     * @return of each peer, the key of what it made for this rank, and behind that its length; zeros for nothing
+     * @return for each peer, the key of the memory that it created for this rank, followed by its length; zeros for
+     *         none
      */
     long[][] exchange(@Nullable Pinned[] made) {
         long[][] words = new long[made.length][GinExchange.WORDS];
@@ -63,7 +64,7 @@ final class GinSharedMemory implements AutoCloseable {
         return exchange.exchange(words);
     }
 
-    /** A number that only processes have in common which can share memory; 0 for none. */
+    /** Returns a number that only processes that can share memory have in common; 0 for none. */
     private long place() {
         try {
             return device.sharesMemory() ? SharedMemory.place(directory).hashCode() | 1L << Integer.SIZE : 0;
@@ -72,17 +73,17 @@ final class GinSharedMemory implements AutoCloseable {
         }
     }
 
-    /** Makes memory of zeros. */
+    /** Creates zeroed memory. */
     Pinned create(long bytes) {
         return pin(sealed ? SharedMemory.createSealed(bytes) : SharedMemory.create(directory, bytes));
     }
 
-    /** Maps what one peer has made for this rank alone. */
+    /** Maps memory that one peer has created for this rank alone. */
     Pinned open(long[] key, long bytes) {
         return pin(SharedMemory.open(directory, key, bytes));
     }
 
-    /** Maps what a peer has made for several ranks; the device need not reach it. */
+    /** Maps memory that a peer has created for several ranks. The device need not access it. */
     SharedMemory join(long[] key, long bytes) {
         SharedMemory memory = SharedMemory.join(directory, key, bytes);
         releases.add(memory::close);
@@ -103,7 +104,7 @@ final class GinSharedMemory implements AutoCloseable {
         }
     }
 
-    /** Unmaps all. The agent has let go of the group, and no copy is under way. */
+    /** Unmaps all memory. The agent has released the group, and no copy is in flight. */
     @Override
     public void close() {
         releases.forEach(Runnable::run);

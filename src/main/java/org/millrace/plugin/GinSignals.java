@@ -7,8 +7,8 @@ import org.millrace.gin.SignalMemory;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * Has a group's ranks of one host keep the signals of their contexts in memory that they share, so that each counts up
- * the others' by itself. Where it cannot be made, or mapped, signals travel over the network as they do between hosts.
+ * Keeps the signals of contexts in memory that a group's ranks of one host share, so that each rank increments the
+ * others' signals itself. If the memory cannot be created or mapped, signals use the network as between hosts.
  */
 final class GinSignals {
 
@@ -25,11 +25,11 @@ final class GinSignals {
     }
 
     /**
-     * Signals of contexts that are made together.
+     * Signals of contexts that are created together.
      *
-     * @param mine   this rank's memory, null if its signals lie elsewhere
-     * @param device where the device sees that memory
-     * @param theirs each rank's memory, as far as this process maps it
+     * @param mine   this rank's memory; null if its signals lie elsewhere
+     * @param device address of that memory for the device
+     * @param theirs each rank's memory; null if this process does not map it
      */
     record Contexts(@Nullable SignalMemory mine, long device, @Nullable SignalMemory[] theirs) {
 
@@ -37,13 +37,13 @@ final class GinSignals {
             return new GinDevice.Shared(mine.signals(context), device + mine.offset(context));
         }
 
-        /** What a rank of this process reaches of a peer's signals, or null. */
+        /** Returns the signals of a peer that a rank of this process can access, or null. */
         SignalMemory.PeerSignals of(int peer, int context, int rank) {
             return theirs[peer] == null ? null : theirs[peer].toward(context, rank);
         }
     }
 
-    /** Every rank calls it for the same contexts. */
+    /** Creates the signals. Every rank calls this method for the same contexts. */
     Contexts create(int contexts, int signals) {
         long bytes = SignalMemory.bytes(ranks, contexts, signals);
         boolean[] near = shared.near();
@@ -61,7 +61,7 @@ final class GinSignals {
         for (int peer = 0; peer < ranks; peer++) {
             theirs[peer] = near[peer] ? map(peer, theirKeys[peer], bytes, signals) : null;
         }
-        exchange.exchange(new long[ranks][GinExchange.WORDS]); // every rank has mapped what it could
+        exchange.exchange(new long[ranks][GinExchange.WORDS]); // every rank has mapped its peers' memory, or failed to
         if (made != null) {
             made.memory().deleteFile();
         }
@@ -82,7 +82,7 @@ final class GinSignals {
         return null;
     }
 
-    /** Maps what a peer made, if it made anything; null if that is not possible. */
+    /** Maps a peer's memory. Returns null if the peer created none or if it cannot be mapped. */
     private @Nullable SignalMemory map(int peer, long[] words, long bytes, int signals) {
         if (words[SharedMemory.KEY_WORDS] == 0) {
             return null;

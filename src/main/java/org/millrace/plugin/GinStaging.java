@@ -8,16 +8,19 @@ import org.millrace.gin.Window;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * The memory that a group's ranks of one host share to stage bytes in: a ring for each direction between two of them,
- * made for the first window of a peer that is out of this rank's direct reach. Where it cannot be made, or mapped,
- * bytes travel over the network as they do between hosts.
+ * Memory in which a group's ranks of one host stage bytes, with a ring for each direction between two ranks. It is
+ * created for the first window of a peer that this rank cannot access directly. If it cannot be created or mapped,
+ * bytes use the network as between hosts.
  */
 final class GinStaging {
 
-    /** Eight chunks: one being written, one being read, and what hides the time until either side notices. */
+    /**
+     * Maximum size of a ring. It has eight chunks: one being written, one being read, and the rest to hide the reaction
+     * time of both sides.
+     */
     private static final long MOST_BYTES = 8 << 20;
     /**
-     * What all rings of a group that this rank sends through may have together; shared memory is short in containers.
+     * Maximum total size of all rings through which this rank sends in a group. Containers have little shared memory.
      */
     private static final long GROUP_BYTES = 32 << 20;
 
@@ -32,8 +35,8 @@ final class GinStaging {
     }
 
     /**
-     * Every rank calls it for the same window, and tells the same number of things: what it wants, what it has made,
-     * and what it has mapped.
+     * Connects rings for a window. Every rank calls this method for the same window and exchanges the same number of
+     * messages: its needs, its created memory and its mapped memory.
      */
     void connect(GinCommunicator communicator, Window window) {
         int ranks = tried.length;
@@ -71,7 +74,7 @@ final class GinStaging {
         }
     }
 
-    /** Maps what a peer made, if it made anything; false if that is not possible. */
+    /** Maps a peer's memory. Returns false if the peer created none or if it cannot be mapped. */
     private boolean open(GinCommunicator communicator, int peer, long[] words) {
         long bytes = words[SharedMemory.KEY_WORDS];
         if (bytes == 0) {

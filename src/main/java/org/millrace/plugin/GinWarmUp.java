@@ -18,25 +18,25 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 
 /**
- * Carries out descriptors of every kind between two groups of this process, over the process's own network, while NCCL
- * is still setting GIN up: so that what serves them is compiled when the first kernel posts. Half of it stages bytes
- * and signals in memory as between ranks of one host, half sends them over the network. It has threads of its own,
- * which yield, and ceases with the first descriptor of a kernel's, or after a time. Bytes lie in host memory: copies by
- * the GPU's engines are left to the first kernels.
+ * Executes descriptors of every kind between two groups of this process, over the process's own network, while NCCL
+ * still initializes GIN. The code that serves descriptors is then compiled when the first kernel posts. The first half
+ * stages bytes and signals in memory as between ranks of one host, the second half sends them over the network. The
+ * warm-up has its own threads, which yield. It ends with the first descriptor of a kernel, or after a time limit. Bytes
+ * lie in host memory. Copies by the GPU's engines are not warmed up.
  */
 final class GinWarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     private static final int PUTS = 10_000;
-    /** Enough for C1, which alone compiles where cores are few. */
+    /** Number of puts that suffices for C1, the only compiler with few cores. */
     private static final int PUTS_ON_FEW_CORES = 2_500;
-    /** Between two looks at whether a kernel has begun. */
+    /** Time between two checks whether a kernel has begun, in nanoseconds. */
     private static final long LOOK_NANOS = 200_000;
     private static final int QUEUE_SIZE = 64;
-    /** Keys of connections that no handle of a peer's can have: they are never passed on. */
+    /** Connection keys that cannot occur in a peer's handle, because they are never sent. */
     private static final long KEY = 0x7761726d2d7570L;
 
-    /** How long the first contexts wait for it. */
+    /** Time that the first contexts wait for the warm-up. */
     private static final Duration PATIENCE = Duration.ofMillis(250);
 
     private static final AtomicBoolean STARTED = new AtomicBoolean();
@@ -63,9 +63,9 @@ final class GinWarmUp implements Runnable {
     }
 
     /**
-     * Begins, on a thread that ends by itself, if this process has not done so before.
+     * Begins the warm-up on a thread that terminates itself, once in this process.
      *
-     * @param format   what kernels will post
+     * @param format   descriptor format of the kernels
      * @param shared   whether ranks of one host share memory
      * @param fewCores whether only C1 compiles
      */
@@ -78,7 +78,8 @@ final class GinWarmUp implements Runnable {
     }
 
     /**
-     * Waits for its end, but not for long, and has it end then: kernels may post next, and are to find the cores free.
+     * Waits a short time for the end of the warm-up and then stops it, because kernels may post next and need the
+     * cores.
      */
     static void finishCurrent() {
         GinWarmUp warmUp = current;
@@ -105,13 +106,16 @@ final class GinWarmUp implements Runnable {
         return !stopped && end - System.nanoTime() > 0 && GinGroup.Totals.served().descriptors() == servedBefore;
     }
 
-    /** It has a share of the endpoint while it runs, so that this is closed after it if everybody else is gone. */
+    /**
+     * Runs the warm-up. It uses the endpoint while it runs, so that the endpoint is closed later even if all other
+     * users are gone.
+     */
     @Override
     public void run() {
         try {
             NetEndpoint endpoint = resources.openEndpoint();
             try {
-                if (endpoint.faults().isEmpty()) { // a fault that is planted is for the program's frames
+                if (endpoint.faults().isEmpty()) { // a planted fault belongs to the program's frames
                     if (shared) {
                         run(endpoint, true, 0);
                     }
@@ -121,7 +125,7 @@ final class GinWarmUp implements Runnable {
                 resources.closeEndpoint();
             }
         } catch (RuntimeException failed) {
-            NcclLog.trace("no warm-up of GIN: " + NcclLog.describe(failed)); // NCCL's groups will tell what is wrong
+            NcclLog.trace("no warm-up of GIN: " + NcclLog.describe(failed)); // NCCL's groups will report the problem
         } finally {
             over.countDown();
         }
@@ -135,7 +139,7 @@ final class GinWarmUp implements Runnable {
             if (goesOn()) {
                 CompletableFuture<Rank> other = began(() -> new Rank(1, endpoint, device, KEY + key));
                 CompletableFuture<Rank> one = began(() -> new Rank(0, endpoint, device, KEY + key));
-                // both come to their end: a rank that waits in vain for the other gives up by itself
+                // both threads end, because a rank that waits in vain for the other gives up
                 one.handle((made, failed) -> ranks[0] = made).join();
                 other.handle((made, failed) -> ranks[1] = made).join();
                 one.join();
@@ -165,7 +169,7 @@ final class GinWarmUp implements Runnable {
         return ended;
     }
 
-    /** Emulates the kernels of both ranks, whose calls that wait for each other are made on two threads. */
+    /** Emulates the kernels of both ranks. Their calls that wait for each other run on two threads. */
     private void together(Rank[] ranks, Arena memory) {
         CompletableFuture<GinKernel> other = began(() -> ranks[1].kernel(memory));
         CompletableFuture<GinKernel> one = began(() -> ranks[0].kernel(memory));
@@ -174,7 +178,7 @@ final class GinWarmUp implements Runnable {
         while (kernels[0].turn() | kernels[1].turn()) {
             Thread.yield(); // to the agents, which may have no other core
             long now = System.nanoTime();
-            if (now - looked > LOOK_NANOS) { // also behind every yield that took long
+            if (now - looked > LOOK_NANOS) { // also after each long yield
                 looked = now;
                 if (!goesOn()) {
                     break;
@@ -187,7 +191,7 @@ final class GinWarmUp implements Runnable {
         }
     }
 
-    /** One of the two, from connect to its contexts. */
+    /** One of the two ranks, from connect to its contexts. */
     private final class Rank {
 
         private final int number;

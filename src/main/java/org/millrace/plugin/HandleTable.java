@@ -4,7 +4,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What NCCL holds for a pointer: a number that is looked up, and so a stale or foreign one is an error and no crash.
+ * Table of handles that NCCL holds as pointers. A handle is a number that is looked up, so a stale or foreign handle is
+ * an error and not a crash.
  *
  * <pre>
  *  63 62                    32 31                 12 11            0
@@ -14,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>
- * A part names something that belongs to the object: see {@code ConnectionHandle}. Looking up takes no lock; objects
- * come and go with the connections.
+ * A part names something that belongs to the object, see {@link ConnectionHandle}. A lookup takes no lock. Objects are
+ * added and removed with connections.
  */
 final class HandleTable {
 
@@ -26,11 +27,11 @@ final class HandleTable {
     private record Entry(long handle, Object object) {
     }
 
-    /** Replaced whole with every change: readers see a table that is consistent. */
+    /** Current entries. Each change replaces the whole array, so that readers see a consistent table. */
     private volatile @Nullable Entry[] entries = new Entry[0];
     private int generation;
 
-    /** Takes an object in; the handle is never 0. */
+    /** Adds an object. Returns its handle, which is never 0. */
     public synchronized long add(Object object) {
         @Nullable
         Entry[] now = entries;
@@ -52,10 +53,10 @@ final class HandleTable {
     }
 
     /**
-     * Finds an object.
+     * Returns an object.
      *
-     * @param handle its handle, with or without a part
-     * @throws IllegalArgumentException if there is no such object, or it is something else
+     * @param handle the object's handle, with or without a part
+     * @throws IllegalArgumentException if the handle is unknown, or its object has another type
      */
     public <T> T get(long handle, Class<T> type) {
         long whole = handle & ~PART_MASK;
@@ -74,12 +75,12 @@ final class HandleTable {
         return type.cast(entry.object);
     }
 
-    /** Whether there is an object of a type. */
+    /** Returns whether the table contains an object of a type. */
     public boolean hasAny(Class<?> type) {
         return Arrays.stream(entries).anyMatch(entry -> entry != null && type.isInstance(entry.object));
     }
 
-    /** Takes an object out: from now on its handle is stale. Throws as {@link #get} does. */
+    /** Removes an object. Afterwards its handle is stale. Throws as {@link #get} does. */
     public synchronized <T> T remove(long handle, Class<T> type) {
         T object = get(handle, type);
         @Nullable

@@ -15,7 +15,7 @@ import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.WindowMemory;
 import org.millrace.net.Network;
 
-/** GIN for emulated kernels: all memory is the host's. */
+/** GIN for emulated kernels. All memory is host memory. */
 final class HostGinDevice implements GinDevice {
 
     private static final long ALIGNMENT = 128;
@@ -57,7 +57,7 @@ final class HostGinDevice implements GinDevice {
     @Override
     public Shared share(long bytes) {
         long address = arena.allocate(bytes, ALIGNMENT).address();
-        // of the global scope: it is freed after the agent has let go of it
+        // The global scope is safe, because the memory is freed after the agent has released it.
         return new Shared(NativeMemory.at(address, bytes), address);
     }
 
@@ -73,7 +73,7 @@ final class HostGinDevice implements GinDevice {
 
     @Override
     public boolean settle() {
-        return true; // a CPU's copy is over when its call returns
+        return true; // a CPU copy is complete when its call returns
     }
 
     @Override

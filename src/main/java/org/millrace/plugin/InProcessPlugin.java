@@ -10,7 +10,7 @@ import org.millrace.gin.GinServed;
 import org.millrace.library.BundledLibrary;
 import org.millrace.nccl.NcclResult;
 
-/** For Java programs: makes this JVM the one that serves the plugin, and NCCL open it. */
+/** Makes this JVM serve the plugin, and NCCL open it. For Java programs. */
 public final class InProcessPlugin {
 
     private static final String PLUGIN = "NCCL_NET_PLUGIN";
@@ -21,20 +21,21 @@ public final class InProcessPlugin {
     private InProcessPlugin() {}
 
     /**
-     * Sets variables for NCCL as {@link #activate()} does: to be called before the first communicator is made, as NCCL
-     * reads each of them once.
+     * Sets variables for NCCL as {@link #activate()} does. Call it before the first communicator is created, because
+     * NCCL reads each variable once.
      */
     public static synchronized void configure(Map<String, String> variables) {
         variables.forEach(NativeEnvironment::set);
     }
 
     /**
-     * Loads the shim, fills its tables, and sets {@code NCCL_NET_PLUGIN}. To be called before the first communicator is
-     * made, as NCCL reads that variable once. If the user has set it, nothing is done: then NCCL opens what it names,
-     * and if that is Millrace's shim, it finds this JVM by itself. Further calls do nothing.
+     * Loads the shim, fills its tables, and sets {@code NCCL_NET_PLUGIN}. Call it before the first communicator is
+     * created, because NCCL reads that variable once. If the user has set the variable, this method does nothing. NCCL
+     * then opens the library in the variable. If that is Millrace's shim, it finds this JVM itself. Further calls do
+     * nothing.
      *
      * @return whether NCCL will open this plugin because of this call, or an earlier one
-     * @throws MillraceException if the shim cannot be loaded: the message says what to do
+     * @throws MillraceException if the shim cannot be loaded; the message names the remedy
      */
     public static synchronized boolean activate() {
         if (active) {
@@ -47,15 +48,15 @@ public final class InProcessPlugin {
         Path path = BundledLibrary.load(InProcessPlugin::load);
         NativeEnvironment.set(PLUGIN, path.toString());
         if (NativeEnvironment.get(REFERENCES) == null) {
-            // One more than NCCL counts: it does not close the plugin after the last communicator, and so does not
-            // forget it.
+            // One more than NCCL's own count. NCCL therefore does not close the plugin after the last communicator, and
+            // does not lose its state.
             NativeEnvironment.set(REFERENCES, "1");
         }
         active = true;
         return true;
     }
 
-    /** What this JVM has served of GIN's contexts, those included that were destroyed. */
+    /** Returns the totals of all GIN contexts that this JVM has served, including destroyed ones. */
     public static GinServed ginServed() {
         return GinGroup.Totals.served();
     }
@@ -63,7 +64,7 @@ public final class InProcessPlugin {
     @SuppressWarnings("restricted") // our own library
     private static Path load(Path file) {
         try {
-            // Links are resolved: the path that NCCL is told must be the one that the library is loaded by.
+            // The path has its links resolved. NCCL must receive the path by which the library was loaded.
             Path path = file.toRealPath();
             BundledLibrary.checkName(path);
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());

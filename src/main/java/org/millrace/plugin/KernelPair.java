@@ -11,13 +11,13 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 
 /**
- * Emulates the kernels at both ends of a connection between two places of this process: steps of every protocol, of
- * sizes and at a pace that are random, since a branch that is never taken is compiled into a way back to the
- * interpreter. One thread.
+ * Emulates the kernels at both ends of a connection within this process. It makes steps of every protocol with random
+ * sizes and at a random pace, because the compiler turns a branch that is never taken into a deoptimization. Used by
+ * one thread.
  */
 final class KernelPair {
 
-    /** Small slots: all three protocols' buffers and the control memory fit into some 60 KiB. */
+    /** Layout with small slots. All three protocols' buffers and the control memory fit into about 60 KiB. */
     public static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 1024, 8 * 2048, 8 * 4096);
 
     private final MemorySegment from;
@@ -34,12 +34,12 @@ final class KernelPair {
     private long size;
 
     /**
-     * Kernels that have done nothing yet.
+     * Creates kernels that have done nothing yet.
      *
-     * @param from  the sending end's memory
-     * @param to    the receiving end's
-     * @param steps how many to send
-     * @param ll128 whether some of protocol LL128
+     * @param from  memory of the sending end
+     * @param to    memory of the receiving end
+     * @param steps number of steps to send
+     * @param ll128 whether some steps use protocol LL128
      */
     public KernelPair(MemorySegment from, MemorySegment to, long steps, boolean ll128) {
         protocols = ll128 ? List.of(Protocol.values()) : List.of(Protocol.LL, Protocol.SIMPLE);
@@ -50,7 +50,7 @@ final class KernelPair {
         arriving = LAYOUT.recvMem(to);
     }
 
-    /** Memory of one end, filled as NCCL fills it. */
+    /** Allocates the memory of one end, with NCCL's initial values. */
     public static MemorySegment memory(Arena arena) {
         MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), RecvMem.BYTES);
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
@@ -59,7 +59,7 @@ final class KernelPair {
         return memory;
     }
 
-    /** Does a part of what both kernels can do now; false when all steps have arrived. */
+    /** Does a part of the work that both kernels can do now. Returns false when all steps have arrived. */
     public boolean turn() {
         if (arriving.tailAcquire() - consumed > 0 && random.nextInt(3) > 0) {
             consumed++;
@@ -83,8 +83,8 @@ final class KernelPair {
     }
 
     /**
-     * The data of a step whose size was said a turn ago: in between the proxy has seen one without the other, as it
-     * does with a GPU.
+     * Writes the data of a step whose size was published one turn earlier. In between the proxy has seen the size
+     * without the data, as it does with a GPU.
      */
     private void write(long step) {
         long slot = LAYOUT.slotOffset(protocol, step);
