@@ -17,40 +17,42 @@ import org.millrace.foreign.CFunction;
 import org.millrace.plugin.AsyncErrors.Reply;
 import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
-/** Watches the communicators of this process that have lost a peer, on a thread that runs only while there are some. */
+/**
+ * Watches the communicators of this process that have lost a peer. Its thread runs only while such communicators exist.
+ */
 final class LossWatch {
 
     private static final long PERIOD_NANOS = Duration.ofMillis(20).toNanos();
-    /** A program may load what asks for errors at any time. */
+    /** Time between two searches for callers that ask for errors, because a program may load them at any time. */
     private static final long LOOK_FOR_ASKERS_NANOS = Duration.ofMillis(500).toNanos();
 
-    /** What is done for a program that gets no exceptions. */
+    /** Actions for a program that receives no exceptions. */
     interface Reaction {
-        /** Says once for each peer that it is lost. */
+        /** Reports the loss of a peer. Called once for each peer. */
         void tell(LostEnd lost, LossPolicy policy);
 
         /**
          * Ends the process.
          *
-         * @param leave ends connections before; may take its time
+         * @param leave closes connections before; may take some time
          */
         void end(Runnable leave);
 
-        /** From now on {@code ncclCommGetAsyncError} is answered, for every caller. */
+        /** Makes {@code ncclCommGetAsyncError} return the loss to every caller from now on. */
         void answer();
 
-        /** What it says of a communicator; returns what the program has done since. */
+        /** Sets the answer for a communicator. Returns the program's reaction since then. */
         Reply lost(long communicator, boolean is);
     }
 
     private final LongSupplier nanoClock;
-    /** Whether the program is Java, and gets an exception for each loss. */
+    /** Whether the program is written in Java and receives an exception for each loss. */
     private final BooleanSupplier hasExceptions;
     private final Reaction reaction;
     private final List<CommunicatorLosses> open = new CopyOnWriteArrayList<>();
     private volatile LossPolicy policy = new LossPolicy(true, Duration.ofSeconds(5), true);
     private @Nullable Thread thread;
-    /** When it was looked last for who asks; of the thread that looks. */
+    /** Time of the last search for callers, in nanoseconds. Used by the watching thread. */
     private long answered;
 
     public LossWatch() {
@@ -68,9 +70,9 @@ final class LossWatch {
     }
 
     /**
-     * Says whether a program that asks NCCL is told.
+     * Logs whether a program that asks NCCL for errors learns of a loss.
      *
-     * @param library where that NCCL begins in memory
+     * @param library address at which that NCCL is mapped
      */
     public void announce(long library) {
         AsyncErrors shim = AsyncErrors.current();
@@ -86,26 +88,26 @@ final class LossWatch {
     }
 
     /**
-     * For one communicator's connections.
+     * Returns the losses of one communicator's connections.
      *
-     * @param number what NCCL calls the communicator
+     * @param number NCCL's number of the communicator
      */
     public CommunicatorLosses communicator(long number) {
         return new CommunicatorLosses(this, number);
     }
 
     /**
-     * What a communicator has lost: the caller gives it to the program as an error.
+     * Returns the loss of a communicator. The caller returns it to the program as an error.
      *
-     * @param number what NCCL calls the communicator
-     * @return a line; null if the communicator is whole
+     * @param number NCCL's number of the communicator
+     * @return one line; null if the communicator has lost nothing
      */
     public @Nullable String deliver(long number) {
         for (CommunicatorLosses each : open) {
             String problem = each.problem(number);
             if (problem != null) {
                 each.delivered(policy);
-                if (policy.asyncErrors()) { // what the program does next, such as to shrink, is to be seen
+                if (policy.asyncErrors()) { // to observe the program's next action, such as a shrink
                     reaction.answer();
                     reaction.lost(number, true);
                 }
@@ -119,12 +121,12 @@ final class LossWatch {
         return nanoClock.getAsLong();
     }
 
-    /** Has NCCL's answer say whether a communicator has lost a peer that it waits for. */
+    /** Sets whether NCCL's answer reports a lost peer that the communicator waits for. */
     Reply lost(long communicator, boolean is) {
         return policy.asyncErrors() ? reaction.lost(communicator, is) : Reply.NOT_ASKED;
     }
 
-    /** A communicator has lost its first connection. */
+    /** Starts to watch a communicator after its first lost connection. */
     synchronized void open(CommunicatorLosses losses) {
         if (hasExceptions.getAsBoolean()) {
             return;
@@ -143,7 +145,7 @@ final class LossWatch {
         }
     }
 
-    /** One look at all; false if there is nothing left to watch, and the thread ends. */
+    /** Checks all communicators once. Returns false if none is left to watch; the thread then ends. */
     boolean look() {
         long now = now();
         if (policy.asyncErrors() && (answered == 0 || now - answered >= LOOK_FOR_ASKERS_NANOS)) {
@@ -168,13 +170,16 @@ final class LossWatch {
         }
     }
 
-    /** Tells on standard error, and ends the process. */
+    /** Reports losses on standard error, and ends the process. */
     static final class ProcessReaction implements LossWatch.Reaction {
 
-        /** Of a failure that a new start may put right (EX_TEMPFAIL in sysexits.h). */
+        /** Exit status for a failure that a restart may fix (EX_TEMPFAIL in sysexits.h). */
         static final int STATUS = 75;
 
-        /** How long a standard error that nobody reads, or a stream that a stuck thread holds, may keep the process. */
+        /**
+         * Time limit of a step before the end. A standard error without a reader, or a stream that a stuck thread
+         * holds, could block it.
+         */
         private static final Duration PATIENCE = Duration.ofSeconds(1);
 
         @Override
@@ -189,8 +194,9 @@ final class LossWatch {
         }
 
         /**
-         * At once, without C's exit handlers: CUDA's wait for kernels, and these wait for good. What the program's C
-         * streams hold is written before; files in shared memory are deleted, those of the lost peer too.
+         * Ends the process at once, without C's exit handlers. CUDA's handlers wait for kernels, and these kernels wait
+         * forever. Data in the program's C streams is written before. Files in shared memory are deleted, including the
+         * lost peer's files.
          */
         @Override
         public void end(Runnable leave) {
@@ -219,7 +225,7 @@ final class LossWatch {
             return PluginTrace.LauncherRank.line(NativeEnvironment::get);
         }
 
-        /** In one write, so that lines of several processes do not mix. */
+        /** Writes a line with one call, so that lines of several processes do not mix. */
         @SuppressWarnings("resource") // standard error stays open
         private static void line(String text) {
             byte[] bytes = (text.replaceAll("\\s*\\R\\s*", " | ") + "\n").getBytes(StandardCharsets.UTF_8);
@@ -230,13 +236,13 @@ final class LossWatch {
             void run() throws Throwable;
         }
 
-        /** On a thread of its own, which is not waited for longer than the patience. */
+        /** Runs a step on a separate thread, and waits for it no longer than {@link #PATIENCE}. */
         private static void bounded(Step step) {
             Thread thread = Thread.ofPlatform().daemon().start(() -> {
                 try {
                     step.run();
                 } catch (Throwable failed) {
-                    // There is nobody left to tell.
+                    // No report is possible any longer.
                 }
             });
             try {

@@ -10,28 +10,29 @@ import org.millrace.net.LastWordsException;
 import org.millrace.net.PeerClosedException;
 
 /**
- * This process's end of a connection that was lost.
+ * This process's end of a lost connection.
  *
- * @param peer     the process that is lost
- * @param toldBy   the process at the other end, if that has lost the peer; null if this process itself has
- * @param text     which connection, what happened to it, and what was last seen of it
- * @param orderly  whether the peer ended the connection on purpose; false if it was killed, or its host is gone
- * @param owesData whether the device has posted data that the peer has not got: looks at the connection's memory
- * @param release  ends the waits of kernels, if that is possible, before the process ends; called again and again
+ * @param peer     the lost process
+ * @param toldBy   process at the connection's other end, if it reported the loss; null if this process itself lost the
+ * peer
+ * @param text     description of the connection, the event and the last observed state
+ * @param orderly  whether the peer closed the connection on purpose; false if it was killed or its host is gone
+ * @param owesData whether the device has posted data that the peer has not received. It reads the connection's memory
+ * @param release  ends the waits of kernels, if possible, before the process ends. It is called repeatedly
  */
 record LostEnd(String peer, @Nullable String toldBy, String text, boolean orderly, BooleanSupplier owesData,
         Runnable release) {
 
     private static final String GIN = "GIN";
 
-    /** A connection whose kernels' waits nobody can end. */
+    /** Creates an end for kernels with waits that cannot be ended. */
     public LostEnd(String peer, String text, boolean orderly, BooleanSupplier owesData) {
         this(peer, null, text, orderly, owesData, () -> {});
     }
 
     /**
-     * The same, by what its thread has stopped for. Where the other end has lost this very process, the other end is
-     * what is lost.
+     * Creates an end from the failure that stopped its thread. If the peer at the other end reports that it lost this
+     * process, that peer counts as the lost one.
      *
      * @param other the process at the other end
      */
@@ -41,12 +42,15 @@ record LostEnd(String peer, @Nullable String toldBy, String text, boolean orderl
                 : new LostEnd(other, text, reason instanceof PeerClosedException, owesData);
     }
 
-    /** All connections of a communicator's GIN: the first failure poisons it. */
+    /** Creates an end for all connections of a communicator's GIN. The first failure makes all of them unusable. */
     public static LostEnd ofGin(String text, BooleanSupplier owesData, Runnable release) {
         return new LostEnd(GIN, null, text, false, owesData, release);
     }
 
-    /** Other processes of this pid are on other hosts. A host is named by its name, or by any of its addresses. */
+    /**
+     * Returns whether a name means this process. Other processes with this pid are on other hosts. The name identifies
+     * a host by its host name, or by any of its addresses.
+     */
     private static boolean isThisProcess(String name) {
         String begin = "pid " + ProcessHandle.current().pid() + " on ";
         if (!name.startsWith(begin)) {
@@ -61,7 +65,10 @@ record LostEnd(String peer, @Nullable String toldBy, String text, boolean orderl
         }
     }
 
-    /** The process that another one is told to be lost: itself is none. Who has lost it is, for it. */
+    /**
+     * Returns the lost process to report to a receiver. If the receiver itself is the lost process, this is the process
+     * that reported the loss.
+     */
     String namedTo(String receiver) {
         return toldBy != null && peer.equals(receiver) ? toldBy : peer;
     }

@@ -4,7 +4,7 @@ import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
-/** The process's environment as C sees it: {@link System#getenv} is a copy, and it cannot be written. */
+/** The process's environment in C. {@link System#getenv} returns a copy, which cannot be written. */
 final class NativeEnvironment {
 
     private static final CFunction GETENV = CFunction.named("getenv");
@@ -21,8 +21,8 @@ final class NativeEnvironment {
     }
 
     /**
-     * Sets a variable for NCCL, which reads it later. C allows no thread to read the environment meanwhile: only called
-     * while NCCL initializes, when its user waits for it.
+     * Sets a variable for NCCL, which reads it later. C allows no thread to read the environment meanwhile. Call this
+     * method only while NCCL initializes, because its user then waits for it.
      */
     public static void set(String name, String value) {
         int result;
@@ -34,7 +34,7 @@ final class NativeEnvironment {
         }
     }
 
-    /** Takes a variable out, under the conditions of {@link #set}. */
+    /** Removes a variable, under the conditions of {@link #set}. */
     public static void unset(String name) {
         try (Arena arena = Arena.ofConfined()) {
             UNSETENV.call(arena.allocateFrom(name).address());

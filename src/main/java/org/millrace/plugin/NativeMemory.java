@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * NCCL's memory, by address. Arguments of upcalls are plain numbers here: a segment for each would be garbage on every
- * call, and none of them has a length that could be checked.
+ * Access to NCCL's memory by address. Arguments of upcalls are plain numbers here. A segment for each would create
+ * garbage on every call, and none has a length to check.
  */
 final class NativeMemory {
 
@@ -13,7 +13,7 @@ final class NativeMemory {
 
     private NativeMemory() {}
 
-    @SuppressWarnings("restricted") // NCCL's pointers come without a length
+    @SuppressWarnings("restricted") // NCCL's pointers have no length
     private static MemorySegment everything() {
         return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
     }

@@ -7,9 +7,8 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.foreign.CFunction;
 
 /**
- * Lines for the user, through NCCL's own logger: they obey {@code NCCL_DEBUG}, carry host, process and GPU, and the
- * last warning is what {@code ncclGetLastError} returns. Until NCCL has given its logger there is nobody to tell, and
- * lines are dropped.
+ * Writes lines for the user through NCCL's own logger. They obey {@code NCCL_DEBUG} and contain host, process and GPU.
+ * {@code ncclGetLastError} returns the last warning. Lines are dropped until NCCL has passed its logger.
  */
 final class NcclLog {
 
@@ -18,7 +17,10 @@ final class NcclLog {
     private static final MemorySegment FILE = NAMES.allocateFrom("millrace");
     private static final MemorySegment FORMAT = NAMES.allocateFrom("%s");
 
-    /** Written by every init, as the process may have loaded another libnccl since; read by any thread. */
+    /**
+     * NCCL's logger. Written by every init, because the process may have loaded another libnccl since. Read by any
+     * thread.
+     */
     private static volatile @Nullable CFunction logger;
 
     private NcclLog() {}
@@ -27,17 +29,17 @@ final class NcclLog {
         logger = function == 0 ? null : CFunction.at(MemorySegment.ofAddress(function));
     }
 
-    /** Something is wrong that the user should change. Printed under NCCL_DEBUG=WARN. */
+    /** Logs a problem that the user should fix. Printed under NCCL_DEBUG=WARN. */
     public static void warn(String message) {
         log(plugin_h.NCCL_LOG_WARN(), message);
     }
 
-    /** What is done, and how. Printed under NCCL_DEBUG=INFO. */
+    /** Logs an action and its parameters. Printed under NCCL_DEBUG=INFO. */
     public static void info(String message) {
         log(plugin_h.NCCL_LOG_INFO(), message);
     }
 
-    /** For those who debug the plugin. Printed under NCCL_DEBUG=TRACE. */
+    /** Logs a detail for debugging of the plugin. Printed under NCCL_DEBUG=TRACE. */
     public static void trace(String message) {
         log(plugin_h.NCCL_LOG_TRACE(), message);
     }
@@ -54,7 +56,7 @@ final class NcclLog {
         }
     }
 
-    /** A failure and what caused it, in one line. */
+    /** Returns a failure and its causes in one line. */
     public static String describe(Throwable failure) {
         StringBuilder line = new StringBuilder();
         for (Throwable each = failure; each != null; each = each.getCause()) {

@@ -18,14 +18,14 @@ import org.apache.logging.log4j.spi.Provider;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What Log4j's interface is told to log through: the value of its property {@code log4j.provider}. Public, as Log4j
- * makes it.
+ * Log4j's provider that logs through NCCL, set by the property {@code log4j.provider}. Public, because Log4j
+ * instantiates it.
  */
 public final class NcclLogProvider extends Provider {
 
     private static final int PRIORITY = 100;
 
-    /** Made by Log4j. */
+    /** Called by Log4j. */
     public NcclLogProvider() {
         super(PRIORITY, CURRENT_VERSION, Factory.class, NoOpThreadContextMap.class);
     }
@@ -34,7 +34,7 @@ public final class NcclLogProvider extends Provider {
 
         private final LoggerContext context = new Context();
 
-        /** Made by Log4j. */
+        /** Called by Log4j. */
         public Factory() {}
 
         @Override
@@ -52,7 +52,7 @@ public final class NcclLogProvider extends Provider {
 
     private static final class Context extends SimpleLoggerContext {
 
-        /** Says what is enabled; nothing is logged through it. */
+        /** Logger that decides which levels are enabled. No line is logged through it. */
         private final SimpleLogger level =
                 (SimpleLogger) super.getLogger("level", ParameterizedMessageFactory.INSTANCE);
 
@@ -77,7 +77,7 @@ public final class NcclLogProvider extends Provider {
     }
 
     /**
-     * Everything down to INFO goes to NCCL's logger, which has the last word on what is printed; DEBUG and TRACE are
+     * Passes all levels down to INFO to NCCL's logger, which decides whether to print them. DEBUG and TRACE are
      * dropped.
      */
     private static final class Logger extends ExtendedLoggerWrapper {

@@ -21,16 +21,16 @@ import org.millrace.net.plugin.PluginDevice;
 import org.millrace.net.socket.LocalAddress;
 
 /**
- * A network device, as NCCL's topology sees it: all interfaces that this process uses, as one.
+ * A network device in NCCL's topology. It represents all interfaces that this process uses.
  *
- * @param name      C string that is never freed, as NCCL keeps the pointer: {@code eth0}, or {@code eth0+eth1}
- * @param speedMbps what the interfaces say, together, in Mbit/s
- * @param pciPath   C string that is never freed: where the first interface's card is in {@code /sys}; {@code NULL} if
- *                  it has none, as loopback
+ * @param name      C string that is never freed, because NCCL keeps the pointer: {@code eth0}, or {@code eth0+eth1}
+ * @param speedMbps sum of the interfaces' speeds in Mbit/s
+ * @param pciPath   C string that is never freed: path of the first interface's card in {@code /sys}; {@code NULL}
+ * without a card, as for loopback
  */
 record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
 
-    /** What NCCL's own socket network says of an interface that does not tell its speed. */
+    /** Speed for an interface that does not report one, as in NCCL's own socket network. */
     private static final int USUAL_SPEED_MBPS = 10_000;
 
     private static final Path INTERFACES = Path.of("/sys/class/net");
@@ -39,11 +39,11 @@ record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
     private static final short UNDEFINED = -1;
 
     /**
-     * What depends on who moves the data.
+     * Properties that depend on the data path.
      *
-     * @param unpacks      whether kernels gather what they receive from pages
-     * @param deviceMemory whether it takes the memory of GPUs
-     * @param maxRecvs     the most buffers of one receive
+     * @param unpacks      whether kernels gather their received data from pages
+     * @param deviceMemory whether the device accepts GPU memory
+     * @param maxRecvs     maximum number of buffers of one receive
      */
     public record Abilities(boolean unpacks, boolean deviceMemory, int maxRecvs) {
 
@@ -84,7 +84,10 @@ record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
         }
     }
 
-    /** As NCCL's own socket network finds it; what is no card on the PCI bus NCCL leaves out of its topology. */
+    /**
+     * Returns the path of an interface's card, found as in NCCL's own socket network. NCCL's topology omits devices
+     * that are not cards on the PCI bus.
+     */
     private static String card(Path directory) {
         try {
             return directory.resolve("device").toRealPath().toString();
@@ -94,15 +97,14 @@ record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
     }
 
     /**
-     * Fills in what getProperties returns, in the struct of a table's version. v9 adds virtual devices and size limits
-     * in the middle, v11 appends multi-requests, v12 makes virtual devices larger and appends rails; the fields of v8
-     * and v9 stand at the same places in all.
+     * Writes the result of getProperties in the struct of a table's version. v9 adds virtual devices and size limits in
+     * the middle. v11 appends multi-requests. v12 enlarges virtual devices and appends rails. The fields of v8 and v9
+     * have the same offsets in all later versions.
      *
-     * <p>
-     * Pointers are written as numbers, and arrays without a handle of their own: the JVM makes code for a handle when
-     * it is first used, for milliseconds, and ncclCommInitRank waits.
+     * <p> Pointers are written as numbers, and arrays without a separate handle. The JVM takes milliseconds to compile
+     * a handle at its first use, and ncclCommInitRank waits.
      *
-     * @param abilities what a table's user can ask of it
+     * @param abilities abilities that depend on the table's user
      */
     public void writeProperties(int version, int index, Abilities abilities, long address) {
         switch (version) {
@@ -119,7 +121,7 @@ record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
         }
     }
 
-    /** As the head of v9, without forceFlush, which stands before speed. */
+    /** Writes the head of v9 without forceFlush, which lies before speed. */
     private void writeV8(int index, Abilities abilities, MemorySegment to) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment head = ncclNetProperties_v9_t.allocate(arena);
@@ -151,7 +153,7 @@ record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
         ncclNetProperties_v12_t.planeId(to, UNDEFINED);
     }
 
-    /** Everything before the virtual devices, which v9 to v12 have alike. */
+    /** Writes everything before the virtual devices, which is equal in v9 to v12. */
     private void writeHead(int index, Abilities abilities, MemorySegment to) {
         to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v9_t.name$offset(), name.address());
         to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v9_t.pciPath$offset(), pciPath.address());
@@ -164,7 +166,7 @@ record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
         ncclNetProperties_v9_t.latency(to, 0);
         ncclNetProperties_v9_t.maxComms(to, MAX_COMMS);
         ncclNetProperties_v9_t.maxRecvs(to, abilities.maxRecvs);
-        // no kernel of NCCL's talks to a plain host device
+        // NCCL's kernels do not communicate with a plain host device
         ncclNetProperties_v9_t.netDeviceType(to, abilities.unpacks ? NetDeviceHandle.UNPACK : NetDeviceHandle.HOST);
         ncclNetProperties_v9_t.netDeviceVersion(to, abilities.unpacks ? UnpackDevice.Connection.VERSION : 0);
     }

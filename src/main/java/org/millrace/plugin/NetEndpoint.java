@@ -14,17 +14,17 @@ import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * Where this process is in the network: one listener serves all communicators.
+ * This process's endpoint in the network. One listener serves all communicators.
  *
- * @param listener where peers connect to
- * @param faults   what was planted, on purpose, in connections that this process makes
+ * @param listener listener that peers connect to
+ * @param faults   faults that were planted on purpose in connections of this process
  */
 record NetEndpoint(Network network, Listener listener, NetDevice device, List<Fault> faults) implements AutoCloseable {
 
     /**
-     * Opens what the settings ask for: the rails of MILLRACE_SOCKET_ADDRESSES, or of NCCL_SOCKET_IFNAME and
-     * NCCL_SOCKET_FAMILY; on each as many streams as MILLRACE_SOCKET_STREAMS says, or else the product of
-     * NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD.
+     * Opens the network of the settings. The rails are those in MILLRACE_SOCKET_ADDRESSES, or in NCCL_SOCKET_IFNAME and
+     * NCCL_SOCKET_FAMILY. MILLRACE_SOCKET_STREAMS sets the number of streams on each rail. The default is the product
+     * of NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD.
      */
     public static NetEndpoint open(Configuration settings) {
         List<Fault> faults = Fault.of(settings);
@@ -36,8 +36,8 @@ record NetEndpoint(Network network, Listener listener, NetDevice device, List<Fa
                     : NetDevice.of(Interfaces.choose(options.socket()).addresses());
             Network linked = LinkNetwork.of(settings, network, faults);
             Listener listener = linked.listen();
-            // libnccl asks for connections one by one, and seldom: those who are no peers must not have gathered by
-            // then
+            // libnccl asks for connections one by one, and seldom. The thread refuses clients that are no peers
+            // meanwhile, so that they do not accumulate.
             Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend); // ends with the listener
             return new NetEndpoint(linked, listener, device, faults);
         } catch (RuntimeException e) {
@@ -54,7 +54,8 @@ record NetEndpoint(Network network, Listener listener, NetDevice device, List<Fa
     }
 
     /**
-     * NCCL passes on where a process listens, and with what secret, to any process that has joined its own bootstrap.
+     * Requires TLS if the settings require a secret. NCCL passes a process's listening address and key to any process
+     * that has joined NCCL's own bootstrap.
      */
     private static void requireTls(Configuration settings, SocketOptions socket) {
         if (settings.get(Settings.REQUIRE_SECRET) && socket.tls() == null) {
@@ -64,7 +65,7 @@ record NetEndpoint(Network network, Listener listener, NetDevice device, List<Fa
         }
     }
 
-    /** The network beneath cannot be this plugin itself. */
+    /** Refuses this plugin as the network beneath itself. */
     private static void refuseItself(NetworkOptions options) {
         if (options.pluginLibrary().filter(PluginNetwork::isMillrace).isPresent()) {
             throw new ConfigurationException(Settings.NETWORK.name() + "=" + options.name()
@@ -72,7 +73,7 @@ record NetEndpoint(Network network, Listener listener, NetDevice device, List<Fa
         }
     }
 
-    /** The device that {@link #open} would have. */
+    /** Returns the device that {@link #open} would create. */
     public static NetDevice device(Configuration settings) {
         return NetDevice.of(Interfaces.choose(NetworkOptions.addresses(settings)).addresses());
     }

@@ -23,12 +23,12 @@ import org.millrace.net.Pending;
 import org.millrace.plugin.DataPath.ConnectionNumber;
 
 /**
- * The operations of NCCL's network tables. Arguments are C's: pointers are numbers, and results are written where they
- * point. A failure is thrown; {@link Upcalls} makes a result code and a line in NCCL's log of it.
+ * Operations of NCCL's network tables. Arguments are C values: pointers are numbers, and results are written to their
+ * targets. A failure is thrown. {@link Upcalls} converts it to a result code and a line in NCCL's log.
  */
 final class NetPlugin {
 
-    /** Communicators of table versions before 11 have no context of their own. */
+    /** Context of communicators in table versions before 11, which have none. */
     private static final long NO_CONTEXT = 0;
 
     private final Function<PluginConfiguration, DataPath> paths;
@@ -37,10 +37,10 @@ final class NetPlugin {
     private final NcclEnvironment environment = new NcclEnvironment();
     private final SecureRandom random = new SecureRandom();
 
-    /** By the library that calls; changed under the lock of this, and read without it behind an init. */
+    /** Sessions by the calling library. Changed under this object's lock, and read without it after an init. */
     private final Map<Long, Session> sessions = new ConcurrentHashMap<>();
 
-    /** What is open while an NCCL of this process has communicators. */
+    /** State that is open while an NCCL of this process has communicators. */
     public static final class Session {
         private final long library;
         private final NetEndpoint endpoint;
@@ -48,9 +48,9 @@ final class NetPlugin {
         private final PluginConfiguration settings;
         private final long logger;
         private final Context commonContext;
-        /** Guarded by the plugin's lock. */
+        /** Number of communicators. Guarded by the plugin's lock. */
         private int communicators;
-        /** Its NCCL is one before 2.28, which does not say when it is done with the network. */
+        /** Whether its NCCL is older than 2.28, which does not report when it no longer uses the network. */
         private volatile boolean endsUntold;
 
         private Session(long library, NetEndpoint endpoint, DataPath path, PluginConfiguration settings, long logger,
@@ -77,8 +77,8 @@ final class NetPlugin {
     }
 
     /**
-     * What one communicator has open that NCCL holds no handle for: connections that it still connects. NCCL calls
-     * connect again and again with the handle of one peer, until it gets a connection; if it gives up, it tells nobody.
+     * Connection attempts of one communicator, for which NCCL holds no handle. NCCL calls connect repeatedly with the
+     * handle of one peer until it gets a connection. If it gives up, it does not report that.
      */
     private static final class Context implements AutoCloseable {
         private final Map<ConnectionKey, Connecting> connecting = new ConcurrentHashMap<>();
@@ -88,14 +88,14 @@ final class NetPlugin {
         private final Session in;
         private final long communicator;
 
-        /** NCCL's hash of the communicator is for messages, and for the tuner, which is told the same. */
+        /** Creates a context. NCCL's hash of the communicator appears in messages. The tuner receives the same hash. */
         Context(Session in, long communicator, LossWatch losses) {
             this.in = in;
             this.communicator = communicator;
             owner = new DataPath.Owner(communicator, new DataPath.DrainTimeout(), losses.communicator(communicator));
         }
 
-        /** Goes on with a connection, or begins it; returns null while it is not made. */
+        /** Begins or continues a connection attempt. Returns null while it is in progress. */
         DataPath.@Nullable Connection connect(PeerHandle peer, int maxRecvs) {
             Connecting begun = connecting.computeIfAbsent(peer.key(),
                     key -> new Connecting(in.endpoint.network().connect(peer.address(), key),
@@ -130,21 +130,24 @@ final class NetPlugin {
     private record Connecting(Pending<FrameSender> pending, ConnectionNumber number) {
     }
 
-    /** What NCCL calls a listener: it is good for one connection, of one communicator, and for its further streams. */
+    /**
+     * A listener in NCCL's terms. It serves one connection of one communicator, with the further streams of that
+     * connection.
+     */
     private record Listening(Pending<FrameReceiver> connection, List<Pending<FrameReceiver>> streams, Context of,
             ConnectionNumber number, AtomicBoolean accepted) {
     }
 
-    /** The key of a further stream of a connection, 1 or more. */
+    /** Returns the key of a further stream of a connection, 1 or more. */
     private static ConnectionKey stream(ConnectionKey of, int stream) {
         return new ConnectionKey(of.high(), of.low() + stream);
     }
 
     /**
-     * Nothing is opened before the first init.
+     * Creates the plugin. It opens nothing before the first init.
      *
-     * @param paths  makes the path that the settings allow
-     * @param losses what becomes of communicators that lose a peer
+     * @param paths  creates the path that the settings allow
+     * @param losses watch of communicators that lose a peer
      */
     public NetPlugin(Function<PluginConfiguration, DataPath> paths, LossWatch losses) {
         this.paths = paths;
@@ -152,10 +155,10 @@ final class NetPlugin {
     }
 
     /**
-     * A communicator is made.
+     * Initializes a communicator.
      *
-     * @param library where the NCCL that calls begins in memory, which tells it from others of this process
-     * @param nccl    its version and vendor
+     * @param library address at which the calling NCCL is mapped, which distinguishes it from others in this process
+     * @param nccl    version and vendor of the calling NCCL
      */
     public void init(int version, long context, long communicator, long logger, long library, CallingNccl nccl) {
         NcclLog.use(logger);
@@ -223,8 +226,8 @@ final class NetPlugin {
     }
 
     /**
-     * What is open for an NCCL of this process; null before its first init, and behind its last finalize. A caller that
-     * is in no library, such as code that a JVM has compiled, is the only one that there is.
+     * Returns the open state for an NCCL of this process; null before its first init, and after its last finalize. A
+     * caller outside all libraries, such as code that a JVM has compiled, gets the only session if exactly one is open.
      */
     public @Nullable Session sessionIfAny(long library) {
         Session found = sessions.get(library);
@@ -240,12 +243,12 @@ final class NetPlugin {
                 "NCCL called an operation before init, or after the last finalize");
     }
 
-    /** Whether every NCCL of this process was told that the device takes the memory of GPUs. */
+    /** Returns whether the device accepts GPU memory for every NCCL of this process. */
     public boolean takesDeviceMemory() {
         return !sessions.isEmpty() && sessions.values().stream().allMatch(each -> each.path.takesDeviceMemory());
     }
 
-    /** An operation is about to be launched, by whichever NCCL: see {@link DataPath#operationComing}. */
+    /** Tells the paths of all NCCLs that an operation is about to be launched, see {@link DataPath#operationComing}. */
     public void operationComing() {
         sessions.values().forEach(each -> each.path.operationComing());
     }
@@ -304,7 +307,7 @@ final class NetPlugin {
         Listening listening = handles.get(listener, Listening.class);
         Session in = listening.of.in;
         FrameReceiver receiver;
-        synchronized (listening.accepted) { // threads of NCCL may ask at once
+        synchronized (listening.accepted) { // several threads of NCCL may call at once
             if (listening.accepted.get()) {
                 throw new IllegalArgumentException("a connection was accepted from this listener before ("
                         + listening.number + "); each is good for one");
@@ -319,9 +322,9 @@ final class NetPlugin {
                 connection, deviceHandle);
     }
 
-    /** Hands a connection to NCCL, or null for "call again". */
+    /** Returns a connection to NCCL, or null if NCCL must call again. */
     private void finish(Session in, DataPath.@Nullable Connection made, long connection, long deviceHandle) {
-        // for a kernel that unpacks NCCL has put one of its own there, and makes another whenever it finds none
+        // For a kernel that unpacks, NCCL has stored its own handle there, and creates another whenever it finds none.
         if (deviceHandle != 0 && made != null && in.settings.nccl().takesDeviceHandles()) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
         }
@@ -329,8 +332,9 @@ final class NetPlugin {
     }
 
     /**
-     * NCCL registers the buffers of a connection: one that is taken over is served from its third buffer on
-     * ({@code TakeoverConnection.register}), one that NCCL's own proxy serves keeps them for its messages.
+     * Registers the buffers of a connection. A connection that is taken over is served from its third buffer on
+     * ({@code TakeoverConnection.register}). A connection that NCCL's own proxy serves keeps the buffers for its
+     * messages.
      */
     public void regMr(long connection, long address, long bytes, int type, long memory) {
         DataPath.Connection to = handles.get(connection, DataPath.Connection.class);
@@ -351,7 +355,7 @@ final class NetPlugin {
         begun(connection, on.post(address, bytes, ConnectionHandle.regionOf(connection, bytes, memory), tag), request);
     }
 
-    /** The arguments are arrays of C's, of so many elements each. */
+    /** Begins a receive. The pointer arguments are C arrays with {@code count} elements each. */
     public void irecv(long connection, int count, long addresses, long lengths, long tags, long memories,
             long request) {
         DataPath.Connection on = handles.get(connection, DataPath.Connection.class);
@@ -376,7 +380,7 @@ final class NetPlugin {
     public void closeSend(long connection) {
         handles.remove(connection, DataPath.Connection.class).close();
         if (!handles.hasAny(DataPath.Connection.class)) {
-            // The process may end behind this, and its kernel would reset streams on which acknowledgements come later.
+            // The process may end next. Its kernel would then reset streams on which acknowledgements still arrive.
             sessions.values().stream().filter(each -> each.endsUntold).forEach(each -> each.endpoint.awaitPeers());
         }
     }
@@ -386,7 +390,8 @@ final class NetPlugin {
     }
 
     public void closeListen(long listener) {
-        // further streams are made when they are needed: those of a connection that was made are that one's to close
+        // Further streams are connected on demand. The streams of an accepted connection belong to that connection,
+        // which closes them.
         Listening ended = handles.remove(listener, Listening.class);
         synchronized (ended.accepted) {
             ended.connection.close();
@@ -396,7 +401,9 @@ final class NetPlugin {
         }
     }
 
-    /** NCCL 2.28 finalizes with a null context if init failed: there is nothing to end then. */
+    /**
+     * Finalizes a communicator. NCCL 2.28 finalizes with a null context if init failed; there is then nothing to end.
+     */
     public void finalize(long context) {
         if (context != NO_CONTEXT) {
             Context ended = handles.remove(context, Context.class);
@@ -413,27 +420,27 @@ final class NetPlugin {
         if (session.communicators == 0) {
             sessions.remove(session.library);
             close(session.path, session.endpoint);
-            // the NCCL that has none left may be unloaded, and its logger with it
+            // an NCCL without communicators may be unloaded with its logger
             sessions.values().stream().findAny().ifPresent(other -> NcclLog.use(other.logger));
         }
     }
 
     /**
-     * What was set for NCCL in the process's environment, of which there is one for all NCCLs of the process: what one
-     * needs is set when it initializes a communicator, and what was set for another before, and it does not need, is
-     * taken back.
+     * Variables that were set for NCCL in the process's environment, which all NCCLs of the process share. The
+     * variables that an NCCL needs are set when it initializes a communicator. Variables that were set for another NCCL
+     * before are unset if this one does not need them.
      */
     static final class NcclEnvironment {
 
         private final Map<String, String> set = new HashMap<>();
 
-        /** A variable as the user has it; null if it is not set, or was set here. */
+        /** Returns the user's value of a variable; null if it is not set, or was set here. */
         synchronized @Nullable String users(String name) {
             String value = NativeEnvironment.get(name);
             return value != null && value.equals(set.get(name)) ? null : value;
         }
 
-        /** Sets what is wanted, and takes back what is not, for NCCL to read next. */
+        /** Sets the wanted variables and unsets the others, before NCCL reads them. */
         synchronized void use(Map<String, String> wanted) {
             set.entrySet().removeIf(each -> {
                 boolean superfluous = !wanted.containsKey(each.getKey());

@@ -8,7 +8,7 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.Listener;
 
 /**
- * What listen gives to NCCL, which carries it to the peer's connect.
+ * Handle that listen returns to NCCL. NCCL passes it to the peer's connect.
  *
  * <pre>
  *   0        4        5         6       8           16          24          92         128
@@ -17,7 +17,7 @@ import org.millrace.net.Listener;
  *  +--------+--------+---------+-------+-----------+-----------+-----------+----------+
  * </pre>
  *
- * @param path which {@link DataPath} the listening side has: both sides need the same
+ * @param path number of the listening side's {@link DataPath}; both sides need the same
  */
 record PeerHandle(byte path, ConnectionKey key, byte[] address) {
 
@@ -32,7 +32,7 @@ record PeerHandle(byte path, ConnectionKey key, byte[] address) {
     private static final long KEY_LOW_OFFSET = 16;
     private static final long ADDRESS_OFFSET = 24;
 
-    /** Where a handle is free for what else a table has to say: see {@link #number}. */
+    /** Offset of a free number that tables use for other purposes, see {@link #number}. */
     private static final long NUMBER_OFFSET = ADDRESS_OFFSET + Listener.ADDRESS_BYTES;
 
     public static void putNumber(long handle, int number) {
@@ -54,7 +54,7 @@ record PeerHandle(byte path, ConnectionKey key, byte[] address) {
         MemorySegment.copy(address, 0, bytes, ValueLayout.JAVA_BYTE, ADDRESS_OFFSET, Listener.ADDRESS_BYTES);
     }
 
-    /** Reads what a peer wrote; throws {@link IllegalArgumentException} if it was no peer of this version. */
+    /** Reads a peer's handle. Throws {@link IllegalArgumentException} if no peer of this version wrote it. */
     public static PeerHandle read(long handle) {
         MemorySegment bytes = NativeMemory.at(handle, plugin_h.NCCL_NET_HANDLE_MAXSIZE());
         if (bytes.get(INT, 0) != MAGIC) {

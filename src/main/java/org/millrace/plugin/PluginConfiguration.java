@@ -16,27 +16,26 @@ import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDriver;
 
 /**
- * What moves the data of NCCL's network connections under the user's settings, and what has to be set for it.
+ * Choice of the data path for NCCL's network connections from the user's settings, with the variables that it requires.
  *
- * <p>
- * NCCL caches each variable when it first reads it. In NCCL 2.28.9 and 2.30.7 those below that need setting are first
- * read behind {@code ncclNetInit} of the first communicator, which is where the plugin's init is called: PXN_DISABLE
- * when the topology's paths are computed, NET_SHARED_BUFFERS when a connection is set up. GDRCOPY_ENABLE is read
- * before; but its default is what is needed.
+ * <p> NCCL caches each variable when it first reads it. In NCCL 2.28.9 and 2.30.7 the variables below that need setting
+ * are first read after {@code ncclNetInit} of the first communicator. {@code ncclNetInit} calls the plugin's init. NCCL
+ * reads PXN_DISABLE when it computes the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. It
+ * reads GDRCOPY_ENABLE earlier, but the required value is the default.
  *
  * @param nccl            the NCCL that calls
  * @param takeover        whether connections are taken over
- * @param threads         the threads that then serve them
- * @param unpack          which kernels gather what arrives from a bounce buffer themselves (NCCL's network device
- *                        UNPACK)
+ * @param threads         threads that then serve the connections
+ * @param unpack          kernels that gather received data from a bounce buffer themselves (NCCL's network device
+ * UNPACK)
  * @param bounceBytes     length of the process's bounce buffer
- * @param toSet           variables that must be set for all this, and to what
- * @param refusal         why connections are not taken over although the user did not forbid it: a sentence; null if
- *                        they are, or the user did
- * @param loss            what happens when a connection that was taken over is lost
- * @param deviceSlots     whether slots may be in the memory of GPUs
+ * @param toSet           required variables and their values
+ * @param refusal         reason, as a sentence, why connections are not taken over although the user did not forbid it;
+ * null if they are, or if the user did
+ * @param loss            reaction to the loss of a connection that was taken over
+ * @param deviceSlots     whether slots may be in GPU memory
  * @param choosesChannels whether the user leaves the number of channels to the plugin
- * @param maxRecvs        the most buffers of one receive, where connections are not taken over
+ * @param maxRecvs        maximum number of buffers of one receive, if connections are not taken over
  */
 public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThreads threads, Kernels unpack,
         long bounceBytes, Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots,
@@ -45,8 +44,8 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     /**
      * A variable that the takeover depends on.
      *
-     * @param absent  the value it has if it is not set
-     * @param because what another value does
+     * @param absent  value that NCCL uses if the variable is not set
+     * @param because effect of another value
      */
     private record Requirement(String name, long required, long absent, String because) {
     }
@@ -60,7 +59,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
                     "data that passes through another GPU of the node is always moved by NCCL's proxy"),
             new Requirement("NCCL_GDRCOPY_ENABLE", 0, 0, "with GDRCopy the counters lie in the GPU's memory"));
 
-    /** What slots in the memory of GPUs need besides. */
+    /** Further requirements of slots in GPU memory. */
     private static final List<Requirement> DEVICE_REQUIREMENTS = List.of(
             new Requirement("NCCL_ALLOC_P2P_NET_LL_BUFFERS", 1, 0,
                     "without it the receiving side's LL buffer is in the GPU's memory too, where no processor can store"
@@ -70,43 +69,45 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
             new Requirement("NCCL_COLLNET_ENABLE", 0, 0, "processors add what CollNet reduces, in the host's memory"));
 
     /**
-     * What is set for slots in the memory of GPUs unless the user has set it. They lie there however far the card is,
-     * since none is used; and a copy of 512 KiB takes a GPU not much longer than one of 128 KiB.
+     * Variables for slots in GPU memory, set unless the user has set them. Slots are in GPU memory at any distance from
+     * the card, because no card is used. A GPU copies 512 KiB almost as fast as 128 KiB.
      */
     private static final Map<String, String> FOR_DEVICE_SLOTS =
             Map.of("NCCL_NET_GDR_LEVEL", "SYS", "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288");
 
     /**
-     * Rings that NCCL makes unless the user says how many. Two, which it would choose by the speed of a network card,
-     * are what one core can copy; the data of more rings is moved by more threads, where there is much of it: see
-     * TunerPlugin. The same on every rank, whatever its machine: ranks that differ would wait for each other's rings.
+     * Number of rings that NCCL creates, unless the user sets it. NCCL would choose two, by the speed of a network
+     * card, which is the load that one core can copy. With more rings, more threads move the data if there is much
+     * data, see {@link TunerPlugin}. The number is the same on every rank and machine, because ranks with different
+     * numbers would wait for each other's rings.
      */
     private static final String CHANNELS = "8";
     private static final List<String> CHANNEL_BOUNDS =
             List.of("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS");
 
     /**
-     * Connections that sends and receives of one peer use, unless the user says how many: NCCL 2.28 uses two and 2.30
-     * one, which one core copies. (Two H200s, send and receive of 128 MiB with 1, 2 and 4: over shared memory 6.7, 3.7
-     * and 2.6 ms, over TCP 42.7, 25.4 and 15.5; with two cores a rank 57, 67 and 59; small sizes the same.) The same on
-     * every rank, as the number of rings is. With many peers NCCL's one is enough, and four times as many connections
-     * are memory.
+     * Number of connections for sends and receives of one peer, unless the user sets it. NCCL 2.28 uses two and 2.30
+     * one, and one core copies these. (Measured on two H200s, send and receive of 128 MiB with 1, 2 and 4 connections:
+     * over shared memory 6.7, 3.7 and 2.6 ms, over TCP 42.7, 25.4 and 15.5 ms. With two cores for each rank: 57, 67 and
+     * 59 ms. Small sizes take the same time.) The number is the same on every rank, like the number of rings. With many
+     * peers NCCL's one connection is enough, and four times as many would need much memory.
      */
     private static final String PEER_CHANNELS = "NCCL_NCHANNELS_PER_NET_PEER";
     private static final String CHANNELS_PER_PEER = "4";
     private static final int MOST_RANKS = 16;
 
     /**
-     * Half of what NCCL takes for a connection's slots: those of all channels together stay nearer to the cores that
-     * copy them. (Two H200s, 128 MiB of all-reduce with 8 and 16 cores a rank: 10 and 6.0 ms, not 15 and 7.2; with one
-     * and two some tenth less.) The same on every rank, as the number of rings is.
+     * Half of NCCL's default size of a connection's buffer. The slots of all channels together then stay nearer to the
+     * cores that copy them. (Measured on two H200s, all-reduce of 128 MiB with 8 and 16 cores for each rank: 10 and 6.0
+     * ms instead of 15 and 7.2 ms. With one and two cores: about a tenth less.) The size is the same on every rank,
+     * like the number of rings.
      */
     private static final String BUFFER = "NCCL_BUFFSIZE";
     private static final String BUFFER_BYTES = Integer.toString(2 << 20);
 
     /**
-     * What is set for kernels that unpack unless the user has set it: kernels of PAT do not unpack, and those of trees
-     * have room for two peers where a tree may have three.
+     * Variables for kernels that unpack, set unless the user has set them. Kernels of PAT do not unpack. Kernels of
+     * trees have room for two peers, and a tree may have three.
      */
     private static final Map<String, String> FOR_UNPACK =
             Map.of("NCCL_PAT_ENABLE", "0", "NCCL_ALGO", "Ring", SHARED_BUFFERS, "0");
@@ -114,10 +115,10 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     /**
      * Reads the settings and decides.
      *
-     * @param nccl     the NCCL that calls: where it is not known how it lays memory out, its own proxy moves the data
-     * @param settings as the user has them
+     * @param nccl     the NCCL that calls. If its memory layout is unknown, its own proxy moves the data
+     * @param settings the user's settings
      * @throws ConfigurationException if a value is not usable, or if MILLRACE_TAKEOVER=1 or MILLRACE_UNPACK=1 is not
-     *                                possible with another setting
+     * possible with another setting
      */
     static PluginConfiguration of(CallingNccl nccl, Configuration settings) {
         Map<String, String> toSet = new LinkedHashMap<>();
@@ -151,9 +152,9 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /**
-     * What an NCCL that is not known yet would get, for people.
+     * Returns the configuration for an unknown NCCL, for people.
      *
-     * @throws ConfigurationException as when it calls
+     * @throws ConfigurationException as for a calling NCCL
      */
     public static String describe(Configuration settings) {
         PluginConfiguration plugin = of(CallingNccl.UNTOLD, settings);
@@ -163,14 +164,15 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /**
-     * One unless the user says more, as NCCL's own Socket network has it. A kernel that unpacks counts the slices of
-     * its connection in their order, which those of several tags have not.
+     * Returns the maximum number of buffers of one receive. It is 1 unless the user sets more, as in NCCL's own Socket
+     * network. A kernel that unpacks counts the slices of its connection in order, and slices of several tags have no
+     * order.
      */
     private static int maxRecvs(Configuration settings, Kernels unpack) {
         return unpack != Kernels.NONE ? 1 : settings.ifSet(Settings.NET_MAX_RECVS).orElse(1);
     }
 
-    /** Whether slots may be in the memory of GPUs; adds what has to be set for it. */
+    /** Returns whether slots may be in GPU memory. Adds the required variables. */
     private static boolean prepareDeviceSlots(Configuration settings, Map<String, String> toSet) {
         Optional<Boolean> wish = settings.get(Settings.DEVICE_SLOTS);
         if (!wish.orElse(areWorthIt(settings))) {
@@ -204,9 +206,9 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /**
-     * Whether a GPU copies from GPU to GPU: between processes of one host, over shared memory. Over TCP what it stages
-     * in the host's memory takes longer than slots there do (2 MiB of an all-reduce 511 and 243 us, 128 MiB 11.7 and
-     * 8.7 ms). All ranks must find the same.
+     * Returns whether slots in GPU memory are faster. They are if a GPU copies from GPU to GPU, between processes of
+     * one host over shared memory. Over TCP, staging in host memory takes longer than slots in host memory (2 MiB of an
+     * all-reduce 511 and 243 us, 128 MiB 11.7 and 8.7 ms). All ranks must get the same result.
      */
     private static boolean areWorthIt(Configuration settings) {
         String network = settings.text(Settings.NETWORK);
@@ -214,7 +216,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
                 && CoreShare.isWholeJobHere(settings::variable) && CudaDriver.isPresent();
     }
 
-    /** The settings that contradict requirements; what has to be set for the others is added to the map. */
+    /** Returns the settings that contradict requirements. Adds the variables for the other requirements to the map. */
     private static List<String> conflicts(List<Requirement> requirements, Configuration settings,
             Map<String, String> required) {
         List<String> conflicts = new ArrayList<>();
@@ -233,7 +235,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
         return conflicts;
     }
 
-    /** Adds what has to be set; returns why it is of no use, null if it is. */
+    /** Adds the required variables. Returns the reason why a takeover is impossible, or null if it is possible. */
     private static @Nullable String prepareTakeover(Configuration settings, Map<String, String> toSet) {
         Map<String, String> required = new LinkedHashMap<>();
         List<String> conflicts = conflicts(REQUIREMENTS, settings, required);
@@ -250,7 +252,10 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
         return null;
     }
 
-    /** A process that this one comes from may have left what was set for it. */
+    /**
+     * Returns whether the plugin chooses the number of channels. A parent process may have left the variable that was
+     * set for it.
+     */
     private static boolean choosesChannels(Configuration settings) {
         return CHANNEL_BOUNDS.stream().map(settings::variable).allMatch(String::isEmpty)
                 || CHANNELS.equals(settings.variable(CHANNEL_BOUNDS.getFirst()));
@@ -271,7 +276,8 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
             throw unpackRefused(settings, SHARED_BUFFERS,
                     "a slice's pages are those of its connection's own slots; set it to 0");
         }
-        // An empty send is LL then, always: the kernel counts Simple slices, and an empty step does not say what it is.
+        // With a threshold of 0 or more, an empty send always uses LL. The kernel counts Simple slices, and an empty
+        // step does not show its protocol.
         if (settings.ncclNumber(P2P_LL, 0) < 0) {
             throw unpackRefused(settings, P2P_LL,
                     "a send of nothing must be told from a Simple slice; set it to 0 or more");
@@ -289,11 +295,11 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /**
-     * What the user wants to happen when a peer is lost.
+     * Reaction to the loss of a peer, set by the user.
      *
      * @param ends        whether the process ends
-     * @param grace       how long the program has to abort or destroy the communicator before
-     * @param asyncErrors whether {@code ncclCommGetAsyncError} tells of it
+     * @param grace       time that the program has before to abort or destroy the communicator
+     * @param asyncErrors whether {@code ncclCommGetAsyncError} reports the loss
      */
     record LossPolicy(boolean ends, Duration grace, boolean asyncErrors) {
 

@@ -7,12 +7,12 @@ import org.millrace.config.Settings.Kernels;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.nccl.NcclResult;
 
-/** Where the shim arrives in a JVM, whether it started it or found it: called once, by JNI. */
+/** Entry point of the shim into a JVM that it started or found. Called once, by JNI. */
 final class PluginEntry {
 
     private PluginEntry() {}
 
-    /** Fills the shim's tables; returns null, or one line that says why it cannot be done. */
+    /** Fills the shim's tables. Returns null, or one line with the reason of a failure. */
     public static @Nullable String start(int version, long installFunction) {
         if (version != Upcalls.VERSION) {
             return "the plugin's interface is " + version + ", and that of the jar " + Upcalls.VERSION
@@ -31,7 +31,7 @@ final class PluginEntry {
         }
     }
 
-    /** The plugin with what it is made of. */
+    /** Creates the plugin with its parts. */
     static PluginTables tables() {
         return PluginTables.create(PluginEntry::path);
     }

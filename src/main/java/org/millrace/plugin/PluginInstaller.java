@@ -20,30 +20,30 @@ import org.millrace.MillraceException;
 import org.millrace.library.BundledLibrary;
 
 /**
- * Puts what a program that is not Java needs into a directory: the library that NCCL opens, the jar beside it, and if
- * wanted a link to a Java.
+ * Installs the files that a program without Java needs into a directory. They are the library that NCCL opens, the jar
+ * beside it, and optionally a link to a Java runtime.
  *
  * <pre>
  * DIR/libnccl-net-millrace.so
  * DIR/millrace.jar
- * DIR/runtime -&gt; the Java to run on, or that Java itself, as in the archive of a release; without it the library looks
-               at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH and /usr/lib/jvm
- * DIR/millrace-....aot: what StartupCache makes, if it does
+ * DIR/runtime -&gt; the Java runtime, or a directory with it, as in the archive of a release; without it the library looks
+ *   at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH and /usr/lib/jvm
+ * DIR/millrace-....aot: the cache of StartupCache, if it was created
  * </pre>
  */
 public final class PluginInstaller {
 
     static final String JAR = "millrace.jar";
     private static final String RUNTIME = "runtime";
-    /** A class of what Millrace depends on: a jar without it cannot run by itself. */
+    /** Class of a dependency of Millrace. A jar without it cannot run alone. */
     private static final String DEPENDENCY = "org/apache/logging/log4j/LogManager.class";
 
     private final Path jar;
 
     /**
-     * An installer of a jar.
+     * Creates an installer of a jar.
      *
-     * @throws MillraceException if it is something else
+     * @throws MillraceException if the file is not such a jar
      */
     public PluginInstaller(Path jar) {
         if (!Files.isRegularFile(jar)) {
@@ -71,7 +71,7 @@ public final class PluginInstaller {
         }
     }
 
-    /** {@return the Java to run on, if nobody says another: that of the directory, if it has one, or this one} */
+    /** {@return the default Java runtime: that of the directory if it contains one, or the running one} */
     public static Path javaFor(Path directory) {
         Path own = directory.resolve(RUNTIME);
         return isOwn(own) ? own : Path.of(System.getProperty("java.home"));
@@ -82,12 +82,12 @@ public final class PluginInstaller {
     }
 
     /**
-     * Installs. What was there before is replaced in one step, so that programs that use it go on undisturbed.
+     * Installs the files. Existing files are replaced in one step, so that running programs are not disturbed.
      *
-     * @param directory made if it does not exist
-     * @param javaHome  the Java to run on, release 22 or newer; null to leave the choice to the environment
+     * @param directory target, created if it does not exist
+     * @param javaHome  Java runtime, release 22 or newer; null to leave the choice to the environment
      * @return the library's path, for {@code NCCL_NET_PLUGIN}
-     * @throws MillraceException if it cannot be done: the message says what to do
+     * @throws MillraceException if the installation fails; the message names the remedy
      */
     public Path install(Path directory, @Nullable Path javaHome) {
         if (javaHome != null && !Files.exists(javaHome.resolve("lib/server/libjvm.so"))) {
@@ -135,7 +135,7 @@ public final class PluginInstaller {
         }
     }
 
-    /** They may be of another jar, or of another Java: they are of no use then. */
+    /** Deletes the caches. They may belong to another jar or another Java runtime and are then useless. */
     private static void deleteCaches(Path home) throws IOException {
         try (Stream<Path> files = Files.list(home)) {
             for (Path file : (Iterable<Path>) files.filter(StartupCache::isCache)::iterator) {
@@ -144,9 +144,7 @@ public final class PluginInstaller {
         }
     }
 
-    /**
-     * Whether {@link #install} or {@link StartupCache} writes a file of this name.
-     */
+    /** Returns whether {@link #install} or {@link StartupCache} writes a file of this name. */
     public static boolean isInstalled(Path file) {
         return List.of(BundledLibrary.NAME, JAR, RUNTIME).contains(file.getFileName().toString())
                 || StartupCache.isCache(file);
@@ -157,7 +155,7 @@ public final class PluginInstaller {
     }
 
     /**
-     * {@return what the user puts into a shell: {@code export NCCL_NET_PLUGIN='...'}}
+     * {@return the line for a user's shell: {@code export NCCL_NET_PLUGIN='...'}}
      *
      * @param library the path that {@link #install} returned
      */
@@ -166,15 +164,16 @@ public final class PluginInstaller {
     }
 
     /**
-     * The modules of the JDK that Millrace needs: a Java runtime that jlink made has those that its maker named, and
-     * lacks the rest. What is missing shows late, at the first connection, and as a class that cannot be found.
+     * Modules of the JDK that Millrace needs. A Java runtime of jlink contains only the modules that its author listed.
+     * A missing module shows late, at the first connection, as a class that cannot be found.
      */
     public static final class RuntimeModules {
 
-        /** Without these the plugin does not run. */
+        /** Modules that the plugin needs. */
         private static final List<String> PLUGIN = List.of("java.base", "jdk.net");
         /**
-         * With these the command line and Log4j's own back end run too, which tells of changes by java.desktop's beans.
+         * Modules that the command line and Log4j's own back end need as well. Log4j reports changes through
+         * java.desktop's beans.
          */
         private static final List<String> ALL = List.of("java.base", "java.desktop", "java.logging", "java.management",
                 "java.naming", "java.xml", "jdk.net", "jdk.unsupported");
@@ -182,22 +181,26 @@ public final class PluginInstaller {
 
         private RuntimeModules() {}
 
-        /** {@return why this Java cannot run the plugin, with what makes one that can; null if it can} */
+        /**
+         * {@return the reason why this Java cannot run the plugin, with the command for a suitable runtime; null if it
+         * can}
+         */
         public static @Nullable String problemHere() {
             return problem(Path.of(System.getProperty("java.home")),
                     ModuleLayer.boot().modules().stream().map(Module::getName).collect(Collectors.toSet()), PLUGIN);
         }
 
-        /** {@return what this Java lacks of all that Millrace needs, command line and all; null if nothing} */
+        /** {@return the modules that this Java lacks for all of Millrace, including the command line; null if none} */
         public static @Nullable String incompleteHere() {
             return problem(Path.of(System.getProperty("java.home")),
                     ModuleLayer.boot().modules().stream().map(Module::getName).collect(Collectors.toSet()), ALL);
         }
 
         /**
-         * {@return why another Java cannot run the plugin; null if it can, or if it does not say what it has}
+         * {@return the reason why another Java cannot run the plugin; null if it can, or if it does not list its
+         * modules}
          *
-         * @param home its home
+         * @param home home directory of that Java
          */
         public static @Nullable String problemOf(Path home) {
             try {
@@ -219,7 +222,7 @@ public final class PluginInstaller {
                     + "'";
         }
 
-        /** The command that makes a runtime that has what this one has and what Millrace needs. */
+        /** Returns the command that creates a runtime with the present modules and the modules that Millrace needs. */
         private static String jlinkLine(Set<String> present) {
             Set<String> all = new TreeSet<>(present);
             all.addAll(ALL);
@@ -227,7 +230,7 @@ public final class PluginInstaller {
                     + " --output DIRECTORY";
         }
 
-        /** {@return the command that makes a runtime of the least that Millrace needs} */
+        /** {@return the command that creates the smallest runtime for Millrace} */
         public static String jlinkLine() {
             return jlinkLine(Set.of());
         }

@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** What stands behind each of NCCL's tables, and which method behind each of their functions. */
+/** Implementations of NCCL's tables, with the method of each function. */
 record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlugin profiler,
         CollNetPlugin collNet) implements Upcalls.Target {
 
@@ -29,8 +29,8 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
     }
 
     /**
-     * {@inheritDoc} One method a table: the compiler takes the time of all functions that are in it, when one of them
-     * is called often.
+     * {@inheritDoc} Each table has its own method. When one function is called often, the JIT compiler compiles its
+     * method with all functions in it.
      */
     @Override
     public void call(Upcalls.Function function, long a) {
@@ -49,12 +49,12 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
         }
     }
 
-    /** A pointer or a 64-bit number. */
+    /** Returns an argument that is a pointer or a 64-bit number. */
     private static long word(long arguments, int index) {
         return NativeMemory.getLong(arguments + (long) index * Long.BYTES);
     }
 
-    /** An {@code int}. */
+    /** Returns an argument that is an {@code int}. */
     private static int number(long arguments, int index) {
         return (int) word(arguments, index);
     }

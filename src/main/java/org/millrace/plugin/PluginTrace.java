@@ -16,15 +16,18 @@ import org.millrace.rehearsal.Recording;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.StallWatch;
 
-/** What the plugin writes down of its process besides connections. */
+/** The plugin's records of its process, in addition to connections. */
 final class PluginTrace {
 
-    /** Set by the shim ({@code jvm_options.c}) where it gives a cache to the JVM. */
+    /** Property that the shim ({@code jvm_options.c}) sets when it passes a cache to the JVM. */
     private static final String CACHE = "org.millrace.cache";
 
     private PluginTrace() {}
 
-    /** Which Java, and whether it started with the cache that the shim gave it: a JVM without one does not share. */
+    /**
+     * Returns the Java release, and whether Java started with the cache from the shim. A JVM without a cache does not
+     * share classes.
+     */
     static String java() {
         String java = "Java " + Runtime.version().feature();
         if (System.getProperty(CACHE) == null) {
@@ -35,9 +38,9 @@ final class PluginTrace {
     }
 
     /**
-     * Opens this process's trace, if the settings want one.
+     * Opens this process's trace, if the settings enable it.
      *
-     * @param serves which of the plugin's tables NCCL uses
+     * @param serves the plugin's table that NCCL uses
      */
     static void open(Configuration settings, String serves) {
         Settings.TraceDetail detail = settings.traceDetail();
@@ -66,7 +69,7 @@ final class PluginTrace {
         }
     }
 
-    /** For the user who set NCCL_PROXY_TRACE=1. */
+    /** Reports the trace to a user who set NCCL_PROXY_TRACE=1. */
     private static void say(@Nullable ProcessTrace trace) {
         if (trace == null) {
             NcclLog.warn(Settings.PROXY_TRACE.name() + "=1, and there is no space for the trace of proxies in "
@@ -77,7 +80,7 @@ final class PluginTrace {
         }
     }
 
-    /** On standard error, whatever {@code NCCL_DEBUG} says: as losses are told. */
+    /** Writes a sentence to standard error, independent of {@code NCCL_DEBUG}, like reports of losses. */
     private static void tell(String sentence) {
         System.err.println(LauncherRank.line(NativeEnvironment::get) + ": " + sentence);
     }
@@ -92,7 +95,7 @@ final class PluginTrace {
         return set;
     }
 
-    /** What the launcher says about a process, in the environment. */
+    /** Values that a launcher sets in a process's environment. */
     static final class LauncherRank {
 
         private static final List<String> RANKS =
@@ -102,19 +105,19 @@ final class PluginTrace {
 
         private LauncherRank() {}
 
-        /** This process, as lines on standard error begin: {@code millrace: rank 3, pid 41 on a-host}. */
+        /** Returns the prefix of this process's lines on standard error: {@code millrace: rank 3, pid 41 on a-host}. */
         public static String line(UnaryOperator<@Nullable String> environment) {
             String rank = first(RANKS, environment);
             return "millrace: " + (rank == null ? "" : "rank " + rank + ", ") + "pid " + ProcessHandle.current().pid()
                     + " on " + ProcessIdentity.HOST;
         }
 
-        /** Its rank; -1 if nobody says one. */
+        /** Returns the process's rank; -1 if no launcher sets it. */
         public static int rank(UnaryOperator<@Nullable String> environment) {
             return number(first(RANKS, environment));
         }
 
-        /** How many there are; -1 if nobody says. */
+        /** Returns the number of ranks; -1 if no launcher sets it. */
         public static int size(UnaryOperator<@Nullable String> environment) {
             return number(first(SIZES, environment));
         }

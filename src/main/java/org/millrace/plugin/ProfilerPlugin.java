@@ -13,8 +13,8 @@ import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * The operations of NCCL's profiler tables that are Java's: a communicator begins, and ends. What happens between the
- * shim writes down, in the communicator's block of this process's trace.
+ * Operations of NCCL's profiler tables that Java implements: the begin and the end of a communicator. The shim records
+ * the events in between in the communicator's block of this process's trace.
  */
 final class ProfilerPlugin {
 
@@ -28,15 +28,15 @@ final class ProfilerPlugin {
     /**
      * A communicator that has not ended.
      *
-     * @param pauses how many have ended
+     * @param pauses number of pauses that have ended
      */
     private record Open(CommunicatorTrace trace, AtomicLong pauses) {
     }
 
     /**
-     * A profiler that keeps what the settings say.
+     * Creates a profiler that records the events of the settings.
      *
-     * @param operationComing is told of the first operation after a pause, whose kernel may be running by then
+     * @param operationComing called at the first operation after a pause; its kernel may already be running
      */
     public ProfilerPlugin(UnaryOperator<@Nullable String> environment, Runnable operationComing) {
         this.environment = environment;
@@ -44,10 +44,10 @@ final class ProfilerPlugin {
     }
 
     /**
-     * NCCL makes a communicator.
+     * Initializes a communicator.
      *
-     * @param operations where the address is written to of the memory for its operations; 0 for no events
-     * @param mask       where the kinds of events are written to that NCCL is to tell of
+     * @param operations address for the address of the memory for its operations, which is 0 for no events
+     * @param mask       address for the kinds of events that NCCL must report
      */
     public void profilerInit(long operations, long mask, long communicator, int nodes, int ranks, int rank) {
         Events wanted = Configuration.ofPlugin(environment).get(Settings.PROFILER);
@@ -65,8 +65,8 @@ final class ProfilerPlugin {
     }
 
     /**
-     * NCCL launches an operation on a communicator that had none for a while. The tuner is asked about collectives
-     * sooner, and never about sends, receives, and what a graph launches again.
+     * Records that NCCL launches an operation on a communicator that had none for a while. NCCL calls the tuner
+     * earlier, but only for collectives. It does not call it for sends, receives and repeated launches of a graph.
      */
     public void profilerPauseEnded(long operations) {
         Open communicator = open.get(operations);
@@ -77,9 +77,9 @@ final class ProfilerPlugin {
     }
 
     /**
-     * NCCL has ended a communicator.
+     * Finalizes a communicator.
      *
-     * @param events address of how many events of each kind were begun, and how many ended, in turns
+     * @param events address of the numbers of begun and of ended events of each kind, alternating
      */
     public void profilerFinalize(long operations, long events) {
         Open ended = open.remove(operations);

@@ -8,14 +8,14 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * How many threads serve the connections that were taken over, how they wait, and why.
+ * Number of threads that serve connections that were taken over, and their way to wait.
  *
- * @param count         how many
- * @param ownCore       whether each has a core that nobody else needs, so that it may spin
- * @param idleThreshold passes without work after which the user wants them to sleep, if they say so: the emulated
- *                      device's default is not theirs, as passes here last longer, and are timed
- * @param maxParkNanos  the longest sleep that the user wants, if they say so
- * @param reason        where the number follows from
+ * @param count         number of threads
+ * @param ownCore       whether each thread has a core that no other thread needs, so that it may spin
+ * @param idleThreshold number of passes without work after which the threads sleep, if the user sets it. The emulated
+ * device's default does not apply, because passes here take longer and are timed
+ * @param maxParkNanos  the user's maximum sleep in nanoseconds, if set
+ * @param reason        derivation of the number of threads
  */
 record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold, Optional<Long> maxParkNanos,
         String reason) {
@@ -23,7 +23,7 @@ record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold,
     private static final int MOST_FOR_DEVICE_SLOTS = 2;
 
     /**
-     * Decides for this process, where it is alone.
+     * Decides for this process, as the only process with Millrace on its host.
      *
      * @throws ConfigurationException if a setting is not usable
      */
@@ -34,8 +34,10 @@ record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold,
     /**
      * Decides for this process.
      *
-     * @param deviceSlots whether GPUs copy: threads then only ask for copies, and more of them wait in turns
-     * @param processes   how many of this host serve connections, this one among them: see {@link CoreShare}
+     * @param deviceSlots whether GPUs copy. Threads then only request copies, and more threads would wait for each
+     * other
+     * @param processes   number of processes on this host that serve connections, including this one, see
+     * {@link CoreShare}
      * @throws ConfigurationException if a setting is not usable
      */
     public static ProxyThreads decide(Configuration settings, boolean deviceSlots, int processes) {
@@ -43,7 +45,7 @@ record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold,
                 deviceSlots ? MOST_FOR_DEVICE_SLOTS : Integer.MAX_VALUE);
     }
 
-    /** Whether as many threads wait in the same way. */
+    /** Returns whether the other decision has the same number of threads and the same way to wait. */
     public boolean isLike(ProxyThreads other) {
         return count == other.count && ownCore == other.ownCore;
     }

@@ -3,16 +3,17 @@ package org.millrace.plugin;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * The requests of one connection that NCCL has not seen done yet. A request's sequence is its message's, as messages of
- * one connection keep their order; its number is the sequence modulo {@link ConnectionHandle#REQUEST_NUMBERS}.
+ * Requests of one connection that NCCL has not yet seen complete. A request has the sequence of its message, because
+ * messages of one connection keep their order. Its number is the sequence modulo
+ * {@link ConnectionHandle#REQUEST_NUMBERS}.
  */
 final class RequestRing {
 
-    /** Requests under way at once: what NCCL promises at most. */
+    /** Number of requests in flight at once, the maximum that NCCL guarantees. */
     static final int CAPACITY = plugin_h.NCCL_NET_MAX_REQUESTS();
 
     private final int[] bytes = new int[CAPACITY];
-    /** One bit for each slot whose request NCCL still waits for. */
+    /** One bit for each slot with a request that NCCL still waits for. */
     private int busy;
     private long next;
 
@@ -28,14 +29,14 @@ final class RequestRing {
         return next;
     }
 
-    /** Begins a request; returns its number. */
+    /** Begins a request. Returns its number. */
     int add(int length) {
         bytes[slot(next)] = length;
         busy |= bit(next);
         return (int) (next++ & ConnectionHandle.REQUEST_NUMBERS - 1);
     }
 
-    /** The sequence of a request that is under way; throws {@link IllegalArgumentException} if it is not. */
+    /** Returns the sequence of a request in flight. Throws {@link IllegalArgumentException} if it is not in flight. */
     long sequence(int number) {
         long age = next - 1 - number & ConnectionHandle.REQUEST_NUMBERS - 1;
         long sequence = next - 1 - age;
