@@ -14,7 +14,7 @@ import org.millrace.net.PeerClosedException;
  *
  * @param peer     the lost process
  * @param toldBy   process at the connection's other end, if it reported the loss; null if this process itself lost the
- * peer
+ *                 peer
  * @param text     description of the connection, the event and the last observed state
  * @param orderly  whether the peer closed the connection on purpose; false if it was killed or its host is gone
  * @param owesData whether the device has posted data that the peer has not received. It reads the connection's memory

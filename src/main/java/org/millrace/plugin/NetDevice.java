@@ -26,7 +26,7 @@ import org.millrace.net.socket.LocalAddress;
  * @param name      C string that is never freed, because NCCL keeps the pointer: {@code eth0}, or {@code eth0+eth1}
  * @param speedMbps sum of the interfaces' speeds in Mbit/s
  * @param pciPath   C string that is never freed: path of the first interface's card in {@code /sys}; {@code NULL}
- * without a card, as for loopback
+ *                  without a card, as for loopback
  */
 record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
 
@@ -101,8 +101,9 @@ record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
      * the middle. v11 appends multi-requests. v12 enlarges virtual devices and appends rails. The fields of v8 and v9
      * have the same offsets in all later versions.
      *
-     * <p> Pointers are written as numbers, and arrays without a separate handle. The JVM takes milliseconds to compile
-     * a handle at its first use, and ncclCommInitRank waits.
+     * <p>
+     * Pointers are written as numbers, and arrays without a separate handle. The JVM takes milliseconds to compile a
+     * handle at its first use, and ncclCommInitRank waits.
      *
      * @param abilities abilities that depend on the table's user
      */

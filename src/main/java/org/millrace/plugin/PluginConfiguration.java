@@ -18,8 +18,9 @@ import org.millrace.cuda.CudaDriver;
 /**
  * Choice of the data path for NCCL's network connections from the user's settings, with the variables that it requires.
  *
- * <p> NCCL caches each variable when it first reads it. In NCCL 2.28.9 and 2.30.7 the variables below that need setting
- * are first read after {@code ncclNetInit} of the first communicator. {@code ncclNetInit} calls the plugin's init. NCCL
+ * <p>
+ * NCCL caches each variable when it first reads it. In NCCL 2.28.9 and 2.30.7 the variables below that need setting are
+ * first read after {@code ncclNetInit} of the first communicator. {@code ncclNetInit} calls the plugin's init. NCCL
  * reads PXN_DISABLE when it computes the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. It
  * reads GDRCOPY_ENABLE earlier, but the required value is the default.
  *
@@ -27,11 +28,11 @@ import org.millrace.cuda.CudaDriver;
  * @param takeover        whether connections are taken over
  * @param threads         threads that then serve the connections
  * @param unpack          kernels that gather received data from a bounce buffer themselves (NCCL's network device
- * UNPACK)
+ *                        UNPACK)
  * @param bounceBytes     length of the process's bounce buffer
  * @param toSet           required variables and their values
  * @param refusal         reason, as a sentence, why connections are not taken over although the user did not forbid it;
- * null if they are, or if the user did
+ *                        null if they are, or if the user did
  * @param loss            reaction to the loss of a connection that was taken over
  * @param deviceSlots     whether slots may be in GPU memory
  * @param choosesChannels whether the user leaves the number of channels to the plugin
@@ -118,7 +119,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
      * @param nccl     the NCCL that calls. If its memory layout is unknown, its own proxy moves the data
      * @param settings the user's settings
      * @throws ConfigurationException if a value is not usable, or if MILLRACE_TAKEOVER=1 or MILLRACE_UNPACK=1 is not
-     * possible with another setting
+     *                                possible with another setting
      */
     static PluginConfiguration of(CallingNccl nccl, Configuration settings) {
         Map<String, String> toSet = new LinkedHashMap<>();

@@ -13,7 +13,7 @@ import org.millrace.config.Settings;
  * @param count         number of threads
  * @param ownCore       whether each thread has a core that no other thread needs, so that it may spin
  * @param idleThreshold number of passes without work after which the threads sleep, if the user sets it. The emulated
- * device's default does not apply, because passes here take longer and are timed
+ *                      device's default does not apply, because passes here take longer and are timed
  * @param maxParkNanos  the user's maximum sleep in nanoseconds, if set
  * @param reason        derivation of the number of threads
  */
@@ -35,9 +35,9 @@ record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold,
      * Decides for this process.
      *
      * @param deviceSlots whether GPUs copy. Threads then only request copies, and more threads would wait for each
-     * other
+     *                    other
      * @param processes   number of processes on this host that serve connections, including this one, see
-     * {@link CoreShare}
+     *                    {@link CoreShare}
      * @throws ConfigurationException if a setting is not usable
      */
     public static ProxyThreads decide(Configuration settings, boolean deviceSlots, int processes) {

@@ -9,15 +9,15 @@ import org.millrace.gin.GinContext;
 import org.millrace.gin.Window;
 
 /**
- * One-sided operations that the host begins, posted to a GIN context as a kernel would post them: the same agent
- * carries them out, in the same order.
+ * Posts one-sided operations that the host starts to a GIN context, as a kernel would post them. The same agent
+ * executes them, in the same order.
  *
  * <p>
  * Methods return an operation's index in the queue to its peer, or {@link #FULL}. One thread at a time.
  */
 final class RmaQueue {
 
-    /** There is no room: NCCL asks again. */
+    /** Result if there is no room. NCCL tries again. */
     static final long FULL = -1;
 
     static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;
@@ -43,7 +43,10 @@ final class RmaQueue {
         return room(peer) < 1 ? FULL : postPut(peer, source, sourceOffset, bytes, target, targetOffset);
     }
 
-    /** The signal is a descriptor of its own: it comes after the put, as the queue is carried out in order. */
+    /**
+     * Posts a put and a signal. The signal is a separate descriptor. It follows the put, because the agent executes the
+     * queue in order.
+     */
     synchronized long putAndSignal(int peer, Window source, long sourceOffset, long bytes, Window target,
             long targetOffset, Window signal, long signalOffset, long value) {
         if (room(peer) < 2) {
@@ -93,14 +96,15 @@ final class RmaQueue {
 
     private long post(int peer) {
         int index = pis[peer]++;
-        // pairs with the agent's acquire of each word: what the program stored in the source is visible
+        // Pairs with the agent's acquire of each word. The data that the program stored in the source is visible to the
+        // agent.
         VarHandle.releaseFence();
         queues.storeOpaque(queues.at(peer, index), words);
         return Integer.toUnsignedLong(index);
     }
 
     /**
-     * What NCCL holds for an operation that it began: where to ask whether it is over.
+     * NCCL's handle of an operation in flight, with the queue position that shows whether it is complete.
      *
      * <pre>
      *   63 62 61        48 47        32 31                0

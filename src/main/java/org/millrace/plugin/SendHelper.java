@@ -15,8 +15,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
 /**
- * A thread that writes frames for agents while these have many, where to write is to copy: the agent copies to and from
- * its device and reads what arrives meanwhile. It sleeps while frames are few.
+ * A thread that writes frames for agents that have many, if writing copies the payload. Meanwhile the agent copies to
+ * and from its device and reads arriving frames. The thread sleeps while frames are few.
  */
 final class SendHelper implements Agent, AutoCloseable {
 
@@ -32,7 +32,7 @@ final class SendHelper implements Agent, AutoCloseable {
 
     private final List<HelpedSender> senders = new CopyOnWriteArrayList<>();
     private final AgentRunner runner;
-    /** The helper's thread alone writes it. */
+    /** Number of passes. Only the helper's thread writes it. */
     private long passes;
 
     /** Starts the thread. */
@@ -40,7 +40,7 @@ final class SendHelper implements Agent, AutoCloseable {
         runner = AgentRunner.start(this, idle);
     }
 
-    /** {@return a sender for an agent's thread, whose frames this thread sends when they are many} */
+    /** {@return a sender for an agent's thread; if its frames are many, this thread sends them} */
     public FrameSender help(FrameSender wire) {
         HelpedSender helped = new HelpedSender(wire, this);
         senders.add(helped);
@@ -55,7 +55,7 @@ final class SendHelper implements Agent, AutoCloseable {
         runner.wake();
     }
 
-    /** How many passes there were: as long as the number changes, the thread has a core. From any thread. */
+    /** Returns the number of passes. While the number changes, the thread has a core. Callable from any thread. */
     long passes() {
         return (long) PASSES.getOpaque(this);
     }
@@ -77,17 +77,17 @@ final class SendHelper implements Agent, AutoCloseable {
 
     @Override
     public void onFailure(Throwable failure) {
-        // a sender keeps what it threw for its own agent; without this thread agents send by themselves
+        // A sender keeps its failure for its own agent. Without this thread, agents send their frames directly.
     }
 
-    /** Ends the thread. Senders that are still open go on without it. */
+    /** Ends the thread. Open senders continue without it. */
     @Override
     public void close() {
         runner.close();
     }
 
     /**
-     * Frames that the agent or its {@link SendHelper} sends, whoever has the turn. The agent adds them to a queue.
+     * Frames that the agent or its {@link SendHelper} sends, depending on the turn. The agent adds them to a queue.
      *
      * <pre>
      *   FREE ──compareAndSet──▶ TAKEN     one thread at a time uses the wire. What it wrote before it set FREE (release),
@@ -95,7 +95,7 @@ final class SendHelper implements Agent, AutoCloseable {
      *   FREE ──compareAndSet──▶ CLOSED    for good
      * </pre>
      *
-     * The agent leaves the turn to a helper that is awake; to one that sleeps, or has lost its core, it does not.
+     * The agent leaves the turn to a helper that is awake, but not to a helper that sleeps or has lost its core.
      */
     static final class HelpedSender implements FrameSender {
 
@@ -103,9 +103,12 @@ final class SendHelper implements Agent, AutoCloseable {
         private static final int TAKEN = 1;
         private static final int CLOSED = 2;
 
-        /** Frames that wait; a power of two. */
+        /** Capacity of the queue in frames, a power of two. */
         private static final int QUEUE = 256;
-        /** Payloads of one pass from which on the helper is woken: less is written before it is awake. */
+        /**
+         * Payload bytes of one pass from which the helper is woken. A smaller amount is written before the helper is
+         * awake.
+         */
         private static final long MANY_BYTES = 128 << 10;
 
         private static final VarHandle TURN;
@@ -130,23 +133,30 @@ final class SendHelper implements Agent, AutoCloseable {
         private final FrameHeader[] headers = new FrameHeader[QUEUE];
         private final @Nullable MemoryRegion[] regions = new MemoryRegion[QUEUE];
         private final long[] offsets = new long[QUEUE];
-        /** By {@link #TURN} alone. */
+        /** Accessed only through {@link #TURN}. */
         @SuppressWarnings("unused")
         private int turn;
-        /** Written by the agent: a release, behind the frame; pairs with the acquire of who has the turn. */
+        /**
+         * Number of added frames. Written by the agent with a release after the frame. Pairs with the acquire of the
+         * thread with the turn.
+         */
         private long added;
         /**
-         * Written by who has the turn: a release, behind the last look at the frame; pairs with the agent's acquire.
+         * Number of frames passed to the wire. Written by the thread with the turn, with a release after its last read
+         * of the frame. Pairs with the agent's acquire.
          */
         private long taken;
-        /** Likewise: behind the last look at a payload. */
+        /** Number of completed frames. Written likewise, with a release after the last read of a payload. */
         private long completed;
-        /** Written by who has the turn, behind {@link #completed}. The first of two: the peer may have more to say. */
+        /**
+         * First failure if the peer has closed, written by the thread with the turn after {@link #completed}. A second
+         * failure may follow, because more data of the peer may arrive.
+         */
         private volatile @Nullable PeerClosedException left;
-        /** Likewise; nothing is sent behind it. */
+        /** Final failure, written likewise. Nothing is sent after it. */
         private volatile @Nullable Throwable lost;
 
-        // The agent's.
+        // Fields of the agent's thread.
         private boolean toldThatLeft;
         private long toldCompleted;
         private long bytes;
@@ -211,7 +221,7 @@ final class SendHelper implements Agent, AutoCloseable {
             }
         }
 
-        /** Sends what can be sent, on the helper's thread; returns how much that was. */
+        /** Sends as many frames as possible, on the helper's thread. Returns the amount of work done. */
         int help() {
             if (!enter()) {
                 return 0;
@@ -223,7 +233,7 @@ final class SendHelper implements Agent, AutoCloseable {
             }
         }
 
-        /** By who has the turn. */
+        /** Sends as many frames as possible. Requires the turn. */
         private int pass() {
             if (lost != null) {
                 return 0;
@@ -301,7 +311,10 @@ final class SendHelper implements Agent, AutoCloseable {
             wire.abort();
         }
 
-        /** False if it was closed before. The helper's pass does not wait for anything. */
+        /**
+         * Takes the turn permanently. Returns false if the sender was closed before. The helper's pass waits for
+         * nothing.
+         */
         private boolean takeForGood() {
             while (!TURN.compareAndSet(this, FREE, CLOSED)) {
                 if ((int) TURN.getVolatile(this) == CLOSED) {

@@ -9,8 +9,9 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.InFlight;
 
 /**
- * Receives payloads into a device's memory: straight, where they lie in a device's memory at the peer and the network
- * reaches it, or else by way of the host's memory, with several copies under way. One thread.
+ * Receives payloads into a device's memory. It receives directly if the payloads lie in a device's memory at the peer
+ * and the network can access it. Otherwise the payloads pass through host memory, with several copies in flight. Used
+ * by one thread.
  */
 final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
@@ -18,18 +19,24 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
     private final FrameReceiver wire;
     private final Staging staging;
-    /** What the network had received before. */
+    /** Number of frames that the network had received before. */
     private final long first;
-    /** Frames that were accepted and have not arrived, oldest first: bytes to copy, 0 for none; where; and the copy. */
+    /**
+     * Accepted frames that have not arrived, oldest first: bytes to copy or 0 for none, their offset, and the copy's
+     * number.
+     */
     private final long[] bytes = new long[LIMIT];
     private final long[] offsets = new long[LIMIT];
     private final long[] copies = new long[LIMIT];
-    /** Frames that were accepted and have not arrived. */
+    /** Accepted frames that have not arrived. */
     private final InFlight window = new InFlight(LIMIT);
-    /** Frames that the network has received. */
+    /** Number of frames that the network has received. */
     private long copied;
 
-    /** A receiver into one device's memory, and into others that are the network's. The wire is closed with it. */
+    /**
+     * Creates a receiver into one device's memory, and into other memory that the network receives directly. It closes
+     * the wire.
+     */
     public StagedReceiver(FrameReceiver wire, Staging staging) {
         super(wire);
         this.wire = wire;
@@ -49,12 +56,14 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
         }
     }
 
-    /** What the network received before the connection ended arrives first. A connection that is over says so again. */
+    /**
+     * Delivers frames that the network received before the connection ended. Rethrows the failure when none is left.
+     */
     private @Nullable FrameHeader afterCopies(ConnectionException over) {
         if (advance() == 0 && window.done() == copied) {
             throw over;
         }
-        return null; // the caller takes what has arrived before it asks again
+        return null; // the caller processes arrived frames before it polls again
     }
 
     @Override
@@ -81,7 +90,7 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
         return work + advance();
     }
 
-    /** Goes on with frames that the network has received, and with their copies. */
+    /** Advances frames that the network has received, and their copies. */
     private int advance() {
         int work = 0;
         while (copied != window.begun() && wire.framesCompleted() - first > copied) {
@@ -104,7 +113,7 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
     @Override
     public long framesCompleted() {
-        advance(); // what needs no copy may have arrived as soon as it was accepted
+        advance(); // frames without a copy may have arrived when they were accepted
         return window.done();
     }
 
@@ -118,7 +127,7 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
         return wire.storesWholeWords(longest);
     }
 
-    /** The memory at both ends of a copy is freed next. */
+    /** Waits for the copies, because the memory at both ends of a copy is freed next. */
     @Override
     public void close() {
         long last = Staging.NO_COPY;

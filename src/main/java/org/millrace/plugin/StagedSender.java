@@ -9,21 +9,22 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.FrameQueue;
 
 /**
- * Sends payloads that lie in a device's memory: as they are where the network takes them so, or else by way of the
- * host's memory, with several copies under way. One thread.
+ * Sends payloads that lie in a device's memory. It sends them directly if the network accepts that. Otherwise they pass
+ * through host memory, with several copies in flight. Used by one thread.
  */
 final class StagedSender extends FrameEnd.Carried implements FrameSender {
 
     private static final int LIMIT = 16;
     private final FrameSender wire;
     private final Staging staging;
-    /** Frames that wait for their copies, or behind such. */
+    /** Frames that wait for their copies, or for earlier frames that do. */
     private final FrameQueue waiting = new FrameQueue(LIMIT);
-    /** By slot. */
+    /** Number of the copy of each frame, by slot. */
     private final long[] copies = new long[LIMIT];
 
     /**
-     * A sender of payloads in one device's memory, and in others that are the network's. The wire is closed with it.
+     * Creates a sender of payloads in one device's memory, and in other memory that the network reads directly. It
+     * closes the wire.
      */
     public StagedSender(FrameSender wire, Staging staging) {
         super(wire);
@@ -83,7 +84,7 @@ final class StagedSender extends FrameEnd.Carried implements FrameSender {
         wire.abort();
     }
 
-    /** The memory at both ends of a copy is freed next. */
+    /** Waits for the copies, because the memory at both ends of a copy is freed next. */
     private void awaitCopies() {
         long last = Staging.NO_COPY;
         for (; !waiting.isEmpty(); waiting.removeOldest()) {

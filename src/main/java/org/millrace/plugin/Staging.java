@@ -6,42 +6,42 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Memory of a device, and as much memory of the host in which its payloads are staged: each at the offset that it has
- * in the device's memory. Slots that are not in use twice are not staged twice either.
+ * Memory of a device, and host memory of the same size that stages its payloads. Each payload has the same offset in
+ * both. A slot in use is not used a second time, so its staging memory is not either.
  *
- * @param device where payloads lie
- * @param host   registered with the connection's network
+ * @param device memory of the payloads
+ * @param host   memory registered with the connection's network
  */
 record Staging(DeviceRegion device, MemoryRegion host) {
 
-    /** In place of a copy's number: the payload needs none, or its copy has not begun. */
+    /** Value in place of a copy's number. The payload needs no copy, or its copy has not begun. */
     public static final long NO_COPY = -1;
-    /** A device's copies end by themselves, within milliseconds. */
+    /** Time limit for a device's copies, which complete within milliseconds. */
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
-    /** Returns whether a copy may be begun now; ask again in a later pass if not. */
+    /** Returns whether a copy may begin now. If not, ask again in a later pass. */
     public boolean hasRoom() {
         return device.copies().hasRoom();
     }
 
-    /** Begins to copy bytes out of the device's memory; returns the copy's number. */
+    /** Begins to copy bytes out of the device's memory. Returns the copy's number. */
     public long copyOut(long offset, long bytes) {
         return device.copies().copy(host.segment().address() + offset, device.address() + offset, bytes);
     }
 
-    /** Begins to copy bytes into the device's memory; returns the copy's number. */
+    /** Begins to copy bytes into the device's memory. Returns the copy's number. */
     public long copyIn(long offset, long bytes) {
         return device.copies().copyFromHost(device.address() + offset, host.segment().address() + offset, bytes);
     }
 
-    /** Whether a copy has been made, or none was needed. */
+    /** Returns whether a copy is complete or was not needed. */
     public boolean isCopied(long copy) {
         return copy == NO_COPY || device.copies().isDone(copy);
     }
 
     /**
-     * Waits for a copy and all before it, as their memory is freed next. Callable from any thread when no other uses
-     * the copies.
+     * Waits for a copy and all before it, because their memory is freed next. Callable from any thread when no other
+     * thread uses the copies.
      */
     public void awaitCopy(long copy) {
         if (copy == NO_COPY) {

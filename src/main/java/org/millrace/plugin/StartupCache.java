@@ -21,14 +21,15 @@ import org.millrace.MillraceException;
 import org.millrace.foreign.CFunction;
 
 /**
- * The cache that a JVM starts with: classes that are loaded and linked, and what earlier calls of their methods have
- * shown, so that the compiler need not wait for it (JEP 483, 514, 515). The JVM makes it of a run of a program, and
- * takes it only for the class path and Java that it was made with. That of the JVM which the plugin starts is made of a
- * {@link TrainingRun}.
+ * Cache that a JVM starts with. It contains loaded and linked classes, and profiles of their methods from an earlier
+ * run, for the compiler (JEP 483, 514, 515). The JVM creates it from a run of a program. It accepts it only with the
+ * same class path and Java release. The cache of the plugin's JVM is created from a {@link TrainingRun}.
  */
 public final class StartupCache {
 
-    /** Of any jar's; {@code jvm_options.c} says which is whose, and has the same oldest release. */
+    /**
+     * Names of caches for any jar. {@code jvm_options.c} computes the name for a jar, and has the same oldest release.
+     */
     private static final Pattern NAMES = Pattern.compile("millrace-[0-9a-f]{16}\\.aot");
     private static final int NAME_BYTES = 64;
     private static final int OLDEST_JAVA = 25;
@@ -43,9 +44,9 @@ public final class StartupCache {
     private StartupCache() {}
 
     /**
-     * What came of it.
+     * Result of an attempt to create the cache.
      *
-     * @param made   whether there is one now
+     * @param made   whether a cache exists now
      * @param report a line for the user
      */
     public record Outcome(boolean made, String report) {
@@ -56,10 +57,10 @@ public final class StartupCache {
     }
 
     /**
-     * Makes the cache of what is installed; what was there is replaced if it succeeds.
+     * Creates the cache of an installation. An existing cache is replaced on success.
      *
-     * @param library  what {@link PluginInstaller#install} returned
-     * @param javaHome the Java that will run it
+     * @param library  the path that {@link PluginInstaller#install} returned
+     * @param javaHome home directory of the Java that will run it
      */
     public static Outcome make(Path library, Path javaHome) {
         Path java = javaHome.resolve("bin/java");
@@ -80,12 +81,12 @@ public final class StartupCache {
     }
 
     /**
-     * Makes one; what was there is replaced if it succeeds.
+     * Creates a cache. An existing cache is replaced on success.
      *
-     * @param java     the command, with the options and the class path that the cache is to be good for
-     * @param program  what the JVM learns from: a main class and its arguments
-     * @param cache    where to
-     * @param deadline how long that may take
+     * @param java     command with the options and the class path of the cache
+     * @param program  program that the JVM learns from: a main class and its arguments
+     * @param cache    path of the cache
+     * @param deadline maximum duration
      */
     public static Outcome make(List<String> java, List<String> program, Path cache, Duration deadline) {
         long begin = System.nanoTime();
@@ -114,14 +115,14 @@ public final class StartupCache {
         }
     }
 
-    /** {@return whether a Java's JVM makes and takes such caches} */
+    /** {@return whether a Java's JVM can create and use such caches} */
     public static boolean isKnownTo(Path javaHome) {
         return release(javaHome) >= OLDEST_JAVA;
     }
 
     /**
-     * Returns whether a directory, or the nearest parent of it that exists, belongs to this machine alone. A cache on a
-     * network file system may not be mapped: another machine can cut or delete it, and the JVM then dies of SIGBUS.
+     * Returns whether a directory, or its nearest existing parent, belongs to this machine alone. A cache on a network
+     * file system must not be mapped. Another machine can truncate or delete it, and the JVM then dies of SIGBUS.
      */
     public static boolean isLocal(Path directory) throws IOException {
         Path existing = directory;
@@ -131,7 +132,7 @@ public final class StartupCache {
         return LOCAL.contains(Files.getFileStore(existing).type());
     }
 
-    /** What a Java's file {@code release} says; 0 if it says nothing. */
+    /** Returns the release number in a Java's file {@code release}; 0 if it contains none. */
     static int release(Path javaHome) {
         Properties release = new Properties();
         try (InputStream in = Files.newInputStream(javaHome.resolve("release"))) {
@@ -143,7 +144,7 @@ public final class StartupCache {
         }
     }
 
-    /** A process without what the user has set for others. */
+    /** Creates a process builder without the user's variables for other processes. */
     public static ProcessBuilder builder(List<String> command) {
         ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment()
@@ -153,7 +154,7 @@ public final class StartupCache {
         return builder;
     }
 
-    /** Runs the program; returns what went wrong, null if nothing. */
+    /** Runs the program. Returns the problem, or null if there was none. */
     private static @Nullable String run(List<String> command, Path output, Duration deadline) throws IOException {
         Process process = builder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
         try {
@@ -175,7 +176,7 @@ public final class StartupCache {
                 + words.substring(Math.max(0, words.length() - WORDS_OF_FAILURE));
     }
 
-    /** Deletes a file, or a directory that has only files. */
+    /** Deletes a file, or a directory that contains only files. */
     public static void delete(Path path) throws IOException {
         if (Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
             try (var files = Files.list(path)) {
@@ -191,7 +192,7 @@ public final class StartupCache {
         return NAMES.matcher(file.getFileName().toString()).matches();
     }
 
-    /** The plugin's library, which knows what it starts a JVM with. */
+    /** The plugin's library, which provides the options of its JVM. */
     @SuppressWarnings("restricted") // our own library
     private static final class Shim {
 
@@ -205,7 +206,7 @@ public final class StartupCache {
             return CFunction.at(library.find(name).orElseThrow());
         }
 
-        /** The options that a cache must be made with, as it is good for the same alone. */
+        /** Returns the required options. A cache is valid only with the options of its creation. */
         List<String> options() {
             List<String> options = new ArrayList<>();
             long list = function("millraceJavaOptions").call();

@@ -12,38 +12,38 @@ import org.millrace.plugin.FallbackConnection.Receiver;
 import org.millrace.plugin.FallbackConnection.RegionTable;
 
 /**
- * The receiving end of a connection whose messages have tags: a request has several buffers, each for the next message
- * of its tag. A stream is its first message's tag's: see {@link TaggedSender}.
+ * The receiving end of a connection with tagged messages. A request has several buffers, each for the next message of
+ * its tag. A stream belongs to the tag of its first message, see {@link TaggedSender}.
  */
 final class TaggedReceiver implements DataPath.Connection {
 
     private static final int REQUESTS = RequestRing.CAPACITY;
     private static final int NOT_POSTED = -1;
-    /** The most buffers that a receive may ever have: what NCCL's own networks allow. */
+    /** Maximum number of buffers of a receive, as in NCCL's own networks. */
     private static final int MOST_RECVS = 8;
 
     private final RegionTable regions;
     private final GroupedRequest[] requests = new GroupedRequest[REQUESTS];
     private final List<Pending<FrameReceiver>> pending;
-    /** Made, and nothing has come yet. */
+    /** Connected streams on which nothing has arrived yet. */
     private final List<FrameReceiver> silent = new ArrayList<>();
     private final List<TagQueue> queues = new ArrayList<>();
     private final FrameReceiver first;
     private final int maxRecvs;
 
-    /** Buffers that were posted as one. */
+    /** Buffers that were posted as one request. */
     private static final class GroupedRequest {
         private final TagQueue[] queues = new TagQueue[MOST_RECVS];
         private final long[] addresses = new long[MOST_RECVS];
         private final long[] capacities = new long[MOST_RECVS];
         private final int[] regions = new int[MOST_RECVS];
-        /** Of the tag's stream. */
+        /** Request numbers on the tag's stream. */
         private final int[] numbers = new int[MOST_RECVS];
         private final int[] sizes = new int[MOST_RECVS];
         private int count;
     }
 
-    /** A tag's buffers for which its stream has had no room yet, or which it has not made, oldest first. */
+    /** Buffers of a tag that wait for room on its stream, or for the stream itself, oldest first. */
     private static final class TagQueue {
         private static final int PLACES = REQUESTS * MOST_RECVS;
 
@@ -78,10 +78,10 @@ final class TaggedReceiver implements DataPath.Connection {
     }
 
     /**
-     * An end with its first stream.
+     * Creates an end with its first stream.
      *
-     * @param maxRecvs the most buffers of one receive
-     * @param more     streams that the sending end makes when it needs them
+     * @param maxRecvs maximum number of buffers of one receive
+     * @param more     streams that the sending end connects when it needs them
      */
     TaggedReceiver(FrameReceiver first, Network network, int maxRecvs, List<Pending<FrameReceiver>> more) {
         this.first = first;
@@ -141,7 +141,7 @@ final class TaggedReceiver implements DataPath.Connection {
             request.addresses[i] = NativeMemory.getLong(addresses + (long) i * Long.BYTES);
             request.regions[i] = ConnectionHandle.regionOf(connection, bytes,
                     NativeMemory.getLong(memories + (long) i * Long.BYTES));
-            // refuses what does not lie in registered memory before any of it is posted
+            // refuses buffers outside registered memory before any buffer is posted
             if (bytes > 0) {
                 RegionTable.offset(regions.get(request.regions[i]), request.addresses[i], bytes);
             }
@@ -205,7 +205,7 @@ final class TaggedReceiver implements DataPath.Connection {
         return false;
     }
 
-    /** Takes in streams that were made, and what tag they are for. */
+    /** Adds streams that were connected, and reads their tags. */
     private void listen() {
         for (int i = 0; i < pending.size(); i++) {
             FrameReceiver made = pending.get(i).poll();
@@ -216,7 +216,8 @@ final class TaggedReceiver implements DataPath.Connection {
         }
         for (int i = 0; i < queues.size(); i++) {
             if (queues.get(i).stream != null) {
-                queues.get(i).stream.progress(); // a sender that is gone makes no stream any more
+                // throws if the sender is gone, because no stream will then be connected
+                queues.get(i).stream.progress();
             }
         }
         for (int i = 0; i < silent.size(); i++) {

@@ -10,9 +10,10 @@ import org.millrace.plugin.FallbackConnection.RegionTable;
 import org.millrace.plugin.FallbackConnection.Sender;
 
 /**
- * The sending end of a connection whose messages have tags: the ranks of a host share it, and each has a tag. Messages
- * of one tag keep their order; those of others overtake them. So each tag has a stream of its own, made when its first
- * message comes: who does not take one tag's messages holds up no other's.
+ * The sending end of a connection with tagged messages. The ranks of a host share it, and each has a tag. Messages of
+ * one tag keep their order, and messages of different tags can overtake each other. Each tag therefore has its own
+ * stream, which is connected for its first message. A rank that does not receive the messages of one tag delays no
+ * other tag.
  */
 final class TaggedSender implements DataPath.Connection {
 
@@ -25,10 +26,10 @@ final class TaggedSender implements DataPath.Connection {
     private int used;
 
     /**
-     * An end with its first stream.
+     * Creates an end with its first stream.
      *
-     * @param most streams
-     * @param more connects another
+     * @param most maximum number of streams
+     * @param more connects a further stream
      */
     @SuppressWarnings({"unchecked", "rawtypes"})
     TaggedSender(FrameSender first, Network network, int most, IntFunction<Pending<FrameSender>> more) {
@@ -82,7 +83,7 @@ final class TaggedSender implements DataPath.Connection {
         return used++;
     }
 
-    /** The stream of a tag; null while it is not made. */
+    /** Returns the stream of a tag, or null while it is being connected. */
     private @Nullable Sender stream(int index) {
         if (streams[index] == null) {
             pending[index] = pending[index] == null ? more.apply(index) : pending[index];
@@ -118,10 +119,10 @@ final class TaggedSender implements DataPath.Connection {
         return String.valueOf(streams[0]);
     }
 
-    /** Requests by number, of streams that number theirs themselves. */
+    /** Requests by number, for streams that number their requests independently. */
     private static final class StreamRequests {
 
-        /** Of each stream as many as NCCL has under way at once. */
+        /** Maximum number of requests. Each stream has as many as NCCL has in flight at once. */
         private static final int MOST = RequestRing.CAPACITY * 8;
         private static final int FREE = -1;
 

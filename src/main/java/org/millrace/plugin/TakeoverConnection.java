@@ -27,19 +27,19 @@ import org.millrace.trace.ConnectionTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters
- * them, which is when it stops: the memory is freed right after the first deregistration returns.
+ * A connection with data that Java moves. NCCL registers its three buffers, and the proxy then starts. NCCL deregisters
+ * them, and the proxy then stops. The memory is freed right after the first deregistration returns.
  */
 abstract class TakeoverConnection implements DataPath.Connection {
 
     /**
-     * How long a stop waits for what still moves, however slowly: eight slots are not more than this on any network
-     * worth the name.
+     * Maximum time that a stop waits for data that still moves, however slowly. Eight slots need less on any usable
+     * network.
      */
     private static final Duration DRAIN_LIMIT = Duration.ofSeconds(30);
     private static final Duration ACKNOWLEDGE = Duration.ofSeconds(10);
     private static final Duration STAY_AWAKE = Duration.ofMillis(1);
-    /** How long the end of the process waits for a connection's. */
+    /** Maximum time that the end of the process waits for a connection's close. */
     private static final Duration LEAVE = Duration.ofMillis(100);
 
     private final End end;
@@ -50,7 +50,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private final Arena arena = Arena.ofShared();
     private final MemorySegment handle;
     private final ConnectionLocator locator = new ConnectionLocator();
-    /** What is given back when the proxy has stopped. */
+    /** Resources to close when the proxy has stopped. */
     private final List<AutoCloseable> held = new ArrayList<>();
     private volatile @Nullable ProxyAgent agent;
     private @Nullable ProxyConnection proxy;
@@ -58,11 +58,11 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private final CommunicatorLosses.Leaver leaver = this::leave;
 
     /**
-     * What sender and receiver have in common of the network's end.
+     * Properties of the network's end that a sender and a receiver share.
      *
-     * @param of    either
+     * @param of    the sender or receiver
      * @param blame tells the peer, when the end is closed, which process was lost
-     * @param close ends it where no proxy ever owned it
+     * @param close closes the end if no proxy ever owned it
      */
     record End(Object of, String peer, Consumer<String> blame, Runnable close) {
     }
@@ -78,28 +78,28 @@ abstract class TakeoverConnection implements DataPath.Connection {
         NetDeviceHandle.of(handle).set(NetDeviceHandle.HOST, 0, 0, 0, false);
     }
 
-    /** Bytes of memory that the proxy needs besides the connection's own; 0 for none. */
+    /** Returns the size of the memory that the proxy needs besides the connection's own, in bytes; 0 for none. */
     abstract long stagingBytes(ConnectionLayout layout);
 
     abstract boolean receives();
 
     /**
-     * Makes the proxy, which from now on owns the network's end.
+     * Creates the proxy, which owns the network's end from now on.
      *
-     * @param lines  of so many bytes as were asked for
-     * @param device where slots in a GPU's memory are staged; null if there are none
+     * @param lines  memory of the size that {@link #stagingBytes} returned
+     * @param device staging memory of slots in GPU memory; null if slots are in host memory
      */
     abstract AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device);
 
-    /** How long a stop waits for what is under way while nothing moves. */
+    /** Returns the time without progress that a stop waits for data in flight. */
     abstract Duration drainTimeout();
 
-    /** A stop gave up what was under way. */
+    /** Reports that a stop gave up data in flight. */
     abstract void gaveUp(String lastSeen);
 
-    /** Gives back what an end has besides; the proxy has stopped. */
+    /** Releases further resources of an end. The proxy has stopped. */
     void closed() {
-        // most have nothing
+        // no further resources by default
     }
 
     @Override
@@ -108,8 +108,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * {@inheritDoc} What comes behind the connection's own three buffers is the user's: NCCL tells its own proxy alone
-     * which of it an operation sends or receives. It is declined, and NCCL uses slots.
+     * {@inheritDoc} Memory beyond the connection's own three buffers is user memory. NCCL tells only its own proxy
+     * which part of it an operation sends or receives. The registration is declined, and NCCL uses slots.
      */
     @Override
     public final int register(long address, long bytes, boolean onDevice) {
@@ -151,7 +151,10 @@ abstract class TakeoverConnection implements DataPath.Connection {
         }
     }
 
-    /** Whose rank this is, and the peer, NCCL tells nobody here: what both ends have in common tells a reader. */
+    /**
+     * Returns the connection's trace. NCCL does not tell a plugin the rank and the peer here. The key that both ends
+     * share identifies the connection for a reader of traces.
+     */
     private @Nullable ConnectionTrace trace() {
         ProcessTrace process = ProcessTrace.current();
         return process == null ? null
@@ -175,16 +178,16 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Of the global scope, as all memory is that a proxy works with: see {@link NativeMemory}. It is the arena's, which
-     * is closed after the proxy has stopped.
+     * Allocates staging memory. It has the global scope, like all memory that a proxy uses, see {@link NativeMemory}.
+     * It belongs to the arena, which is closed after the proxy has stopped.
      */
     private MemorySegment allocateStaging(long bytes) {
         return NativeMemory.at(PageMemory.allocate(bytes, arena).address(), bytes);
     }
 
     /**
-     * The proxy has stopped; NCCL does not ask why, so it is said in the log, and to the Java program if there is one.
-     * Called by the agent's thread.
+     * Reports that the proxy has stopped. NCCL does not ask for the reason, so it is written to the log and passed to
+     * the Java program, if any. Called by the agent's thread.
      */
     final void stopped(ProxyConnection stopped, @Nullable Throwable reason) {
         if (reason == null) {
@@ -204,14 +207,17 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Communicators are destroyed on one rank before the other, and aborted on purpose: nobody has to be warned of it
-     * unless data was still to be sent.
+     * Returns whether the end is intended. Communicators are destroyed on one rank before the other, and are aborted on
+     * purpose. This requires no warning unless data was still to be sent.
      */
     private static boolean isMeant(ProxyConnection stopped, Throwable reason) {
         return reason instanceof DeviceAbortedException || reason instanceof PeerClosedException && !stopped.owesData();
     }
 
-    /** The process ends for the sake of a peer that was lost: this one is told which. Called by the watch of losses. */
+    /**
+     * Closes the connection because the process ends after the loss of a peer. Tells this peer which process was lost.
+     * Called by the watch of losses.
+     */
     private void leave(LostEnd lost) {
         ProxyAgent serving = agent;
         end.blame.accept(lost.namedTo(end.peer));
@@ -220,7 +226,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         }
     }
 
-    /** Whether the device has posted what nobody sends any more. */
+    /** Returns whether the device has posted data that no thread sends any longer. */
     abstract boolean owes(ProxyConnection stopped);
 
     @Override
@@ -258,7 +264,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         }
     }
 
-    /** Waits for the proxy's thread, and keeps it awake meanwhile: it would park between the peer's answers. */
+    /** Waits for the proxy's thread and keeps it awake meanwhile, because it would park between the peer's answers. */
     private boolean await(ProxyAgent.Acknowledgement removal, Duration time) {
         long deadline = System.nanoTime() + time.toNanos();
         do {

@@ -28,8 +28,8 @@ import org.millrace.proxy.UnpackReceiveSource;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Java threads move the data: NCCL is told that its connections need no progress from its proxy, and our own proxies
- * serve their memory.
+ * Path on which Java threads move the data. NCCL is told that its connections need no progress from its proxy.
+ * Millrace's own proxies serve their memory.
  */
 final class TakeoverPath implements DataPath {
 
@@ -42,10 +42,10 @@ final class TakeoverPath implements DataPath {
     private final @Nullable DeviceSlots deviceSlots;
     private volatile Threads serving;
     private volatile @Nullable WarmUp warmUp;
-    /** Whether the number of threads is what it stays. */
+    /** Whether the number of threads is final. */
     private boolean settled;
 
-    /** An agent on its thread, and how many connections it serves. Guarded by the path's lock. */
+    /** An agent with its thread, and the number of connections that it serves. Guarded by the path's lock. */
     private static final class Server {
 
         private final ProxyAgent agent;
@@ -82,12 +82,13 @@ final class TakeoverPath implements DataPath {
     /**
      * Starts the threads.
      *
-     * @param nccl         whose connections it serves
-     * @param threads      how many if this process is alone
-     * @param threadsAmong how many if so many processes of this host have connections, this one among them
-     * @param unpack       what kernels that unpack need, closed with the path; null for those that do not
-     * @param deviceSlots  what serves slots in the memory of GPUs, closed with the path; null if slots are in the
-     *                     host's
+     * @param nccl         the NCCL that owns the connections
+     * @param threads      number of threads if this process is alone
+     * @param threadsAmong returns the number of threads for a number of processes on this host with connections,
+     *                     including this one
+     * @param unpack       device of kernels that unpack, closed with the path; null for other kernels
+     * @param deviceSlots  object that serves slots in GPU memory, closed with the path; null if slots are in host
+     *                     memory
      */
     public TakeoverPath(CallingNccl nccl, ProxyThreads threads, IntFunction<ProxyThreads> threadsAmong,
             @Nullable UnpackDevice unpack, @Nullable DeviceSlots deviceSlots) {
@@ -127,7 +128,7 @@ final class TakeoverPath implements DataPath {
 
     @Override
     public void opened(NetEndpoint endpoint) {
-        // a fault that is planted is for the program's frames
+        // a planted fault belongs to the program's frames
         warmUp = endpoint.faults().isEmpty() ? WarmUp.startOnce(endpoint, this, !serving.number.ownCore()) : null;
     }
 
@@ -136,7 +137,8 @@ final class TakeoverPath implements DataPath {
     }
 
     /**
-     * Called before a connection is served. All ranks have begun when the first is made: only now they can be counted.
+     * Prepares the threads before a connection is served. All ranks run when the first connection is made, so they can
+     * be counted only now.
      */
     synchronized void connectionComing() {
         if (!settled) {
@@ -149,12 +151,12 @@ final class TakeoverPath implements DataPath {
     private void settle() {
         WarmUp begun = warmUp;
         if (begun != null) {
-            begun.finish(); // though an operation may have been enqueued: NCCL connects behind that
+            begun.finish(); // even if an operation may have been enqueued, because NCCL connects after that
         }
         ProxyThreads threads = threadsAmong.apply(ProcessTrace.livingProcesses());
         if (!threads.isLike(serving.number)) {
             if (begun != null) {
-                begun.stop(); // its connections are served by threads that end
+                begun.stop(); // the threads that serve its connections end
             }
             serving.close();
             serving = Threads.start(threads, deviceSlots);
@@ -162,7 +164,10 @@ final class TakeoverPath implements DataPath {
         }
     }
 
-    /** {@inheritDoc} Who waits for a thread wakes it too: it may be parked for milliseconds. */
+    /**
+     * {@inheritDoc} A caller that waits for a thread also wakes it with this method. The thread may be parked for
+     * milliseconds.
+     */
     @Override
     public void operationComing() {
         for (Server server : serving.servers) {
@@ -171,8 +176,8 @@ final class TakeoverPath implements DataPath {
     }
 
     /**
-     * A thread for the next connection: that which serves the fewest of its direction, as receivers copy more than
-     * senders do; of those the one that serves the fewest.
+     * Returns the agent for the next connection. It is the one with the fewest connections of the same direction,
+     * because receivers copy more than senders do. Among equals, it is the one with the fewest connections.
      */
     synchronized ProxyAgent assign(boolean receives) {
         Server least = Collections.min(serving.servers,
@@ -190,7 +195,10 @@ final class TakeoverPath implements DataPath {
         }
     }
 
-    /** {@inheritDoc} A warm-up leaves connections, with copies under way in the contexts that {@link #close} ends. */
+    /**
+     * {@inheritDoc} A warm-up leaves connections behind, with copies in flight in the contexts that {@link #close}
+     * destroys.
+     */
     @Override
     public void stop() {
         if (warmUp != null) {
@@ -258,7 +266,10 @@ final class TakeoverPath implements DataPath {
             return false;
         }
 
-        /** A kernel that has ended has all its data in the slots, and nobody else would send it. */
+        /**
+         * Returns the remaining time. A completed kernel has left all its data in the slots, and only this proxy can
+         * send it.
+         */
         @Override
         Duration drainTimeout() {
             return timeout.remaining();
@@ -293,9 +304,9 @@ final class TakeoverPath implements DataPath {
         private final UnpackDevice.@Nullable Connection unpack;
 
         /**
-         * A receiver that is served once its memory is known.
+         * Creates a receiver that is served once its memory is known.
          *
-         * @param unpack what kernels that unpack need; null for those that do not
+         * @param unpack connection of kernels that unpack; null for other kernels
          */
         TakeoverReceiver(FrameReceiver receiver, Network network, TakeoverPath path, DataPath.Owner owner,
                 DataPath.ConnectionNumber number, UnpackDevice.@Nullable Connection unpack) {
@@ -304,7 +315,7 @@ final class TakeoverPath implements DataPath {
             this.unpack = unpack;
         }
 
-        /** What a kernel waits for leaves no mark in memory. */
+        /** Returns false, because a kernel that waits for data leaves no mark in memory. */
         @Override
         boolean owes(ProxyConnection stopped) {
             return false;
@@ -320,7 +331,7 @@ final class TakeoverPath implements DataPath {
             return true;
         }
 
-        /** LL and LL128 lines wait there until they are stored one by one. */
+        /** Returns the space for LL and LL128 lines, which wait there until they are stored one by one. */
         @Override
         long stagingBytes(ConnectionLayout layout) {
             return layout.bufferOffset(Protocol.SIMPLE);
@@ -338,7 +349,7 @@ final class TakeoverPath implements DataPath {
                     slots -> new UnpackReceiveSource(name, pages, slots));
         }
 
-        /** A kernel that has ended has all it waited for. */
+        /** Returns zero, because a completed kernel has received all its data. */
         @Override
         Duration drainTimeout() {
             return Duration.ZERO;
@@ -346,7 +357,7 @@ final class TakeoverPath implements DataPath {
 
         @Override
         void gaveUp(String lastSeen) {
-            // only after an abort is anything under way
+            // data is in flight only after an abort
         }
 
         @Override

@@ -19,24 +19,24 @@ import org.millrace.plugin.Upcalls.Function;
 import org.millrace.plugin.Upcalls.Net;
 
 /**
- * What a JVM is to learn from when it makes the cache that later ones start with ({@link StartupCache}): the plugin's
- * life from its start to its end, with all that NCCL asks of it, between two ranks of this process. Over shared memory
- * and over TCP, taken over and not, and GIN with what a kernel can post. A program of its own: {@code main LIBRARY}.
+ * Program from which a JVM creates the cache of later JVMs ({@link StartupCache}). It runs the plugin from its start to
+ * its end with all calls that NCCL makes, between two ranks of this process. It uses shared memory and TCP, with and
+ * without takeover, and GIN with all operations that a kernel can post. It is a separate program: {@code main LIBRARY}.
  */
 final class TrainingRun {
 
     private static final long STEPS = 10_000;
     private static final int FALLBACK_MESSAGES = 1_000;
     private static final long WINDOW_BYTES = 1 << 20;
-    /** The machine may be busy, and a yield take long. */
+    /** Time limit of each wait. The machine may be busy, and a yield may take long. */
     private static final Duration DEADLINE = Duration.ofSeconds(60);
     private static final int TABLE_VERSION = 11;
     private static final int TAG = 7;
     private static final long COMMUNICATOR = 1;
-    /** No NCCL's: this program takes its part. */
+    /** Address of no NCCL library, because this program takes NCCL's role. */
     private static final long LIBRARY = 0;
 
-    /** Stands where a request was. */
+    /** Replaces the number of a completed request. */
     private static final long DONE = -1;
 
     private static final Arena ARENA = Arena.global();
@@ -47,7 +47,7 @@ final class TrainingRun {
     private TrainingRun() {}
 
     /**
-     * Runs.
+     * Runs the program.
      *
      * @param arguments the plugin's library
      */
@@ -62,8 +62,8 @@ final class TrainingRun {
         SymbolLookup shim = SymbolLookup.libraryLookup(library, Arena.global());
         new Upcalls(tables).install(shim.find("millraceInstallUpcalls").orElseThrow());
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
-        NativeEnvironment.set(Settings.THREADS.name(), "1"); // more would only take each other's cores
-        NativeEnvironment.set(Settings.DEVICE_SLOTS.name(), "0"); // there is no kernel, and perhaps no GPU
+        NativeEnvironment.set(Settings.THREADS.name(), "1"); // more threads would only compete for cores
+        NativeEnvironment.set(Settings.DEVICE_SLOTS.name(), "0"); // no kernel runs, and the machine may have no GPU
         for (String network : List.of("auto", "socket")) {
             NativeEnvironment.set(Settings.NETWORK.name(), network);
             NativeEnvironment.set(Settings.TAKEOVER.name(), "1");
@@ -78,13 +78,13 @@ final class TrainingRun {
         }
     }
 
-    /** As far as there is any: only its classes matter, and a GPU is left alone. */
+    /** Loads CUDA, if it is installed. Only its classes matter, and the run does not use a GPU. */
     private static void loadCuda() {
         try {
             CudaRuntime.load();
             CudaDriver.load();
         } catch (MillraceException none) {
-            // the machine that the cache is made on need have none
+            // the machine that creates the cache may have no CUDA
         }
     }
 
@@ -99,14 +99,14 @@ final class TrainingRun {
     static void await(BooleanSupplier done) {
         long end = System.nanoTime() + DEADLINE.toNanos();
         while (!done.getAsBoolean()) {
-            Thread.yield(); // to the threads that are waited for: there may be one core
+            Thread.yield(); // to the awaited threads, because there may be only one core
             if (System.nanoTime() - end > 0) {
                 throw new MillraceException("the training run waits in vain");
             }
         }
     }
 
-    /** Steps between two emulated kernels. */
+    /** Moves steps between two emulated kernels. */
     private void takeOver(Link link) {
         MemorySegment from = KernelPair.memory(ARENA);
         MemorySegment to = KernelPair.memory(ARENA);
@@ -131,7 +131,7 @@ final class TrainingRun {
         return handles;
     }
 
-    /** Messages, as NCCL's own proxy has them carried. */
+    /** Exchanges messages, as NCCL's own proxy does. */
     private void exchangeMessages(Link link) {
         long memory = ARENA.allocate(2 * WINDOW_BYTES, Long.BYTES).address();
         long handle = number();
@@ -165,12 +165,12 @@ final class TrainingRun {
         call(Net.DEREG_MR, link.receiver(), target);
     }
 
-    /** An array of C's with one element; a number of 32 bits is the lower half. */
+    /** Returns a C array with one element. A number of 32 bits is the lower half. */
     private static MemorySegment array(long element) {
         return ARENA.allocateFrom(ValueLayout.JAVA_LONG, element);
     }
 
-    /** Whether the request that was put there is done; a message that could not be begun has none. */
+    /** Returns whether the request at an address is complete. A message that could not begin has none. */
     private boolean isDone(long place) {
         long request = NativeMemory.getLong(place);
         if (request == 0 || request == DONE) {
@@ -187,7 +187,7 @@ final class TrainingRun {
     private record Link(long sender, long receiver) {
     }
 
-    /** From init to finalize of a communicator of two ranks. */
+    /** A communicator of two ranks, from init to finalize. */
     private final class Session {
 
         private final long[] contexts = new long[2];

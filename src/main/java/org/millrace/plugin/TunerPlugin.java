@@ -7,35 +7,37 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.ConnectionException;
 
 /**
- * The operations of NCCL's tuner tables: which protocol a collective uses. NCCL estimates that from the speed of a
- * network card; what it costs here was measured (two H200s, NCCL 2.28.9, both networks): a slot of LL lines is moved by
- * one pass of the proxy and shown line by line, and beats Simple up to a few hundred kilobytes a rank; LL128 is never
- * the best of the three. Which algorithm is used stays NCCL's choice. All ranks decide alike, as they must: from size,
- * number of ranks and operation alone.
+ * Operations of NCCL's tuner tables, which choose the protocol of a collective. NCCL estimates the cost from the speed
+ * of a network card. The actual cost was measured here (two H200s, NCCL 2.28.9, both networks). One pass of the proxy
+ * moves a slot of LL lines and publishes it line by line. LL is faster than Simple up to a few hundred kilobytes for
+ * each rank. LL128 is never the fastest of the three. NCCL still chooses the algorithm. All ranks must decide alike, so
+ * the choice depends only on size, number of ranks and operation.
  */
 final class TunerPlugin {
 
     /**
-     * Where Simple overtakes LL. Of an all-reduce of two ranks LL takes this part of Simple's time, with 16 cores a
-     * rank and with 2: of 128 KiB 0.6 to 0.8 and 1.05, of 256 KiB 0.6 to 0.86 and 1.7, of 512 KiB 1.1 and more.
+     * Minimum size at which Simple is faster than LL. In an all-reduce of two ranks, LL takes this part of Simple's
+     * time, with 16 cores and with 2 cores for each rank: 0.6 to 0.8 and 1.05 for 128 KiB, 0.6 to 0.86 and 1.7 for 256
+     * KiB, 1.1 and more for 512 KiB.
      */
     private static final long LL_BYTES_PER_RANK = 64 << 10;
-    /** Far above any estimate in the table, which is in microseconds. */
+    /** Cost far above any estimate in the table, in microseconds. */
     private static final float UNATTRACTIVE = 1e9f;
     /**
-     * What one channel is for where a GPU makes the copies: each costs the same time however short it is. Of an
-     * all-reduce of two ranks, two cores each, 1, 2, 4 and 8 channels take 91, 134, 199 and 209 us for 512 KiB; 146,
-     * 124, 171 and 340 for 2 MiB; 523, 251, 218 and 421 for 8 MiB.
+     * Bytes for each channel if a GPU makes the copies. Each copy costs the same time however short it is. In an
+     * all-reduce of two ranks with two cores each, 1, 2, 4 and 8 channels take 91, 134, 199 and 209 us for 512 KiB.
+     * They take 146, 124, 171 and 340 us for 2 MiB, and 523, 251, 218 and 421 us for 8 MiB.
      */
     private static final long BYTES_PER_CHANNEL = 1 << 20;
-    /** From here on as many channels as NCCL has. */
+    /** Minimum size at which all of NCCL's channels are used. */
     private static final long BYTES_FOR_ALL_CHANNELS = 16 << 20;
     private static final long MOST_OF_SOME_CHANNELS = 4;
     /**
-     * Where threads copy: slices of fewer rings are longer, and each costs its calls of the kernel and its passes. An
-     * all-reduce of two ranks over TCP takes with 8 channels and with 2, two cores each, 161 and 114 us for 32 KiB, 409
-     * and 229 for 256 KiB; with 8, 4 and 2 channels 1485, 929 and 793 for 2 MiB; with 16 cores each 164 and 105 for 256
-     * KiB, and 18.7 and, with 4, 24.9 ms for 128 MiB.
+     * Size limits if threads copy. Fewer rings have longer slices, and each slice costs system calls and passes. Times
+     * of an all-reduce of two ranks over TCP, with two cores each: with 8 and with 2 channels, 161 and 114 us for 32
+     * KiB, and 409 and 229 us for 256 KiB. With 8, 4 and 2 channels, 1485, 929 and 793 us for 2 MiB. Times with 16
+     * cores each: with 8 and 2 channels, 164 and 105 us for 256 KiB. With 8 and 4 channels, 18.7 and 24.9 ms for 128
+     * MiB.
      */
     private static final long BYTES_FOR_TWO_CHANNELS = 8 << 10;
     private static final long BYTES_FOR_FOUR_CHANNELS = 1 << 20;
@@ -45,16 +47,16 @@ final class TunerPlugin {
     private final HandleTable handles = new HandleTable();
 
     /**
-     * What the tuner of an NCCL goes by; the same on every rank.
+     * Inputs of the tuner of an NCCL, the same on every rank.
      *
-     * @param path            what moves the data, and is told of every collective that is enqueued, before its kernel
-     *                        is launched
+     * @param path            path that moves the data; it learns of every enqueued collective before the kernel is
+     *                        launched
      * @param choosesChannels whether the user leaves the number of channels to the plugin
      */
     public record Choices(DataPath path, boolean choosesChannels) {
 
         /**
-         * Leaves one protocol of each algorithm attractive, and says how many channels if {@code channels} is not 0.
+         * Keeps one protocol of each algorithm attractive. Writes the number of channels if {@code channels} is not 0.
          */
         void tune(long ranks, long bytes, long costs, int algorithms, int protocols, long channels) {
             boolean small = bytes <= ranks * LL_BYTES_PER_RANK;
@@ -82,10 +84,10 @@ final class TunerPlugin {
     }
 
     /**
-     * A tuner for the connections of a plugin.
+     * Creates a tuner for the connections of a plugin.
      *
-     * @param choices by the library that calls; null for one that has no connections
-     * @param losses  which communicators have lost a peer
+     * @param choices returns the choices for the calling library; null for a library without connections
+     * @param losses  watch of communicators that have lost a peer
      */
     public TunerPlugin(LongFunction<@Nullable Choices> choices, LossWatch losses) {
         this.choices = choices;
@@ -93,8 +95,8 @@ final class TunerPlugin {
     }
 
     /**
-     * The context is null if there is nothing to say, as where NCCL's own proxy moves the data: then the shim does not
-     * call again.
+     * Initializes a tuner. The context is null if the tuner has no choice to make, for instance because NCCL's own
+     * proxy moves the data. The shim then does not call again.
      */
     public void tunerInit(long context, long communicator, long ranks, long nodes, long library) {
         Choices by = choices.apply(library);
@@ -103,9 +105,9 @@ final class TunerPlugin {
     }
 
     /**
-     * NCCL asks with every collective that is enqueued, and gives an error of the answer to the program. It is the only
-     * callback through which NCCL accepts an error while a communicator is in use: a program that enqueues more on one
-     * that has lost a peer is told here.
+     * Tunes a collective. NCCL calls this function for every enqueued collective and returns its error to the program.
+     * It is the only callback through which NCCL accepts an error while a communicator is in use. A program that
+     * enqueues on a communicator with a lost peer receives the error here.
      */
     public void tunerGetCollInfo(long context, long bytes, long costs, int algorithms, int protocols, long channels) {
         Tuned tuned = handles.get(context, Tuned.class);
@@ -121,13 +123,13 @@ final class TunerPlugin {
         }
     }
 
-    /** How many channels an operation with copies by GPUs has; 0 if that is NCCL's matter. */
+    /** Returns the number of channels of an operation with copies by GPUs; 0 to leave it to NCCL. */
     private static int channelsOfCopies(long bytes) {
         return bytes >= BYTES_FOR_ALL_CHANNELS ? 0
                 : (int) Long.highestOneBit(Math.clamp(bytes / BYTES_PER_CHANNEL, 1, MOST_OF_SOME_CHANNELS));
     }
 
-    /** The same of one that threads copy. */
+    /** Returns the number of channels of an operation with copies by threads; 0 to leave it to NCCL. */
     private static int channelsOfThreads(long bytes) {
         if (bytes < BYTES_FOR_TWO_CHANNELS || bytes >= BYTES_FOR_ALL_CHANNELS) {
             return 0;
@@ -135,7 +137,9 @@ final class TunerPlugin {
         return bytes < BYTES_FOR_FOUR_CHANNELS ? 2 : 4;
     }
 
-    /** A negative cost says that the algorithm cannot have the protocol: it stays. */
+    /**
+     * Makes a protocol unattractive. A negative cost means that the algorithm does not support the protocol, and stays.
+     */
     private static void discourage(long row, Protocol protocol) {
         var cost = NativeMemory.at(row + (long) protocol.id() * Float.BYTES, Float.BYTES);
         if (cost.get(ValueLayout.JAVA_FLOAT, 0) >= 0) {

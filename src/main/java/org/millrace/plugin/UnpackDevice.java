@@ -19,8 +19,8 @@ import org.millrace.proxy.SliceLists;
 import org.millrace.proxy.UnpackReceiveSource;
 
 /**
- * The memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its
- * lists and its handle. It is host memory that the GPU has mapped. Safe from any thread.
+ * Memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its lists
+ * and its handle. It is host memory that the GPU has mapped. Safe from any thread.
  */
 final class UnpackDevice implements AutoCloseable {
 
@@ -33,7 +33,7 @@ final class UnpackDevice implements AutoCloseable {
     private long bounceAddress;
 
     /**
-     * Nothing is taken before the first connection.
+     * Creates a device. It allocates nothing before the first connection.
      *
      * @param onHost whether kernels are emulated
      */
@@ -45,13 +45,13 @@ final class UnpackDevice implements AutoCloseable {
     /**
      * Memory of both sides.
      *
-     * @param host   as Java sees it, of the global scope
-     * @param device its address as kernels see it
+     * @param host   the memory in Java, of the global scope
+     * @param device address of the memory for kernels
      */
     record Shared(MemorySegment host, long device) {
     }
 
-    /** Zeroed memory of the device that is current on the calling thread, or of the host. */
+    /** Allocates zeroed memory of the calling thread's current device, or of the host. */
     Shared share(long bytes, Arena owner) {
         if (onHost) {
             long address = owner.allocate(bytes, ALIGNMENT).address();
@@ -65,7 +65,7 @@ final class UnpackDevice implements AutoCloseable {
     }
 
     /**
-     * A new receiving connection's memory.
+     * Creates a new receiving connection's memory.
      *
      * @param needsProxyProgress whether NCCL's proxy asks for progress
      */
@@ -78,7 +78,7 @@ final class UnpackDevice implements AutoCloseable {
         return new Connection(this, bounce, bounceAddress, needsProxyProgress);
     }
 
-    /** Connections were closed before. */
+    /** Frees the memory. The connections were closed before. */
     @Override
     public synchronized void close() {
         if (bounce != null) {
@@ -97,8 +97,9 @@ final class UnpackDevice implements AutoCloseable {
     }
 
     /**
-     * The pages of a process that data arrives in. There is one buffer, as a kernel knows one for all its connections;
-     * each connection has pages of its own, so that none waits for another's. Safe from any thread.
+     * The pages that receive a process's data. There is one buffer, because a kernel knows only one for all its
+     * connections. Each connection has its own pages, so that it never waits for the pages of another. Safe from any
+     * thread.
      */
     static final class BounceBuffer {
 
@@ -115,7 +116,7 @@ final class UnpackDevice implements AutoCloseable {
             return region.segment().byteSize();
         }
 
-        /** Takes pages for a connection's slots, one behind the other. */
+        /** Allocates consecutive pages for a connection's slots. */
         synchronized Allocation allocate(long slotBytes) {
             int count = BouncePages.needed(slotBytes);
             int first = used.nextClearBit(0);
@@ -148,15 +149,15 @@ final class UnpackDevice implements AutoCloseable {
     }
 
     /**
-     * What a receiving connection shares with kernels that unpack: its lists and its handle from the beginning, its
-     * pages when its slots are known.
+     * Memory that a receiving connection shares with kernels that unpack. Its lists and its handle exist from the
+     * beginning, and its pages once its slots are known.
      */
     public static final class Connection implements AutoCloseable {
 
-        /** The version of NCCL's kernels that unpack. */
+        /** Version of NCCL's kernels that unpack. */
         public static final int VERSION = 7;
 
-        /** On a line of its own: the kernel writes it. */
+        /** Offset of the handle. It has its own cache line, because the kernel writes it. */
         private static final long HANDLE_OFFSET = (UnpackMeta.BYTES + 127) & -128;
         private static final long FIRST_ORDINAL = UnpackHandle.BEFORE_FIRST + 1;
 
@@ -183,13 +184,13 @@ final class UnpackDevice implements AutoCloseable {
             return netHandle.address();
         }
 
-        /** Takes pages for slots; to be called once. */
+        /** Allocates pages for slots. Call it once. */
         public UnpackReceiveSource.UnpackMemory prepare(long slotBytes) {
             allocation = bounce.allocate(slotBytes);
             return new UnpackReceiveSource.UnpackMemory(allocation.pages(), lists, FIRST_ORDINAL);
         }
 
-        /** No proxy uses it any more, and no kernel. */
+        /** Frees the memory. No proxy and no kernel uses it any longer. */
         @Override
         public void close() {
             if (allocation != null) {

@@ -18,21 +18,23 @@ import org.millrace.nccl.NcclResult;
 import org.millrace.net.ConnectionException;
 
 /**
- * What {@code src/main/c/upcalls.h} says, in Java: the functions that the shim calls, by number. All come through one
- * native function, as each costs ten milliseconds and more to make, and NCCL's user waits for it. A call that returns
- * has succeeded. Nothing that it throws leaves it, as that would end the process: it becomes a line in NCCL's log, and
- * a result code.
+ * Java's counterpart of {@code src/main/c/upcalls.h}: the functions that the shim calls, by number. All pass through
+ * one native function, because each native function takes at least ten milliseconds to create, and NCCL's user waits. A
+ * call that returns has succeeded. No exception leaves the upcall, because it would end the process. It becomes a line
+ * in NCCL's log and a result code.
  */
 final class Upcalls {
 
-    /** {@code MILLRACE_PLUGIN_INTERFACE}: grows with every change of the functions. */
+    /** {@code MILLRACE_PLUGIN_INTERFACE}: increases with every change of the functions. */
     public static final int VERSION = 11;
 
     private static final int SUCCESS = NcclResult.SUCCESS.code();
 
     private final Target target;
 
-    /** A function that the shim calls. Each table has an enum of its own, and all together have the struct's order. */
+    /**
+     * A function that the shim calls. Each table has its own enum. All enums together have the order of the C struct.
+     */
     public sealed interface Function {
         /** {@return the constant's name} */
         String name();
@@ -108,7 +110,7 @@ final class Upcalls {
         return all.toArray(new Function[0]);
     }
 
-    /** As C has it: {@code regMr}. */
+    /** Returns the name of a function in C: {@code regMr}. */
     static String nameInC(Function function) {
         return Pattern.compile("_(.)")
                 .matcher(function.name().toLowerCase(Locale.ROOT))
@@ -117,14 +119,14 @@ final class Upcalls {
 
     public interface Target {
         /**
-         * A call.
+         * Executes a call.
          *
-         * @param arguments the address of its arguments, each a word of its own whatever its type
+         * @param arguments address of its arguments; each occupies one word, whatever its type
          */
         void call(Function function, long arguments);
     }
 
-    /** What NCCL asks for is not done, and NCCL does without it: nobody has to be warned. */
+    /** Declines a request of NCCL, which continues without it. No warning is needed. */
     public static final class DeclinedException extends RuntimeException {
 
         private static final long serialVersionUID = 1L;
@@ -139,7 +141,7 @@ final class Upcalls {
     }
 
     /**
-     * Gives the functions to the shim, and takes its own; they live as long as the process.
+     * Passes the functions to the shim and receives the shim's functions. They live as long as the process.
      *
      * @param install the shim's {@code millraceInstallUpcalls}
      */
@@ -182,7 +184,7 @@ final class Upcalls {
             }
             return result(failure).code();
         } catch (Throwable worse) {
-            // Out of memory or stack: all that is left is to say that it failed.
+            // Out of memory or stack: only the failure itself can still be reported.
             return NcclResult.INTERNAL_ERROR.code();
         }
     }

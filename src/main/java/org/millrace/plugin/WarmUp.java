@@ -27,21 +27,23 @@ import org.millrace.proxy.SlotBuffers;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Sends steps of every protocol from this process to itself while NCCL is still setting up, so that the proxies' code
- * is compiled when the first kernel posts. Without it the first thousands of steps would be interpreted, at several
- * times their cost. First from memory of the host, which serves LL wherever slots lie, then from slots that a GPU
- * copies. Sizes, protocols and pace are random: a branch that the warm-up never takes is compiled into a way back to
- * the interpreter.
+ * Sends steps of every protocol from this process to itself while NCCL still initializes, so that the proxies' code is
+ * compiled when the first kernel posts. Without it the first thousands of steps would be interpreted, at several times
+ * their cost. The first steps use host memory, which serves LL wherever slots lie. The next steps use slots that a GPU
+ * copies. Sizes, protocols and pace are random, because the compiler turns a branch that the warm-up never takes into a
+ * deoptimization.
  */
 final class WarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
-    /** How long the first connection waits for it. */
+    /** Maximum time that the first connection waits for the warm-up. */
     private static final Duration PATIENCE = Duration.ofMillis(300);
     private static final int STEPS = 40_000;
-    /** Enough for C1, which alone compiles where cores are few: a rank's start is not to wait for more. */
+    /**
+     * Number of steps that suffices for C1, the only compiler with few cores. A rank's start must not wait for more.
+     */
     private static final int STEPS_ON_FEW_CORES = 10_000;
-    /** Of slots that a GPU copies, microseconds each. */
+    /** Number of steps through slots that a GPU copies, which take microseconds each. */
     private static final int STEPS_ON_DEVICE = 500;
     private static final int TUNER_CALLS = 1_000;
     private static final long POLL_NANOS = 50_000;
@@ -52,7 +54,7 @@ final class WarmUp implements Runnable {
     private final NetEndpoint endpoint;
     private final TakeoverPath path;
     private final boolean fewCores;
-    /** The GPU that makes copies of it too; null for none. */
+    /** Number of the GPU that copies in the warm-up; null for none. */
     private final @Nullable Integer device;
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-warm-up").unstarted(this);
     private volatile boolean stopped;
@@ -65,7 +67,9 @@ final class WarmUp implements Runnable {
         device = slots == null ? null : slots.currentDevice();
     }
 
-    /** Begins, on a thread of its own that ends by itself; returns null if this process has done so before. */
+    /**
+     * Begins the warm-up on a separate thread that terminates itself. Returns null if this process has run one before.
+     */
     static @Nullable WarmUp startOnce(NetEndpoint endpoint, TakeoverPath path, boolean fewCores) {
         if (!STARTED.compareAndSet(false, true)) {
             return null;
@@ -79,7 +83,7 @@ final class WarmUp implements Runnable {
         thread.start();
     }
 
-    /** Waits for its end; returns whether that has come. */
+    /** Waits for the end of the warm-up. Returns whether it has ended. */
     boolean join(Duration atMost) {
         try {
             return thread.join(atMost);
@@ -89,25 +93,25 @@ final class WarmUp implements Runnable {
         }
     }
 
-    /** Whether it does nothing any more, or will soon. */
+    /** Returns whether the warm-up has ended, or will end soon. */
     boolean isOver() {
         return stopped || !thread.isAlive();
     }
 
-    /** Ends it early, as there is better work to do from now on. */
+    /** Ends the warm-up early, because the threads have real work from now on. */
     void cease() {
         stopped = true;
     }
 
-    /** Ends it early, and waits for that: the endpoint is closed next. */
+    /** Ends the warm-up early and waits for its end, because the endpoint is closed next. */
     void stop() {
         cease();
         join(ENOUGH);
     }
 
     /**
-     * Waits for its end, but not for long, and ends it then: the first connection is made, and what is compiled only
-     * behind that is compiled on the cores that the first operations need.
+     * Waits a short time for the end of the warm-up and then ends it. The first connection is being made. Later
+     * compilation would use the cores that the first operations need.
      */
     void finish() {
         join(PATIENCE);
@@ -123,23 +127,23 @@ final class WarmUp implements Runnable {
             chooseProtocols();
             send(pairs, deadline, false);
             if (device != null) {
-                // Behind all else: a context for copies takes the driver as long as all of the above, and more while
+                // This comes last. A context for copies takes the driver as long as everything above, and longer while
                 // NCCL initializes.
                 send(pairs, deadline, true);
             }
         } catch (MillraceException e) {
-            NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will tell what is wrong
+            NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will report the problem
         } finally {
             pairs.forEach(Pair::close);
             NcclLog.trace("warm-up: " + (System.nanoTime() - begun) / 1_000_000 + " ms");
         }
     }
 
-    /** What NCCL asks the tuner with every collective. */
+    /** Makes the calls that NCCL makes to the tuner for every collective. */
     private void chooseProtocols() {
         TunerPlugin.Choices choices = new TunerPlugin.Choices(path, true);
         try (Arena arena = Arena.ofConfined()) {
-            int algorithms = 7; // of NCCL 2.28 to 2.32
+            int algorithms = 7; // in NCCL 2.28 to 2.32
             int protocols = Protocol.values().length;
             MemorySegment costs = arena.allocate((long) algorithms * protocols * Float.BYTES, Float.BYTES);
             long channels = arena.allocate(Integer.BYTES, Integer.BYTES).address();
@@ -150,7 +154,7 @@ final class WarmUp implements Runnable {
         }
     }
 
-    /** Sends through every thread, until all has arrived or there is better work to do. */
+    /** Sends through every thread until all steps have arrived or the warm-up must end. */
     private void send(List<Pair> all, long deadline, boolean onDevice) {
         List<Pair> pairs = new ArrayList<>();
         for (ProxyAgent agent : path.agents()) {
@@ -202,8 +206,8 @@ final class WarmUp implements Runnable {
         private final KernelPair kernels;
 
         /**
-         * The memory is never given back, some 150 KiB an agent, once in a process: nobody has to wait until a busy
-         * agent has let go of it.
+         * Creates a pair. Its memory, about 150 KiB for each agent, is never freed. It is allocated once in a process,
+         * so no thread has to wait until a busy agent has released it.
          */
         Pair(NetEndpoint endpoint, ProxyAgent agent, FrameSender sender, FrameReceiver receiver, boolean onDevice) {
             this.agent = agent;
