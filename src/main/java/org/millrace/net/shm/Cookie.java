@@ -6,22 +6,22 @@ import java.lang.foreign.ValueLayout;
 import java.security.SecureRandom;
 
 /**
- * Random bytes at an address of a process: who reads them there has found the process that it means, whatever number
- * that has by now. They are no secret.
+ * Random bytes at an address of a process. A reader that finds them there has found the intended process, also if its
+ * process ID was reused. They are not secret.
  *
- * @param address in the process's memory; 0 for none
- * @param first   word at the address
- * @param second  word, behind it
+ * @param address address in the process's memory; 0 for none
+ * @param first   first word at the address
+ * @param second  second word
  */
 record Cookie(long address, long first, long second) {
 
-    /** Length in memory. */
+    /** Length in bytes. */
     static final int BYTES = 2 * Long.BYTES;
 
-    /** What a process says that does not want to be read. */
+    /** Cookie of a process that must not be read. */
     public static final Cookie NONE = new Cookie(0, 0, 0);
 
-    /** This process's, at an address that is never freed. */
+    /** Returns this process's cookie, at an address that is never freed. */
     static Cookie ours() {
         return Ours.COOKIE;
     }

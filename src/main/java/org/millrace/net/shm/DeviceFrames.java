@@ -14,18 +14,18 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.connection.InFlight;
 
 /**
- * Frames whose payloads this side's device copies from memory of the sender's, oldest first: several at once, as the
- * device makes the copies while this thread does something else. One thread.
+ * Frames with payloads that this side's device copies from the sender's memory, oldest first. Several copies run at
+ * once while this thread does other work. One thread.
  *
  * <p>
- * The sender may free its memory meanwhile: what is mapped here stays. If this process has not mapped it by then, the
+ * The sender may free its memory meanwhile: a mapping here stays valid. If this process has no mapping by then, the
  * sender has moved the payload into the ring's file.
  */
 final class DeviceFrames {
 
     private static final Logger LOG = LogManager.getLogger(DeviceFrames.class);
     private static final int LIMIT = 16;
-    /** A device's copies end by themselves, within milliseconds. */
+    /** Time to wait for a device's copies, which end within milliseconds. */
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final RingSide.Consumer consumer;
@@ -45,7 +45,7 @@ final class DeviceFrames {
     private DeviceRegion.@Nullable Copies copies;
     private DeviceRegion.@Nullable Ticket ticket;
     private long mapped;
-    /** Payload that the sender has moved, on its way to the device, or null. */
+    /** Payload that the sender has moved, while it is copied to the device, or null. */
     private @Nullable Arena moving;
     private long movingNumber;
 
@@ -65,8 +65,8 @@ final class DeviceFrames {
     /**
      * Begins to copy the payload of the header that was skipped last.
      *
-     * @param from where it is in the memory of its ticket
-     * @return false if it cannot be copied from there: the sender is asked to move it, and whatever follows
+     * @param from offset in the memory of its ticket
+     * @return false if it cannot be copied from there: the sender is asked to move it and all later payloads
      */
     boolean begin(DeviceRegion to, long offset, long from, long bytes) {
         if (ticket == null || !consumer.isOf(ticket)) {
@@ -103,11 +103,11 @@ final class DeviceFrames {
         }
     }
 
-    /** Gives those that were copied back to the sender; returns how many. */
+    /** Returns copied payloads to the sender. Returns their number. */
     int removeCopied() {
         int copied = 0;
         DeviceRegion.Copies by = Objects.requireNonNull(copies);
-        if (submitted != copying) { // those of other connections that were begun in the last pass go with it
+        if (submitted != copying) { // copies of other connections from the last pass are submitted together with it
             submitted = copying;
             by.submit(numbers[window.slot(submitted - 1)]);
         }
@@ -120,7 +120,7 @@ final class DeviceFrames {
     }
 
     /**
-     * Copies a payload to the device that the sender has moved to the ring's file. Does not wait for the device.
+     * Copies a payload that the sender has moved to the ring's file to the device. Does not wait for the device.
      *
      * @return false until the device has made the copy: call it again in a later pass
      */
@@ -153,9 +153,7 @@ final class DeviceFrames {
         }
     }
 
-    /**
-     * Waits until nothing is being copied any more: the memory is to be freed. Copies that wait for room never begin.
-     */
+    /** Waits until no copy is in progress, before the memory is freed. Copies that wait for room never begin. */
     void settle() {
         boolean copiesFrames = window.done() != copying;
         if (!copiesFrames && moving == null) {

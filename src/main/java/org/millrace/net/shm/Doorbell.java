@@ -12,9 +12,9 @@ import org.millrace.agent.Sleeper;
 import org.millrace.foreign.CFunction;
 
 /**
- * Wakes a rank's threads that sleep between two passes: other ranks of the host when they have stored into memory that
- * the rank polls, and other threads of its process when they have something for it. Its word is the first of the rank's
- * {@link SharedHeap}, which the others map, or of memory of the process.
+ * Wakes a rank's threads that sleep between two passes. Other ranks of the host do so when they have stored into memory
+ * that the rank polls. Other threads of its process do so when they have work for it. Its word is the first of the
+ * rank's {@link SharedHeap}, which the other ranks map, or of the process's own memory.
  *
  * <pre>
  *   word    bits 8 to 31   number of wakes
@@ -29,7 +29,7 @@ import org.millrace.foreign.CFunction;
  *
  * One of the two fences comes first. If it is the sleeper's, the other thread sees its announcement; else the last pass
  * sees the store (Dekker). The kernel compares the word again before a thread sleeps (futex). A word that another
- * process has damaged costs a sleep its wake, and no more: each sleep has a bound.
+ * process has damaged only costs a sleep its wake, because each sleep has a bound.
  */
 public final class Doorbell implements AutoCloseable {
 
@@ -42,7 +42,7 @@ public final class Doorbell implements AutoCloseable {
 
     private static final long FUTEX_WAIT = 0;
     private static final long FUTEX_WAKE = 1;
-    /** The number of the system call; 0 where it is not known. */
+    /** Number of the system call; 0 if unknown. */
     private static final long FUTEX = switch (System.getProperty("os.arch")) {
         case "amd64" -> 202;
         case "aarch64" -> 98;
@@ -57,12 +57,12 @@ public final class Doorbell implements AutoCloseable {
     }
 
     private final MemorySegment word;
-    /** The ranks' words that are woken from here, by the name of their heap. */
+    /** Words of the ranks that this rank wakes, by the name of their heap. */
     private final Map<String, SharedMemory.Mapping> mapped = new HashMap<>();
-    /** The same; replaced when there is one more. */
+    /** The same words; replaced when one is added. */
     private volatile MemorySegment[] peers = {};
     private final AtomicInteger silent = new AtomicInteger();
-    /** Whether the rank has nothing in flight, so that nothing silent can concern it. */
+    /** Whether the rank has nothing in flight, so that no silent peer can delay it. */
     private volatile boolean quiet;
 
     /** A doorbell that no other process can ring. */
@@ -100,7 +100,7 @@ public final class Doorbell implements AutoCloseable {
     }
 
     /**
-     * Has another rank woken from here.
+     * Adds another rank to wake.
      *
      * @param heap {@link SharedHeap#name} of the rank's heap, bytes of another process
      */
@@ -128,7 +128,7 @@ public final class Doorbell implements AutoCloseable {
         this.quiet = quiet;
     }
 
-    /** Wakes the peers' threads that sleep, after a pass that did something for some of them. */
+    /** Wakes the sleeping threads of peers, after a pass that did work for some of them. */
     public void wakePeers() {
         MemorySegment[] all = peers;
         if (all.length > 0) {
@@ -139,7 +139,7 @@ public final class Doorbell implements AutoCloseable {
         }
     }
 
-    /** Wakes this rank's threads that sleep, from another thread of its process. */
+    /** Wakes this rank's sleeping threads, from another thread of its process. */
     public void wakeOwner() {
         VarHandle.fullFence(); // pairs with the atomic addition of WordSleeper.announce
         wake(word);
@@ -159,7 +159,7 @@ public final class Doorbell implements AutoCloseable {
         }
     }
 
-    /** Unmaps the other ranks' words. Called when no thread of this rank runs any more. */
+    /** Unmaps the other ranks' words. Called when no thread of this rank runs. */
     @Override
     public synchronized void close() {
         peers = new MemorySegment[0];
@@ -200,7 +200,7 @@ public final class Doorbell implements AutoCloseable {
         private void announce() {
             announced = true;
             wakes = ((int) WORD.getAndAdd(word, 0L, 1) + 1) & ~SLEEPERS;
-            VarHandle.fullFence(); // the last pass comes behind the announcement
+            VarHandle.fullFence(); // the last pass follows the announcement
         }
 
         @Override
@@ -224,16 +224,17 @@ public final class Doorbell implements AutoCloseable {
     private final class SleepStrategy implements IdleStrategy {
 
         /**
-         * Passes without work after each of which the core is offered, before the thread sleeps: some tens of
-         * microseconds. A switch of threads is cheaper than to sleep and be woken, and on a virtual machine a core that
-         * nobody has takes tens of microseconds to come back.
+         * Number of passes without work before the thread sleeps; the thread offers its core after each. They take some
+         * tens of microseconds. A switch of threads is cheaper than a sleep and a wake. On a virtual machine, an idle
+         * core needs tens of microseconds to become available again.
          */
         private static final int YIELDS = 100;
-        /**
-         * A yield that took longer went to a thread that computes, as compilers do: they keep a core for milliseconds.
-         */
+        /** A longer yield went to a computing thread, such as a compiler, which keeps a core for milliseconds. */
         private static final long LONG_YIELD_NANOS = 1_000_000;
-        /** For so long it then sleeps at once, which others cannot delay; each time twice as long. */
+        /**
+         * Time after a long yield in which the thread sleeps at once, which other threads cannot delay. It doubles each
+         * time.
+         */
         private static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         private static final long MOST_AVOIDANCE_NANOS = 100_000_000;
 
@@ -273,12 +274,12 @@ public final class Doorbell implements AutoCloseable {
                     sleepNanos = Math.min(2 * sleepNanos, longestNanos);
                     slept = true;
                 } else {
-                    passes = YIELDS; // the pass behind the announcement is the last
+                    passes = YIELDS; // the pass after the announcement is the last
                 }
             }
         }
 
-        /** Returns false if it had better sleep. */
+        /** Returns false if the thread should sleep instead. */
         private boolean yieldCore() {
             long before = System.nanoTime();
             if (avoidanceNanos > 0 && before - longYield < avoidanceNanos) {

@@ -5,8 +5,8 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 
 /**
- * A frame in a ring: one line of header, then the payload, then nothing up to the end of its last line. The host's byte
- * order.
+ * A frame in a ring: one line of header, then the payload, then unused bytes up to the end of its last line. The byte
+ * order is the host's.
  *
  * <pre>
  *   0        4          8         16                      64                   64 + payload bytes, rounded up to 64
@@ -17,11 +17,11 @@ import org.millrace.net.FrameHeader;
  * </pre>
  *
  * <p>
- * Headers never lie across the end of the ring's data, as they begin at multiples of their length; a payload may. The
- * sequence counts the ring's frames from 0.
+ * Headers never lie across the end of the ring's data, because they begin at multiples of their length; a payload may.
+ * The sequence counts the ring's frames from 0.
  *
  * <p>
- * A payload may instead be left in the sender's memory: bit 62 of its length is set, and one line follows the header.
+ * A payload may instead stay in the sender's memory: bit 62 of its length is set, and one line follows the header.
  *
  * <pre>
  *   64         72        80           88          96          128
@@ -32,20 +32,21 @@ import org.millrace.net.FrameHeader;
  * </pre>
  *
  * <p>
- * If bit 61 is set too, the payload is in memory of a device: the address counts from the beginning of memory that the
- * last three words are the {@link DeviceRegion.Ticket} of. They are 0 otherwise.
+ * If bit 61 is set, too, the payload is in device memory. The address then counts from the beginning of the memory that
+ * the {@link DeviceRegion.Ticket} in the last three words describes. The words are 0 otherwise.
  *
  * <p>
- * The receiver reads it there, and gives both lines back when it has. A sender that needs its memory before copies the
- * payload behind the ring in the ring's file, and says in {@code moved} where, 0 until then. The full fence behind that
- * store, before the memory changes, pairs with the receiver's acquire fence between its reading and its look at
- * {@code moved}: if it is not 0, what was read is not used, and the payload is taken from the file.
+ * The receiver reads the payload there, and releases both lines afterwards. A sender that needs its memory earlier
+ * copies the payload behind the ring in the ring's file. It stores the position in {@code moved}, which is 0 until
+ * then. The full fence after that store, before the memory changes, pairs with the receiver's acquire fence between its
+ * read of the payload and its read of {@code moved}. If {@code moved} is not 0, the receiver discards the data and
+ * reads the payload from the file.
  */
 final class FrameLayout {
 
-    /** Length of a header. */
+    /** Length of a header in bytes. */
     static final int HEADER_BYTES = 64;
-    /** Longest payload, as over any other network. */
+    /** Maximum length of a payload, as over any other network. */
     static final long MAX_PAYLOAD_BYTES = 1 << 30;
 
     private static final int MAGIC = 0x4d69466d;
@@ -68,7 +69,7 @@ final class FrameLayout {
         }
     }
 
-    /** Writes the line behind a header whose payload is left where it is. */
+    /** Writes the line behind a header whose payload stays in place. */
     static void writePlace(RingMemory ring, long at, long address, DeviceRegion.@Nullable Ticket ticket) {
         ring.putLong(at, address);
         ring.putLong(at + MOVED_OFFSET, 0);
@@ -77,26 +78,26 @@ final class FrameLayout {
         ring.putLong(at + ALLOCATED_FROM_OFFSET, ticket == null ? 0 : ticket.offset());
     }
 
-    /** Whether a line names the memory that a ticket is for. */
+    /** Returns whether a line names the memory of a ticket. */
     static boolean isOf(RingMemory ring, long at, DeviceRegion.Ticket ticket) {
         return ring.getLong(at + DESCRIPTOR_OFFSET) == ticket.descriptor()
                 && ring.getLong(at + ALLOCATED_OFFSET) == ticket.allocated()
                 && ring.getLong(at + ALLOCATED_FROM_OFFSET) == ticket.offset();
     }
 
-    /** The ticket in a line, as the peer wrote it. */
+    /** Returns the ticket in a line, as the peer wrote it. */
     static DeviceRegion.Ticket ticket(RingMemory ring, long at) {
         return new DeviceRegion.Ticket((int) ring.getLong(at + DESCRIPTOR_OFFSET), ring.getLong(at + ALLOCATED_OFFSET),
                 ring.getLong(at + ALLOCATED_FROM_OFFSET));
     }
 
-    /** Where a frame's payload is. */
+    /** Place of a frame's payload. */
     enum Payload {
         /** Behind its header, in the ring. */
         IN_RING(0),
-        /** In the sender's memory: a line that says where follows the header. */
+        /** In the sender's memory: a line with its address follows the header. */
         IN_PLACE(FrameLayout.IN_PLACE),
-        /** In memory of the sender's device: likewise. */
+        /** In the sender's device memory: a line with its address follows the header. */
         ON_DEVICE(FrameLayout.IN_PLACE | FrameLayout.ON_DEVICE);
 
         private final long flags;
@@ -107,9 +108,9 @@ final class FrameLayout {
     }
 
     /**
-     * Reads each word of a header once, so that what is checked is what is used.
+     * Reads each word of a header once, so that the checked value is the used value.
      *
-     * @return where its payload is; null if there is no header, or not the one that is due
+     * @return place of its payload; null without a header, or with another header than the next one
      */
     static @Nullable Payload read(RingMemory ring, long at, int sequence, FrameHeader header) {
         long length = ring.getLong(at + LENGTH_OFFSET);
@@ -132,7 +133,7 @@ final class FrameLayout {
                 + " bytes of payload where 0 to " + MAX_PAYLOAD_BYTES + " are allowed";
     }
 
-    /** Magic and sequence as one word. */
+    /** Returns magic number and sequence as one word. */
     private static long tag(int sequence) {
         return (long) sequence << Integer.SIZE | MAGIC;
     }

@@ -2,36 +2,36 @@ package org.millrace.net.shm;
 
 import java.lang.foreign.MemorySegment;
 
-/** Memory of the process at the other end of a connection. One thread at a time; a copy allocates nothing. */
+/** Memory of a connection's peer process. One thread at a time; a copy allocates nothing. */
 interface PeerMemory {
 
-    /** Most parts that one call fills. */
+    /** Maximum number of parts that one call fills. */
     int MAX_PARTS = 64;
 
     /**
-     * Names a place that the next {@link #read} fills, behind those named before it. All together have the length that
-     * is read.
+     * Adds a destination that the next {@link #read} fills, behind the destinations added before. Their total length is
+     * the length of the read.
      *
      * @param to     this process's memory, of the global scope
-     * @param offset of the first byte; the caller has checked that the bytes lie within
+     * @param offset offset of the first byte; the caller has checked that the bytes lie within
      */
     void add(MemorySegment to, long offset, long bytes);
 
     /**
-     * Copies from the process's memory to the places that were named, and forgets these.
+     * Copies from the process's memory to the added destinations, and removes these.
      *
-     * @param address in the process
-     * @return how many bytes were copied, perhaps fewer; the kernel's error number, negated, if none could be:
-     *         {@link #isGone} and {@link #describe} say what it means
+     * @param address address in the process
+     * @return number of copied bytes, possibly fewer than requested; the kernel's negated error number if none could be
+     *         copied. {@link #isGone} and {@link #describe} interpret it
      */
     long read(long address, long bytes);
 
-    /** Whether a result says that the process is no more. */
+    /** Returns whether a result means that the process has ended. */
     static boolean isGone(long result) {
         return result == -ProcessReader.ESRCH;
     }
 
-    /** What a result that is no number of bytes means. */
+    /** Describes a result that is an error. */
     static String describe(long result) {
         int errno = result == 0 ? ProcessReader.EFAULT : (int) -result;
         return ProcessReader.name(errno) + switch (errno) {

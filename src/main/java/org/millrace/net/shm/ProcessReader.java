@@ -9,9 +9,9 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.foreign.CFunction;
 
 /**
- * Reads a process's memory by {@code process_vm_readv}. Every call reads the process's {@link Cookie} first: a number
- * that was given to another process meanwhile, or a process that runs another program, is found out by it. The kernel
- * takes the memory to read from once a call, so the cookie vouches for all bytes of it.
+ * Reads a process's memory by {@code process_vm_readv}. Every call reads the process's {@link Cookie} first. It detects
+ * a process ID that was reused, and a process that runs another program. The kernel looks up the memory once per call,
+ * so the cookie is valid for all its bytes.
  */
 final class ProcessReader implements PeerMemory {
 
@@ -86,12 +86,15 @@ final class ProcessReader implements PeerMemory {
                 && vectors.get(ValueLayout.JAVA_LONG, COOKIE_OFFSET + Long.BYTES) == cookie.second();
     }
 
-    /** Lets every process of this user read this one's memory, where Yama would let only its ancestors; for good. */
+    /**
+     * Permanently allows every process of this user to read this process's memory. Yama would allow it only to
+     * ancestors.
+     */
     static void letAnyProcessRead() {
         CFunction.find("prctl").ifPresent(prctl -> prctl.call(SET_PTRACER, ANY_PROCESS));
     }
 
-    /** An error number as C programs call it. */
+    /** Returns the name of an error number in C. */
     static String name(int errno) {
         return NAMES.getOrDefault(errno, "error " + errno);
     }

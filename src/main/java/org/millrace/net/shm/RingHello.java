@@ -7,7 +7,8 @@ import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.connection.PeerText;
 
 /**
- * What the connecting side says when its ring is made, little-endian: what all networks say, and the ring behind it.
+ * Hello of the connecting side, after it has created its ring, little-endian: the fields of all networks, and the ring
+ * behind them.
  *
  * <pre>
  *   0          8         12       16         32        40       48         56        192

@@ -19,46 +19,47 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>
- * With a {@link Cookie} the producer invites the consumer to read its memory, and says how long a payload must be to be
- * left there. The consumer's answer, {@code reads}, is in the ring before the handshake's.
+ * With a {@link Cookie} the producer invites the consumer to read its memory. It also states the minimum length of a
+ * payload that stays there. The consumer's answer, {@code reads}, is in the ring before the handshake's reply.
  *
  * <p>
- * A position counts bytes since {@code first}, only grows, wraps past 2<sup>63</sup>, and is compared by difference:
- * what lies between the consumer's and the producer's is published and not yet consumed. Its place in the data is the
- * position modulo the capacity, a power of two. Both are multiples of {@value #ALIGNMENT}. The two positions are two
- * cache lines apart, so that neither side's stores, nor the prefetcher's pairs of lines, take the other's.
+ * A position counts bytes since {@code first}. It only grows, wraps past 2<sup>63</sup>, and is compared by difference.
+ * The bytes between the consumer's and the producer's position are published and not consumed yet. A position's place
+ * in the data is the position modulo the capacity, a power of two. Both are multiples of {@value #ALIGNMENT}. The two
+ * positions are two cache lines apart. Neither side's stores, nor the prefetcher's pairs of lines, take the other
+ * side's line.
  *
  * <p>
- * What pairs with what:
+ * Pairs of accesses:
  * <ul>
- * <li>the release store of the producer position, after the data up to it, with the consumer's acquire load before it
- * reads that data;
- * <li>the release store of the consumer position, after the data up to it was copied out, with the producer's acquire
- * load before it writes there again;
- * <li>the release store of a state, after the last position, with the other side's acquire load before its last look at
- * that position;
- * <li>the full fence behind the store of the state {@link #ABANDONED}, before the producer's memory may be freed, with
- * the consumer's acquire fence between its reading of that memory and its load of the state: bytes that were stored
- * after the fence are never taken for a payload. For a single payload the place in {@link FrameLayout} that tells that
- * it was moved does the same.
+ * <li>The release store of the producer position, after the data up to it, pairs with the consumer's acquire load
+ * before its read of that data.
+ * <li>The release store of the consumer position, after the copy of the data up to it, pairs with the producer's
+ * acquire load before its next write there.
+ * <li>The release store of a state, after the last position, pairs with the other side's acquire load before its last
+ * read of that position.
+ * <li>The full fence after the store of the state {@link #ABANDONED}, before the producer's memory may be freed, pairs
+ * with the consumer's acquire fence between its read of that memory and its load of the state. Bytes that were stored
+ * after the fence are never taken for a payload. For a single payload, the field {@code moved} in {@link FrameLayout}
+ * has the same purpose.
  * </ul>
  */
 final class RingLayout {
 
-    /** Says that the bytes are a ring. */
+    /** Marks the bytes of a ring. */
     static final long MAGIC = 0x4d694c6c52694e67L;
-    /** Of everything that the two processes share. */
+    /** Version of everything that the two processes share. */
     public static final int VERSION = 5;
-    /** Of positions, frames and pieces: a cache line. */
+    /** Alignment of positions, frames and pieces: a cache line. */
     static final int ALIGNMENT = 64;
-    /** Value of a state while its side may go on. */
+    /** State of an active side. */
     static final long OPEN = 0;
-    /** Value of a state once its side has shut the connection down. */
+    /** State of a side that has shut the connection down. */
     static final long CLOSED = 1;
-    /** Value of the producer's state once its memory must not be read any more. Nothing follows. */
+    /** State of a producer whose memory must not be read any longer. No data follows. */
     static final long ABANDONED = 2;
 
-    /** Where the data begins: a page of its own. */
+    /** Offset of the data, which begins at its own page. */
     public static final int DATA_OFFSET = 4096;
 
     private static final int MAGIC_OFFSET = 0;
@@ -74,13 +75,13 @@ final class RingLayout {
     static final int CONSUMER_READS = 272;
     static final int CONSUMER_REFUSES_DEVICES = 280;
 
-    /** Where each side names another process that it has lost, before its state says that it shuts down. */
+    /** Offsets of the names of lost processes: each side writes one before its state announces its shutdown. */
     static final int PRODUCER_LOST_PEER = 512;
     static final int CONSUMER_LOST_PEER = 640;
 
     private RingLayout() {}
 
-    /** Length of the whole. */
+    /** Returns the length of the whole file. */
     static long fileBytes(long capacity) {
         return DATA_OFFSET + capacity;
     }
@@ -99,7 +100,7 @@ final class RingLayout {
         ring.putLongRelease(CONSUMER_POSITION, first);
     }
 
-    /** What is wrong with a ring that the peer made; null if it is in order. */
+    /** Describes the error in a ring that the peer created; null without an error. */
     static @Nullable String problem(RingMemory ring, long capacity) {
         if (ring.getLong(MAGIC_OFFSET) != MAGIC) {
             return "it begins with 0x" + Long.toHexString(ring.getLong(MAGIC_OFFSET)) + ", not with a ring's magic";

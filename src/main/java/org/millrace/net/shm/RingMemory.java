@@ -13,8 +13,8 @@ import org.millrace.file.FileName;
 import org.millrace.net.connection.ConnectionState;
 
 /**
- * The mapped bytes of a ring, and the accesses that rings need, named by their ordering. Every access of a memory
- * segment is checked against its length, and against its being mapped: one after {@link #close} throws
+ * The mapped bytes of a ring, with the accesses that rings need, named by their ordering. Each access of a memory
+ * segment checks the segment's length, and that it is mapped. An access after {@link #close} throws
  * {@link IllegalStateException}, also if another thread closed it.
  */
 final class RingMemory {
@@ -24,7 +24,7 @@ final class RingMemory {
     private final FileChannel channel;
     private final Arena arena;
     final MemorySegment segment;
-    /** Where this side appends to the file. */
+    /** Position in the file at which this side appends. */
     private long end;
 
     private RingMemory(FileChannel channel, Arena arena, MemorySegment segment) {
@@ -34,10 +34,10 @@ final class RingMemory {
         end = segment.byteSize();
     }
 
-    /** Takes the channel over, and closes it if there is no mapping. */
+    /** Takes ownership of the channel, and closes it if it cannot be mapped. */
     private static RingMemory map(FileChannel channel, long bytes) throws IOException {
-        // Shared, so that any thread may close it: the threads that use it then get an exception, and never touch
-        // memory that is unmapped.
+        // Shared, so that any thread may close it. Threads that use it then get an exception, and never access unmapped
+        // memory.
         Arena arena = Arena.ofShared();
         try {
             return new RingMemory(channel, arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
@@ -70,28 +70,31 @@ final class RingMemory {
     }
 
     /**
-     * Copies from the ring to the caller's memory. It stores words of 8 bytes whole where addresses and length are
-     * multiples of 8: {@link MemorySegment#copy} is made of {@code jdk.internal.misc.Unsafe.copyMemory}, which promises
-     * "coherent units", and below 64 bytes of accesses of 8.
+     * Copies from the ring to the caller's memory. It stores whole 8-byte words if addresses and length are multiples
+     * of 8. {@link MemorySegment#copy} uses {@code jdk.internal.misc.Unsafe.copyMemory}, which guarantees "coherent
+     * units", and below 64 bytes accesses of 8 bytes.
      */
     void copyOut(long offset, MemorySegment to, long toOffset, long bytes) {
         MemorySegment.copy(segment, offset, to, toOffset, bytes);
     }
 
-    /** Gives the mapping back; may be called again, and by any thread. */
+    /** Releases the mapping. Callable repeatedly, and by any thread. */
     synchronized void unmap() {
         if (arena.scope().isAlive()) {
             arena.close();
         }
     }
 
-    /** Closes the file and gives the mapping back; may be called again, and by any thread. */
+    /** Closes the file and releases the mapping. Callable repeatedly, and by any thread. */
     public final void close() {
         ConnectionState.closeQuietly(channel);
         unmap();
     }
 
-    /** Copies behind the ring in its file, until that is freed, and behind what was appended before; returns where. */
+    /**
+     * Copies bytes to the ring's file, behind the ring or behind the bytes appended before. They stay until the file is
+     * freed. Returns their position.
+     */
     final long append(MemorySegment from, long fromOffset, long bytes) throws IOException {
         long place = end;
         ByteBuffer buffer = from.asSlice(fromOffset, bytes).asByteBuffer();
@@ -101,7 +104,7 @@ final class RingMemory {
         return place;
     }
 
-    /** Copies what the other side appended to the caller's memory. */
+    /** Copies bytes that the other side appended to the caller's memory. */
     final void readAppended(long place, MemorySegment to, long toOffset, long bytes) throws IOException {
         ByteBuffer buffer = to.asSlice(toOffset, bytes).asByteBuffer();
         for (long at = place; buffer.hasRemaining();) {
@@ -114,8 +117,8 @@ final class RingMemory {
     }
 
     /**
-     * Makes a ring in a file of zeros, all of which are there: memory that is only promised would kill the process,
-     * with a SIGBUS, when it is touched and nothing is left to give. The ring's end closes the file's channel.
+     * Creates a ring in a file of zeros with allocated memory. Without allocation, an access would kill the process
+     * with a SIGBUS if the memory is exhausted. Closing the ring closes the file's channel.
      *
      * @param first position of the first byte
      */
@@ -126,11 +129,11 @@ final class RingMemory {
     }
 
     /**
-     * Maps a ring that the peer made.
+     * Maps a ring that the peer created.
      *
-     * @param channel of its file, which this takes over
-     * @param name    of its file, for messages
-     * @throws ShmUnavailableException if it is not as the peer said
+     * @param channel channel of its file; passes to the ring
+     * @param name    name of its file, for messages
+     * @throws ShmUnavailableException if it differs from the peer's description
      */
     public static RingMemory open(FileChannel channel, FileName name, int capacity) throws IOException {
         long bytes = RingLayout.fileBytes(capacity);

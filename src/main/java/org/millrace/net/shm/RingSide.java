@@ -8,16 +8,16 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.LastWords;
 
-/** One side of a ring: how far it has come, and what it last saw of the other. One thread. */
+/** One side of a ring: its position, and the last known position of the other side. One thread. */
 abstract sealed class RingSide {
 
     final RingMemory memory;
     final long capacity;
     final ShmConnection connection;
     private final boolean produces;
-    /** Of the next byte to write or to read; the other side knows of it when it is published or released. */
+    /** Position of the next byte to write or to read. The other side learns it by publish or release. */
     long position;
-    /** The other side's position when last looked at: it is looked at again only when this does not suffice. */
+    /** Last known position of the other side. It is read again only if this value is not sufficient. */
     long otherSeen;
     int sequence;
 
@@ -30,19 +30,19 @@ abstract sealed class RingSide {
         otherSeen = position;
     }
 
-    /** Tells the other side that nothing will follow, and which process this one has lost, if it ends for that. */
+    /** Announces that no data follows, and the lost process that is the reason, if any. */
     final void shutDown(long state) {
         int lostPeer = produces ? RingLayout.PRODUCER_LOST_PEER : RingLayout.CONSUMER_LOST_PEER;
         LastWords.write(connection.blamed(), (i, word) -> memory.putLong(lostPeer + i * Long.BYTES, word));
         memory.putLongRelease(produces ? RingLayout.PRODUCER_STATE : RingLayout.CONSUMER_STATE, state);
     }
 
-    /** The state of the other side. */
+    /** Returns the state of the other side. */
     final long otherState() {
         return memory.getLongAcquire(produces ? RingLayout.CONSUMER_STATE : RingLayout.PRODUCER_STATE);
     }
 
-    /** The process that the other side has lost, if that has shut down for it. */
+    /** Returns the process that the other side has lost, if that was the reason of its shutdown. */
     final @Nullable String otherLostPeer() {
         int lostPeer = produces ? RingLayout.CONSUMER_LOST_PEER : RingLayout.PRODUCER_LOST_PEER;
         return LastWords.read(i -> memory.getLong(lostPeer + i * Long.BYTES));
@@ -52,7 +52,7 @@ abstract sealed class RingSide {
         return RingLayout.DATA_OFFSET + (position & capacity - 1);
     }
 
-    /** How many of so many bytes lie before the end of the ring's data; the others are at its beginning. */
+    /** Returns the number of bytes before the end of the ring's data; the remaining ones are at its beginning. */
     final long untilEnd(long place, long bytes) {
         return Math.min(bytes, RingLayout.DATA_OFFSET + capacity - place);
     }
@@ -64,7 +64,7 @@ abstract sealed class RingSide {
             super(true, capacity, connection);
         }
 
-        /** Whether so many bytes may be written. All that was written must be published. */
+        /** Returns whether a number of bytes may be written. All earlier writes must be published. */
         boolean hasRoom(long bytes) {
             return capacity - (position - otherSeen) >= bytes || lookForRoom() >= bytes;
         }
@@ -86,11 +86,10 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Writes a header, and where its payload is.
+         * Writes a header, and the place of its payload.
          *
-         * @param ticket of the device's memory where it is, from whose beginning the address counts; null if it is in
-         *               this process's own
-         * @return the place of that, for {@link #move}
+         * @param ticket ticket of the device memory, to which the address is relative; null for memory of this process
+         * @return position of that place, for {@link #move}
          */
         long writeHeader(FrameHeader header, long address, DeviceRegion.@Nullable Ticket ticket) {
             FrameLayout.write(memory, place(), sequence++, header,
@@ -102,23 +101,23 @@ abstract sealed class RingSide {
             return place;
         }
 
-        /** How far the consumer has read. */
+        /** Returns the position up to which the consumer has read. */
         long consumed() {
             lookForRoom();
             return otherSeen;
         }
 
         /**
-         * Copies a payload that was left in place into the ring's file, and says so at its place: the consumer reads
-         * the sender's memory no more, or does not use what it read. Only for frames that the consumer has not read, as
-         * far as this side knows: the place is the ring's still, as all that was written before it is.
+         * Copies a payload that stayed in place into the ring's file, and records the position in its line. The
+         * consumer then stops reading the sender's memory, or discards the data. Only for frames that the consumer has
+         * not read, as far as this side knows: their lines, and all earlier writes, still belong to the ring.
          */
         void move(long place, MemorySegment from, long offset, long bytes) throws IOException {
             memory.putLongRelease(place + FrameLayout.MOVED_OFFSET, memory.append(from, offset, bytes));
             VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
         }
 
-        /** Writes a piece of payload. Only the last piece of a payload may end within a line. */
+        /** Writes a piece of a payload. Only the last piece of a payload may end within a line. */
         void writePayload(MemorySegment from, long offset, long bytes) {
             long place = place();
             long first = untilEnd(place, bytes);
@@ -129,37 +128,39 @@ abstract sealed class RingSide {
             position += RingLayout.align(bytes);
         }
 
-        /** Shows the consumer all that was written. */
+        /** Publishes all written bytes to the consumer. */
         void publish() {
             memory.putLongRelease(RingLayout.PRODUCER_POSITION, position);
         }
 
-        /** Whether the consumer cannot map memory of devices. */
+        /** Returns whether the consumer cannot map device memory. */
         boolean consumerRefusesDevices() {
             return memory.getLongAcquire(RingLayout.CONSUMER_REFUSES_DEVICES) != 0;
         }
 
-        /** Tells the consumer that nothing will follow, and that this process's memory must not be read any more. */
+        /** Announces that no data follows, and that this process's memory must not be read any longer. */
         void abandon() {
             shutDown(RingLayout.ABANDONED);
             VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
         }
     }
 
-    /** Reads frames from a ring, whose contents it does not believe before it has checked them. */
+    /** Reads frames from a ring. Its contents are untrusted until checked. */
     static final class Consumer extends RingSide {
 
-        /** No number of bytes, and no error number: a payload is in the ring's file, not in the sender's memory. */
+        /**
+         * Neither a number of bytes nor an error number: a payload is in the ring's file, not in the sender's memory.
+         */
         static final long MOVED = Long.MIN_VALUE;
 
-        /** Where the payload of the header that was read last is, if it was left in place. */
+        /** Position of the line of the last header's payload, if that stayed in place. */
         private long inPlaceAt;
 
         Consumer(long capacity, ShmConnection connection) {
             super(false, capacity, connection);
         }
 
-        /** How many bytes can be read: whole lines, and more than 0 if there are any. */
+        /** Returns the number of readable bytes: whole lines, and more than 0 if any are available. */
         long available() {
             long known = otherSeen - position;
             return known != 0 ? known : lookForMore();
@@ -176,7 +177,9 @@ abstract sealed class RingSide {
             return more;
         }
 
-        /** Reads the next header, which stays in the ring until {@link #skipHeader}; returns where its payload is. */
+        /**
+         * Reads the next header, which stays in the ring until {@link #skipHeader}. Returns the place of its payload.
+         */
         FrameLayout.Payload readHeader(FrameHeader header) {
             long place = place();
             FrameLayout.Payload payload = FrameLayout.read(memory, place, sequence, header);
@@ -187,7 +190,7 @@ abstract sealed class RingSide {
             return payload;
         }
 
-        /** Goes past a header, and the line that says where its payload is; returns the payload's address. */
+        /** Skips a header, and the line with its payload's place. Returns the payload's address. */
         long skipHeaderInPlace() {
             skipHeader();
             if (otherSeen == position) {
@@ -199,7 +202,7 @@ abstract sealed class RingSide {
         }
 
         /**
-         * As {@link PeerMemory#read}, of a payload that was left in place; {@link #MOVED} if it is in the ring's file.
+         * Like {@link PeerMemory#read}, for a payload that stayed in place; {@link #MOVED} if it is in the ring's file.
          */
         long readInPlace(PeerMemory peer, long address, long bytes) {
             long read = peer.read(address, bytes);
@@ -207,7 +210,7 @@ abstract sealed class RingSide {
             return isMoved() ? MOVED : read;
         }
 
-        /** Whether the payload whose place was read last is in the ring's file. */
+        /** Returns whether the payload with the last read place is in the ring's file. */
         boolean isMoved() {
             return movedTo() != 0;
         }
@@ -216,22 +219,22 @@ abstract sealed class RingSide {
             return memory.getLongAcquire(inPlaceAt + FrameLayout.MOVED_OFFSET);
         }
 
-        /** Whether that payload is in the memory of a ticket. */
+        /** Returns whether that payload is in the memory of a ticket. */
         boolean isOf(DeviceRegion.Ticket ticket) {
             return FrameLayout.isOf(memory, inPlaceAt, ticket);
         }
 
-        /** The ticket of the device's memory where that payload is. */
+        /** Returns the ticket of that payload's device memory. */
         DeviceRegion.Ticket ticket() {
             return FrameLayout.ticket(memory, inPlaceAt);
         }
 
-        /** Has the producer move all payloads that are in memory of its device to the ring's file. */
+        /** Makes the producer move all payloads in device memory to the ring's file. */
         void refuseDevices() {
             memory.putLongRelease(RingLayout.CONSUMER_REFUSES_DEVICES, 1);
         }
 
-        /** Reads some of a payload that was moved to the ring's file. */
+        /** Reads a part of a payload that was moved to the ring's file. */
         void readMoved(MemorySegment to, long offset, long from, long bytes) throws IOException {
             memory.readAppended(movedTo() + from, to, offset, bytes);
         }
@@ -241,7 +244,7 @@ abstract sealed class RingSide {
             position += FrameLayout.HEADER_BYTES;
         }
 
-        /** Reads a piece of payload that is available. */
+        /** Reads an available piece of a payload. */
         void readPayload(MemorySegment to, long offset, long bytes) {
             long place = place();
             long first = untilEnd(place, bytes);
@@ -252,12 +255,12 @@ abstract sealed class RingSide {
             position += RingLayout.align(bytes);
         }
 
-        /** Gives the producer the room of all that was read. */
+        /** Returns the room of all read data to the producer. */
         void release() {
             release(position);
         }
 
-        /** Gives the producer the room of what was read up to a position. */
+        /** Returns the room of the data read up to a position to the producer. */
         void release(long end) {
             memory.putLongRelease(RingLayout.CONSUMER_POSITION, end);
         }

@@ -18,14 +18,14 @@ import org.millrace.file.User;
 import org.millrace.foreign.CFunction;
 
 /**
- * Memory in a file without a name, a Linux memfd, which nobody can make shorter any more: who maps it is never struck
- * by a SIGBUS, whatever another process does with it. Another process of this user opens it by the descriptor of the
- * one that made it, {@code /proc/PID/fd/N}, as long as that is open, and believes nothing: not the process, as a number
- * may be another's by now, and not the seals.
+ * Memory in a file without a name, a Linux memfd, whose length is sealed. A process that maps it never receives a
+ * SIGBUS, whatever another process does with it. Another process of this user opens it by the descriptor of its
+ * creator, {@code /proc/PID/fd/N}, as long as that is open. The opening process verifies the seals. It does not trust
+ * the process ID, which may have been reused.
  */
 final class SealedFile implements AutoCloseable {
 
-    /** Seals of {@code <linux/fcntl.h>}: no others may be added, and the file gets neither shorter nor longer. */
+    /** Seals of {@code <linux/fcntl.h>}: no seal can be added, and the file can neither shrink nor grow. */
     static final int SEAL_SEALS = 1;
     static final int SEAL_SHRINK = 2;
     static final int SEAL_GROW = 4;
@@ -51,19 +51,19 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * A number that processes have in common which can open each other's sealed files; 0 where there are none. Then a
-     * file in a directory serves instead.
+     * Returns a number that is equal for processes that can open each other's sealed files; 0 if none are possible.
+     * Then a file in a directory is used instead.
      */
     static long domain() {
         return Domain.NUMBER;
     }
 
-    /** Makes zeros, all of which are there. */
+    /** Creates a file of zeros with allocated memory. */
     static SealedFile create(long bytes, int seals) throws IOException {
         return create(bytes, seals, false);
     }
 
-    /** Makes zeros that take no memory until they are touched, or until {@link #take} takes it. */
+    /** Creates a file of zeros without memory. {@link #take} or the first access allocates it. */
     static SealedFile createSparse(long bytes) throws IOException {
         return create(bytes, ALL, true);
     }
@@ -87,24 +87,24 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * Takes memory for a part of a sparse file: what is only promised would kill a process that touches it when none is
-     * left.
+     * Allocates memory for a part of a sparse file. An access without allocation would kill the process if the memory
+     * is exhausted.
      *
-     * @throws IOException if there is not so much
+     * @throws IOException if not enough memory is left
      */
     void take(long offset, long bytes) throws IOException {
         SystemCall.check("fallocate", SystemCall.of(SystemCall.FALLOCATE, descriptor, 0, offset, bytes));
     }
 
-    /** Gives the memory of a part back: it is zeros again. */
+    /** Releases the memory of a part, which becomes zeros again. */
     void giveBack(long offset, long bytes) throws IOException {
         SystemCall.check("fallocate",
                 SystemCall.of(SystemCall.FALLOCATE, descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes));
     }
 
     /**
-     * Opens another process's; throws if it is not there, lacks one of the required seals, or is not what its name
-     * says.
+     * Opens another process's file. Throws if it does not exist, lacks one of the required seals, or differs from its
+     * name.
      */
     static FileChannel open(FileName name, int required) throws IOException {
         if (!name.owner().isOfThisNamespace() || domain() == 0) {
@@ -126,7 +126,9 @@ final class SealedFile implements AutoCloseable {
         }
     }
 
-    /** A new one. Kernels before 6.3 know no flag that it is not executable, and newer ones may insist on it. */
+    /**
+     * Creates a file. Kernels before 6.3 do not know the flag for a non-executable file, and newer ones may require it.
+     */
     private static int memory(long id) throws IOException {
         if (!SystemCall.isKnown()) {
             throw new IOException("memfd_create is not known here");
@@ -152,12 +154,12 @@ final class SealedFile implements AutoCloseable {
         return Path.of("/proc/self/fd/" + descriptor);
     }
 
-    /** Another descriptor of the same file. */
+    /** Returns another descriptor of the same file. */
     FileChannel channel() throws IOException {
         return FileChannel.open(path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
     }
 
-    /** No other process can open it any more; who has it mapped keeps it. May be called twice. */
+    /** Prevents further opens; existing mappings stay. Callable twice. */
     @Override
     public synchronized void close() {
         if (!closed) {
@@ -166,10 +168,10 @@ final class SealedFile implements AutoCloseable {
         }
     }
 
-    /** Tried once, and linked only where it is needed: that takes time while a process starts. */
+    /** Tried once, and linked at its first use only, because linking takes time at a process's start. */
     private static final class Domain {
 
-        /** So that numbers that differ in one part differ as a whole. */
+        /** Spreads the bits, so that numbers that differ in one part differ as a whole. */
         private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
         static final long NUMBER = tried();
 
@@ -182,7 +184,7 @@ final class SealedFile implements AutoCloseable {
                 String users = Files.readSymbolicLink(Path.of("/proc/self/ns/user")).toString().replaceAll("\\D", "");
                 Path there = Path.of("/proc/" + ProcessIdentity.CURRENT.pid() + "/fd/" + file.descriptor);
                 FileChannel.open(there, StandardOpenOption.READ, StandardOpenOption.WRITE).close();
-                // the kernel lets a process open what another has open only if user and group are the same
+                // the kernel lets a process open another's files only if user and group are equal
                 long group = CFunction.named("getegid").call();
                 long user = (processes * SPREAD + Long.parseLong(users)) * SPREAD + User.ID;
                 return user * SPREAD + (int) group | 1; // 0 stands for none

@@ -12,15 +12,14 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
 
 /**
- * A file of zeros that this process makes for others of its user to map, and that can be opened until it is withdrawn:
- * one that lies in no directory and that nobody can make shorter ({@link SealedFile}), or one in a directory, with a
- * random name and mode 0600.
+ * A file of zeros that this process creates for other processes of its user. They can open it until it is withdrawn. It
+ * is a {@link SealedFile} outside all directories, or a file in a directory, with a random name and mode 0600.
  */
 final class SharedFile {
 
     private final FileName name;
     private final FileChannel channel;
-    /** Where it lies; null if it is sealed. */
+    /** Path of the file; null if it is sealed. */
     private final @Nullable Path path;
     private final @Nullable SealedFile sealed;
 
@@ -32,21 +31,21 @@ final class SharedFile {
     }
 
     /**
-     * Whether another process can probably open sealed files of this one: it can refuse them all the same, as when
-     * another user namespace is between.
+     * Returns whether another process can probably open this process's sealed files. The open may still fail, for
+     * instance across user namespaces.
      */
     public static boolean canBeSealedFor(ProcessIdentity other) {
         return SealedFile.domain() != 0 && other.isOfThisNamespace();
     }
 
-    /** Makes one of a kind of {@link FileName} in a directory. */
+    /** Creates a file of a kind of {@link FileName} in a directory. */
     public static SharedFile create(Path directory, String kind, long bytes) throws IOException {
         FileName name = FileName.ours(new SecureRandom().nextLong(), kind);
         Path path = directory.resolve(name.toString());
         return new SharedFile(name, PrivateFile.create(path, bytes), path, null);
     }
 
-    /** Makes one that nobody can make shorter, but longer if it grows. */
+    /** Creates a file that cannot shrink, and can grow if {@code grows} is set. */
     public static SharedFile createSealed(long bytes, boolean grows) throws IOException {
         SealedFile sealed = SealedFile.create(bytes, grows ? SealedFile.MAY_GROW : SealedFile.ALL);
         try {
@@ -58,10 +57,9 @@ final class SharedFile {
     }
 
     /**
-     * Opens one that another process of this user made.
+     * Opens a file that another process of this user created.
      *
-     * @throws IOException if it is not there, is another user's, or could be made shorter though it is said to be
-     *                     sealed
+     * @throws IOException if it does not exist, belongs to another user, or can shrink although it should be sealed
      */
     public static FileChannel open(Path directory, FileName name) throws IOException {
         if (name.isSealed()) {
@@ -74,7 +72,7 @@ final class SharedFile {
         return PrivateFile.open(path);
     }
 
-    /** All processes that need it have opened it: one in a directory is deleted by the first of them. */
+    /** Called when all processes that need the file have opened it. The first of them deletes a file in a directory. */
     public static void withdraw(Path directory, FileName name) {
         if (!name.isSealed()) {
             PrivateFile.delete(directory.resolve(name.toString()));
@@ -85,12 +83,12 @@ final class SharedFile {
         return name;
     }
 
-    /** The caller's to close. */
+    /** Returns the channel, which the caller closes. */
     public FileChannel channel() {
         return channel;
     }
 
-    /** Nobody needs to open it any more. May be called twice. */
+    /** Prevents further opens, because no process needs them. Callable twice. */
     public void withdraw() {
         if (sealed != null) {
             sealed.close();

@@ -15,9 +15,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 
 /**
- * Memory that a process hands out in parts, and that other processes map as a whole: they read there what its owner
- * points to, wherever that is. As CUDA's memory, which another process opens by a handle ({@code cudaIpcMemHandle_t}).
- * It is as long as the machine has memory, of which only what was handed out is taken.
+ * Memory that a process allocates in parts, and that other processes map as a whole. They read there the data that its
+ * owner refers to, at any position. It resembles CUDA memory opened by a handle ({@code cudaIpcMemHandle_t}). Its
+ * length is the machine's memory; only allocated parts occupy memory.
  */
 public final class SharedHeap implements AutoCloseable {
 
@@ -26,11 +26,11 @@ public final class SharedHeap implements AutoCloseable {
 
     private final SealedFile file;
     private final SharedMemory.Mapping mapping;
-    /** Sizes of the free parts by their offsets; neighbours are one. */
+    /** Sizes of the free parts by their offsets; neighboring parts are merged. */
     private final TreeMap<Long, Long> free = new TreeMap<>();
-    /** Parts that were handed out and are not given back. */
+    /** Number of allocated parts. */
     private int parts;
-    /** Who may still hand it out, or open it. */
+    /** Number of users that may still allocate from it, or open it. */
     private int users = 1;
     private final Doorbell doorbell;
 
@@ -40,7 +40,7 @@ public final class SharedHeap implements AutoCloseable {
         try (FileChannel channel = file.channel()) {
             mapped = new SharedMemory.Mapping(channel, MapMode.READ_WRITE, bytes);
             file.take(0, PAGE);
-            // Mapped once more, for as long as the doorbell is reachable: a thread may ring it behind the heap's end.
+            // Mapped once more, for as long as the doorbell is reachable: a thread may ring it after the heap's end.
             doorbell = new Doorbell(channel.map(MapMode.READ_WRITE, 0, Integer.BYTES, Arena.ofAuto()));
         } catch (IOException | RuntimeException e) {
             if (mapped != null) {
@@ -53,7 +53,7 @@ public final class SharedHeap implements AutoCloseable {
         free.put(PAGE, bytes - PAGE);
     }
 
-    /** Makes an empty one; throws {@link ShmUnavailableException} if there is no such memory here. */
+    /** Creates an empty heap. Throws {@link ShmUnavailableException} without such memory. */
     public static SharedHeap create() {
         try {
             return create(machineBytes() / PAGE * PAGE);
@@ -79,22 +79,22 @@ public final class SharedHeap implements AutoCloseable {
         }
     }
 
-    /** What another process needs to {@link #open} it. */
+    /** Returns the name that another process needs to {@link #open} it. */
     public String name() {
         return file.name().toString();
     }
 
-    /** Wakes its owner's rank, and the ranks that that has to wake. */
+    /** Returns the doorbell of the owner's rank, which also wakes the ranks that this rank must wake. */
     public Doorbell doorbell() {
         return doorbell;
     }
 
-    /** All of it, of the global scope. */
+    /** Returns the whole heap, in the global scope. */
     public MemorySegment segment() {
         return mapping.segment();
     }
 
-    /** Hands out zeros from a page on, until the arena is closed; null if there is no room. */
+    /** Allocates zeros at a page, until the arena is closed; null without room. */
     @SuppressWarnings("restricted") // within the heap
     public @Nullable MemorySegment allocate(long bytes, Arena owner) {
         long whole = (Math.max(bytes, 1) + PAGE - 1) / PAGE * PAGE;
@@ -105,7 +105,7 @@ public final class SharedHeap implements AutoCloseable {
         try {
             return MemorySegment.ofAddress(mapping.segment().address() + offset)
                     .reinterpret(bytes, owner, _ -> giveBack(offset, whole));
-        } catch (RuntimeException e) { // the arena is closed, or another thread's
+        } catch (RuntimeException e) { // the arena is closed, or belongs to another thread
             giveBack(offset, whole);
             throw e;
         }
@@ -155,18 +155,18 @@ public final class SharedHeap implements AutoCloseable {
         unmapIfUnused();
     }
 
-    /** Bytes that nobody has. */
+    /** Returns the number of unallocated bytes. */
     synchronized long freeBytes() {
         return free.values().stream().mapToLong(Long::longValue).sum();
     }
 
-    /** One user more, who closes it too. */
+    /** Adds a user, which closes it, too. */
     public synchronized SharedHeap share() {
         users++;
         return this;
     }
 
-    /** One user less: behind the last nobody opens it any more. Its memory stays until its parts are given back. */
+    /** Removes a user. After the last one, the heap cannot be opened. Its memory stays until its parts are released. */
     @Override
     public synchronized void close() {
         users--;
@@ -182,16 +182,16 @@ public final class SharedHeap implements AutoCloseable {
     }
 
     /**
-     * Maps another process's, for reading. It may end then, and its memory stays.
+     * Maps another process's heap, for reading. The memory outlives that process.
      *
-     * @param name what its {@link #name} said, bytes of another process
-     * @throws ShmUnavailableException if it is not there
+     * @param name result of its {@link #name}, bytes of another process
+     * @throws ShmUnavailableException if it does not exist
      */
     public static SharedMemory.Mapping open(String name) {
         return open(name, MapMode.READ_ONLY, Long.MAX_VALUE);
     }
 
-    /** Maps the page before all that is handed out, for writing. */
+    /** Maps the page before all allocated parts, for writing. */
     static SharedMemory.Mapping openFirstPage(String name) {
         return open(name, MapMode.READ_WRITE, PAGE);
     }

@@ -18,20 +18,20 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.file.User;
 
 /**
- * Memory that processes of one user share. Where the kernel has it and all of them can reach it, nobody can make it
- * shorter ({@link SealedFile}). Elsewhere it is in a file that only these processes ever open: it has a random name and
- * mode 0600, and is deleted as soon as the second of two processes, or the last of several, has mapped it. A file whose
- * maker was killed before that is deleted by the next listener that opens in its directory.
+ * Memory that processes of one user share. It is a {@link SealedFile} if the kernel has it and all processes can open
+ * it. Otherwise it is a file that only these processes open, with a random name and mode 0600. It is deleted as soon as
+ * the second of two processes, or the last of several, has mapped it. If its creator was killed before, the next
+ * listener in the directory deletes it.
  */
 public final class SharedMemory implements AutoCloseable {
 
-    /** Length of a {@link #key}. */
+    /** Length of a {@link #key} in words. */
     public static final int KEY_WORDS = 4;
     private static final Path NOWHERE = Path.of("");
 
     private final Path directory;
     private final FileName name;
-    /** What others open; null where another process made it. */
+    /** The file that others open; null if another process created it. */
     private final @Nullable SharedFile made;
     private final Mapping mapping;
 
@@ -44,10 +44,10 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Makes memory of zeros. This process touches all of its pages first, so that they lie on the memory node it runs
-     * on. Its file lives until {@link #close}, or until the other process has opened it.
+     * Creates memory of zeros. This process touches all its pages first, so that they lie on its NUMA node. The file
+     * exists until {@link #close}, or until the other process has opened it.
      *
-     * @throws ShmUnavailableException if there is not so much
+     * @throws ShmUnavailableException if not enough memory is left
      */
     public static SharedMemory create(Path directory, long bytes) {
         try {
@@ -67,15 +67,12 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * A number that processes have in common which can share memory that nobody can make shorter; 0 where there is none
-     * of that kind.
-     */
+    /** Returns a number that is equal for processes that can share sealed memory; 0 without such memory. */
     public static long sealedDomain() {
         return SealedFile.domain();
     }
 
-    /** Makes memory of zeros that nobody can make shorter, for processes of the same {@link #sealedDomain}. */
+    /** Creates sealed memory of zeros, for processes of the same {@link #sealedDomain}. */
     public static SharedMemory createSealed(long bytes) {
         try {
             return map(NOWHERE, SharedFile.createSealed(bytes, false), bytes);
@@ -85,9 +82,9 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** Maps so many bytes that another process made, and deletes their file. */
+    /** Maps memory that another process created, and deletes its file. */
     public static SharedMemory open(Path directory, String name, long bytes) {
-        FileName parsed = FileName.parse(name); // so that it has no slash in it
+        FileName parsed = FileName.parse(name); // ensures that it contains no slash
         if (parsed == null || !(parsed.isSealed() || parsed.kind().equals(FileName.MEMORY))) {
             throw new ShmUnavailableException("\"" + name + "\" is no name of shared memory of ours");
         }
@@ -110,17 +107,17 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** As the other method does, by what its maker said that {@link #key} is. */
+    /** Maps memory like the other method, by the {@link #key} of its creator. */
     public static SharedMemory open(Path directory, long[] key, long bytes) {
         return open(directory, nameOf(key).toString(), bytes);
     }
 
-    /** Maps memory of which several know: its file stays until its maker calls {@link #deleteFile}. */
+    /** Maps memory that several processes share. Its file stays until its creator calls {@link #deleteFile}. */
     public static SharedMemory join(Path directory, long[] key, long bytes) {
         return map(directory, nameOf(key), bytes);
     }
 
-    /** The number of the descriptor, plus one, lies in the upper half of the process's; 0 where there is a file. */
+    /** The upper half of the process's word holds the descriptor's number plus one; 0 for a file in a directory. */
     private static FileName nameOf(long[] key) {
         int descriptor = (int) (key[1] >> Integer.SIZE) - 1;
         ProcessIdentity owner = new ProcessIdentity(key[1] & 0xFFFF_FFFFL, key[2], key[3]);
@@ -128,7 +125,7 @@ public final class SharedMemory implements AutoCloseable {
                 : FileName.sealed(key[0], owner, descriptor);
     }
 
-    /** All processes that need the memory have mapped it. May be called twice. */
+    /** Called when all processes that need the memory have mapped it. Callable twice. */
     public void deleteFile() {
         if (made != null) {
             made.withdraw();
@@ -137,7 +134,7 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** Whose files in which directory these are: two processes that say the same can share memory. */
+    /** Returns the user and the directory of these files: two processes with the same result can share memory. */
     public static String place(Path directory) {
         try {
             if (!Files.isWritable(directory)) {
@@ -151,17 +148,14 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * A number that is another for every host, and for every boot of one: two processes with different numbers share no
-     * memory. Two with the same may or may not, as containers can keep their directories to themselves.
+     * Returns a number that differs for every host, and for every boot of a host. Two processes with different numbers
+     * share no memory. Two with the same number may or may not, because containers can have their own directories.
      */
     public static long thisHost() {
         return ThisHost.NUMBER;
     }
 
-    /**
-     * Its number is of what the kernel drew at random when it booted, or of its name where the kernel tells no such
-     * thing.
-     */
+    /** Derives the number from the kernel's random boot ID, or from the host name if the kernel has no boot ID. */
     private static final class ThisHost {
 
         static final long NUMBER = hash(bootId());
@@ -173,9 +167,8 @@ public final class SharedMemory implements AutoCloseable {
                 try {
                     return InetAddress.getLocalHost().getHostName();
                 } catch (IOException unnamed) {
-                    // Every host without a name has this number: whether two are one, the search for the listener's
-                    // socket
-                    // tells.
+                    // All hosts without a name have the same number. The search for the listener's socket distinguishes
+                    // them.
                     return "";
                 }
             }
@@ -192,24 +185,24 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** What another process needs to open it: the name of its file in the directory. */
+    /** Returns the data that another process needs to open it: the name of its file in the directory. */
     public String name() {
         return name.toString();
     }
 
-    /** The {@link #name} in {@value #KEY_WORDS} numbers, for a caller that can tell the other process no text. */
+    /** Returns the {@link #name} as {@value #KEY_WORDS} numbers, for a caller that cannot send a text. */
     public long[] key() {
         long descriptor = name.isSealed() ? name.descriptor() + 1L : 0;
         return new long[] {name.id(), name.owner().pid() | descriptor << Integer.SIZE, name.owner().startTicks(),
                 name.owner().namespace()};
     }
 
-    /** A segment of the global scope, not to be touched after {@link #close}. */
+    /** Returns a segment of the global scope, which must not be accessed after {@link #close}. */
     public MemorySegment segment() {
         return mapping.segment();
     }
 
-    /** Unmaps the memory, and deletes its file if that is still there. May be called twice. */
+    /** Unmaps the memory, and deletes its file if that still exists. Callable twice. */
     @Override
     public synchronized void close() {
         if (mapping.isOpen()) {
@@ -219,8 +212,8 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * A file's bytes as memory of the global scope, not to be touched after {@link #close}: it is polled, so no access
-     * checks an arena, and no close can stop one in its middle.
+     * A file's bytes as memory of the global scope, which must not be accessed after {@link #close}. The memory is
+     * polled, so no access checks an arena, and no close can interrupt an access.
      */
     public static final class Mapping implements AutoCloseable {
 
@@ -247,7 +240,7 @@ public final class SharedMemory implements AutoCloseable {
             return arena.scope().isAlive();
         }
 
-        /** May be called twice. */
+        /** Callable twice. */
         @Override
         public synchronized void close() {
             if (isOpen()) {

@@ -25,7 +25,7 @@ import org.millrace.net.connection.OutgoingConnection;
 import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
 /**
- * A connection to a listener in the making: connects to its socket, makes the ring, says hello, and waits for the
+ * A pending connection to a listener: connects to its socket, creates the ring, sends the hello, and waits for the
  * reply.
  */
 final class ShmConnect extends OutgoingConnection {
@@ -40,12 +40,12 @@ final class ShmConnect extends OutgoingConnection {
     private final byte[] secret;
     private final ByteBuffer received = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private @Nullable SocketChannel socket;
-    /** Whether the ring is to lie where nobody can make it shorter: not where the listener could not open that. */
+    /** Whether the ring is a sealed file; false if the listener could not open that. */
     private boolean sealed;
-    /** The ring's, until the listener has opened it. */
+    /** The ring's file, until the listener has opened it. */
     private @Nullable SharedFile file;
     private @Nullable RingMemory ring;
-    /** What is still to be said; null while the socket is not connected. */
+    /** Unsent part of the hello; null while the socket is not connected. */
     private @Nullable ByteBuffer hello;
 
     private ShmConnect(OpenResources network, ShmOptions options, long firstPosition, ConnectionKey key, byte[] secret,
@@ -133,7 +133,7 @@ final class ShmConnect extends OutgoingConnection {
         long bytes = RingLayout.fileBytes(options.ringBytes());
         if (sealed) {
             try {
-                return SharedFile.createSealed(bytes, true); // what is moved is written behind the ring
+                return SharedFile.createSealed(bytes, true); // moved payloads are written behind the ring
             } catch (IOException e) {
                 LOG.debug("{}: no sealed ring: {}", this, e.getMessage());
             }
@@ -146,7 +146,7 @@ final class ShmConnect extends OutgoingConnection {
         }
     }
 
-    /** Says what the socket takes; true once all is said. */
+    /** Writes as much of the hello as the socket accepts. Returns true when the hello is complete. */
     private boolean sayHello(SocketChannel to, ByteBuffer left) throws IOException {
         if (!left.hasRemaining()) {
             return true;
@@ -158,8 +158,8 @@ final class ShmConnect extends OutgoingConnection {
             if (left.position() > 0) {
                 throw e;
             }
-            // A listener whose queue is full neither connects nor refuses: the socket looks connected until it is used.
-            // A new one tries again.
+            // A listener with a full queue neither accepts nor refuses: the socket looks connected until it is used. A
+            // new socket tries again.
             release();
             return false;
         }

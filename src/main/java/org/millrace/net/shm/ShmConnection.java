@@ -12,22 +12,22 @@ import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * What the two ends of a connection have in common: the mapped ring, the socket that shows whether the peer lives, and
- * their end.
+ * Common part of a connection's two ends: the mapped ring, the socket that shows whether the peer is alive, and their
+ * end.
  */
 final class ShmConnection extends ConnectionState {
 
     private static final Logger LOG = LogManager.getLogger(ShmConnection.class);
 
-    /** How many idle calls pass at the most between two looks at the clock. */
+    /** Maximum number of idle calls between two looks at the clock. */
     private static final int CLOCK_INTERVAL = 256;
     /**
-     * How long at least passes between two looks at the socket, and at the peer's process, which cost a system call and
-     * several.
+     * Minimum time between two checks of the socket and of the peer's process. The checks cost one and several system
+     * calls.
      */
     private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final long PROCESS_INTERVAL_NANOS = 100 * SOCKET_INTERVAL_NANOS;
-    /** So many times the interval and more between two looks: the caller parks between its calls. */
+    /** If the time between two looks is this multiple of the interval or more, the caller parks between its calls. */
     private static final int LATE = 4;
 
     private final SocketChannel socket;
@@ -40,7 +40,7 @@ final class ShmConnection extends ConnectionState {
     private long lastLookNanos = System.nanoTime();
     private long lastProcessLookNanos = lastLookNanos;
 
-    /** Takes over what was set up: nothing more is sent over the socket, which does not block. */
+    /** Takes ownership of an established connection. The non-blocking socket carries no more data. */
     public ShmConnection(OpenResources network, String name, SocketChannel socket, ProcessIdentity peer,
             RingMemory ring) {
         super(network, name, peer + " on " + ProcessIdentity.HOST);
@@ -53,20 +53,20 @@ final class ShmConnection extends ConnectionState {
         return ring;
     }
 
-    /** Number of the peer's process. */
+    /** Returns the ID of the peer's process. */
     long peerProcess() {
         return peer.pid();
     }
 
-    /** Says what an end does last, however it ends, while the ring is still mapped. */
+    /** Sets an end's last action, for any kind of end, while the ring is still mapped. */
     void beforeRelease(Runnable last) {
         lastAct = last;
     }
 
     /**
-     * Looks now and then, when called often, whether the peer's process is still there. Its end of the socket closes
-     * with it, unless it left children behind that inherited the socket: then the process itself is looked for. The
-     * clock is looked at more often the longer the caller parks between its calls.
+     * Checks at intervals, when called often, whether the peer's process is alive. Its end of the socket closes with
+     * it, unless it has children that inherited the socket: then the process itself is checked. The clock is read more
+     * often the longer the caller parks between its calls.
      */
     boolean peerIsGone() {
         if (++idleCalls < clockInterval) {
@@ -106,22 +106,22 @@ final class ShmConnection extends ConnectionState {
     }
 
     /**
-     * What to throw for a ring whose contents are not of this protocol. Nothing that follows can be believed, so the
-     * peer sees the connection end here.
+     * Returns the exception for a ring whose contents violate the protocol. Later contents are not trustworthy, so this
+     * ends the connection for the peer.
      */
     ConnectionException corrupt(String problem) {
         return failAndClose(": the ring is corrupted: " + problem + "; the connection is closed. A process wrote to "
                 + "memory that is not its own, or the two ends run different versions");
     }
 
-    /** The peer sees the connection end here. */
+    /** Ends the connection for the peer. */
     private ConnectionException failAndClose(String what) {
         ConnectionException first = fail(new ConnectionException(this + what));
         closeQuietly(socket);
         return first;
     }
 
-    /** What to throw when a payload cannot be read in the peer's memory. */
+    /** Returns the exception for a payload that cannot be read in the peer's memory. */
     ConnectionException unreadable(long address, long bytes, String why, String progress) {
         return failAndClose(": cannot read " + bytes + " bytes of a payload at 0x" + Long.toHexString(address)
                 + " in the memory of " + peer + ": " + why + "; the connection is closed " + progress + ". "
@@ -129,11 +129,10 @@ final class ShmConnection extends ConnectionState {
     }
 
     /**
-     * What to throw when memory was gone while it was used.
+     * Returns the exception for memory that was unmapped during its use.
      *
-     * @param e an {@link IllegalStateException}: another thread closed the connection, or else the memory is the
-     *          caller's; or an {@link InternalError}, which is a SIGBUS: the ring's file has become shorter than what
-     *          is mapped
+     * @param e an {@link IllegalStateException}: another thread closed the connection, or the memory is the caller's.
+     *          Or an {@link InternalError}, which is a SIGBUS: the ring's file is shorter than its mapping
      */
     RuntimeException endedBy(Throwable e) {
         if (e instanceof InternalError) {
@@ -143,7 +142,7 @@ final class ShmConnection extends ConnectionState {
         return first == null ? (IllegalStateException) e : first;
     }
 
-    /** Closes the connection, once, after a last use of the ring, if that is there. */
+    /** Closes the connection, once, after a last use of the ring, if that exists. */
     void closeWith(Runnable last) {
         close(() -> ifThere(last));
     }

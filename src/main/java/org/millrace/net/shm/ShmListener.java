@@ -35,7 +35,7 @@ import org.millrace.net.shm.ShmNetwork.ShmAddress;
 /** Accepts clients of this user on a Unix-domain socket. */
 final class ShmListener extends KeyedListener<ShmListener.Client> {
 
-    /** A client, and the ring that it made. */
+    /** A client, and the ring that it created. */
     static final class Client extends IncomingHello {
 
         private @Nullable RingHello hello;
@@ -49,7 +49,7 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
             hello = RingHello.decode(bytes);
         }
 
-        /** What it said; its hello must be here. */
+        /** Returns its hello, which must be complete. */
         RingHello hello() {
             return Objects.requireNonNull(hello);
         }
@@ -70,7 +70,7 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
         this.path = path;
     }
 
-    /** Listens in the shared directory, after what killed processes left there is deleted. */
+    /** Listens in the shared directory, after it has deleted the files of killed processes there. */
     public static ShmListener open(OpenResources network, ShmOptions options, ShmAddress address) {
         Path path = options.directory().resolve(FileName.ours(address.id(), FileName.SOCKET).toString());
         try {
@@ -124,7 +124,7 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
         PrivateFile.delete(path);
     }
 
-    /** A connection that a listener expects: a client, and the ring that it made. */
+    /** A connection that a listener expects: a client, and the ring that it created. */
     static final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
 
         private static final Logger LOG = LogManager.getLogger(ShmAccept.class);
@@ -157,7 +157,7 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
             }
         }
 
-        /** Null if it is to come again with a ring in the directory. */
+        /** Returns null if the client must come again with a ring in the directory. */
         private @Nullable FrameReceiver connect(ShmListener.Client came) throws IOException {
             RingHello hello = came.hello();
             FileName name = FileName.parse(hello.ring());
@@ -182,8 +182,8 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
             PeerMemory memory;
             try {
                 memory = SingleCopyHandshake.answer(ring, options, name.owner());
-                // From now on only the two mappings hold the memory: it is free again when both processes have ended,
-                // however they end.
+                // From now on only the two mappings hold the memory. It is freed when both processes have ended, in any
+                // way.
                 SharedFile.withdraw(options.directory(), name);
                 came.reply(HandshakeReply.ACCEPTED);
             } catch (IOException | ConnectionException e) {

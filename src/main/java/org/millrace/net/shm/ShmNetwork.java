@@ -17,8 +17,8 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Frames over memory that processes of one user on one host share: no lock and no thread of its own on the path of a
- * frame, and no system call unless a large payload is read in the sender's memory ({@link ShmOptions#singleCopy}).
+ * Frames over memory that processes of one user on one host share. The path of a frame has no lock and no thread of its
+ * network. It has no system call unless a large payload is read in the sender's memory ({@link ShmOptions#singleCopy}).
  */
 public final class ShmNetwork implements Network {
 
@@ -47,11 +47,11 @@ public final class ShmNetwork implements Network {
     }
 
     /**
-     * Opens a place for peers to connect to at an address that the caller made, so that peers can know it by other
-     * means than {@link Listener#address}.
+     * Opens a listener at an address that the caller created. Peers can then know it by other means than
+     * {@link Listener#address}.
      *
-     * @param address on this host, with an id and a secret that no other listener has
-     * @throws org.millrace.net.shm.ShmUnavailableException if no place can be opened
+     * @param address on this host, with an ID and a secret that no other listener has
+     * @throws org.millrace.net.shm.ShmUnavailableException if no listener can be opened
      */
     public Listener listen(ShmAddress address) {
         open.checkOpen();
@@ -84,7 +84,7 @@ public final class ShmNetwork implements Network {
     public void close() {
         open.close();
         if (open.hasLostPeer()) {
-            // Only now: a process that was killed is not quite dead when its sockets are.
+            // Done here and not earlier: a killed process is not entirely dead when its sockets are closed.
             StaleFiles.sweep(options.directory());
         }
     }
@@ -102,26 +102,27 @@ public final class ShmNetwork implements Network {
         }
 
         /**
-         * Registers memory of any kind: some kinds, as a device's registers, are none that the kernel reads for others.
+         * Registers memory of any kind. The kernel does not read some kinds, such as device registers, for other
+         * processes.
          */
         public static ShmRegion of(OpenResources network, MemorySegment memory, SingleCopy singleCopy) {
             return new ShmRegion(network, memory, singleCopy.use() != SingleCopy.Use.OFF && memory.isNative()
                     && SingleCopy.isReadable(memory.address(), memory.byteSize()));
         }
 
-        /** All memory of the process, which is the user's where it is used, and so of a kind that can be read. */
+        /** Returns all memory of the process. Its used parts belong to the user, so the kernel can read them. */
         public static ShmRegion all(OpenResources network) {
             return new ShmRegion(network, ALL_MEMORY, true);
         }
 
-        /** Whether payloads may be left here until the peer has read them. */
+        /** Returns whether payloads may stay here until the peer has read them. */
         boolean isReadable() {
             return readable;
         }
     }
 
     /**
-     * Where a listener is, as peers pass it on, little-endian.
+     * A listener's address in the form that peers exchange, little-endian.
      *
      * <pre>
      *   0          8         10     12       20          28      36         52     64
@@ -131,13 +132,13 @@ public final class ShmNetwork implements Network {
      *   +----------+---------+------+--------+-----------+-------+----------+------+
      * </pre>
      *
-     * @param id     of the listener: its socket's name begins with it
+     * @param id     ID of the listener: its socket's name begins with it
      * @param host   see {@link SharedMemory#thisHost}
      * @param secret {@value #SECRET_BYTES} bytes that a peer must know
      */
     public record ShmAddress(long id, long host, byte[] secret) {
 
-        /** Length of a secret. */
+        /** Length of a secret in bytes. */
         public static final int SECRET_BYTES = HelloFormat.SECRET_BYTES;
 
         private static final byte[] NETWORK = {'s', 'h', 'm', 0, 0, 0, 0, 0};
@@ -164,7 +165,7 @@ public final class ShmNetwork implements Network {
             return secret.clone();
         }
 
-        /** The address in {@link Listener#ADDRESS_BYTES} bytes. */
+        /** Returns the address in {@link Listener#ADDRESS_BYTES} bytes. */
         public byte[] encode() {
             ByteBuffer bytes = ByteBuffer.allocate(Listener.ADDRESS_BYTES).order(ByteOrder.LITTLE_ENDIAN);
             bytes.put(0, NETWORK);
@@ -176,7 +177,7 @@ public final class ShmNetwork implements Network {
         }
 
         /**
-         * Reads what {@link #encode} gave.
+         * Decodes the result of {@link #encode}.
          *
          * @throws ConnectionException if the bytes are no address of this network
          */
@@ -206,7 +207,7 @@ public final class ShmNetwork implements Network {
             return Long.hashCode(id);
         }
 
-        /** The secret is left out. */
+        /** Leaves out the secret. */
         @Override
         public String toString() {
             return "shm:" + Long.toHexString(id) + "@" + Long.toHexString(host);

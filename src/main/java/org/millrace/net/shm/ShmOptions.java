@@ -8,22 +8,20 @@ import org.apache.logging.log4j.LogManager;
 import org.millrace.file.SharedDirectory;
 
 /**
- * How the shared-memory network connects and moves frames. The length of a ring is the sending side's; everything else
- * is each side's own, but for the directory, which both must share.
+ * Options of the shared-memory network for connecting and moving frames. The sending side chooses the length of a ring.
+ * Both sides must have the same directory. Each side chooses everything else for itself.
  *
- * @param directory         where sockets are made, and rings that are not sealed; it should be memory
+ * @param directory         directory of sockets and unsealed rings; it should be in memory
  * @param ringBytes         length of a connection's ring: a power of two from 16 KiB to 1 GiB. Payloads may be longer.
- *                          A ring that is longer than a core's second-level cache, but not than the cache that cores
- *                          share, is fastest: a shorter one makes each core fetch its lines from the other
- * @param pieceBytes        how much is copied before the other side is shown it: a multiple of 64, at most a quarter of
- *                          the ring
- * @param framesInFlight    frames that a sender takes while the ring is full, 1 to 1024
- * @param connectDeadline   within which a connection must be made, from the call of connect
- * @param handshakeDeadline within which a client of a listener must have said who it is, and its connection must be
- *                          expected
+ *                          The fastest ring is longer than a core's second-level cache and shorter than the cache that
+ *                          cores share: with a shorter one each core fetches its lines from the other
+ * @param pieceBytes        number of bytes copied before the other side sees them: a multiple of 64, at most a quarter
+ *                          of the ring
+ * @param framesInFlight    number of frames that a sender accepts while the ring is full, 1 to 1024
+ * @param connectDeadline   time limit for a connection
+ * @param handshakeDeadline time limit for a listener's client to identify itself, and for its connection to be expected
  * @param singleCopy        whether large payloads are read in the sender's memory
- * @param sealed            whether rings lie in files that nobody can make shorter, in no directory, where both
- *                          processes can
+ * @param sealed            whether rings are sealed files outside all directories, if both processes support that
  */
 public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int framesInFlight, Duration connectDeadline,
         Duration handshakeDeadline, SingleCopy singleCopy, boolean sealed) {
@@ -46,7 +44,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
         require(handshakeDeadline.isPositive(), "handshakeDeadline", handshakeDeadline, "longer than 0");
     }
 
-    /** Whether a ring may be so long. */
+    /** Returns whether a ring may have this length. */
     public static boolean isRingLength(long bytes) {
         return bytes >= MIN_RING_BYTES && bytes <= MAX_RING_BYTES && Long.bitCount(bytes) == 1;
     }
@@ -59,9 +57,9 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
     }
 
     /**
-     * What serves most machines: rings of 2 MiB in {@code /dev/shm} (in the directory for temporary files, with a
-     * warning, where only that can be written to), pieces of 128 KiB, 16 frames in flight, 30 s to connect, 10 s for a
-     * handshake.
+     * Returns options for most machines: rings of 2 MiB in {@code /dev/shm}, pieces of 128 KiB, 16 frames in flight, 30
+     * s to connect, 10 s for a handshake. If only the directory for temporary files is writable, that is used with a
+     * warning.
      */
     public static ShmOptions defaults() {
         return new ShmOptions(defaultDirectory(), 2 << 20, 128 << 10, 16, Duration.ofSeconds(30),
@@ -83,7 +81,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
                 singleCopy, sealed);
     }
 
-    /** These options with other rings and pieces, bytes. */
+    /** Returns these options with other lengths of rings and pieces, in bytes. */
     public ShmOptions withRing(int ring, int piece) {
         return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, singleCopy,
                 sealed);
@@ -103,7 +101,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
                 with, sealed);
     }
 
-    /** These options with rings in files of the directory, as where the kernel has no others. */
+    /** Returns these options with rings in files of the directory, as on a kernel without sealed files. */
     public ShmOptions withFiles() {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
                 singleCopy, false);

@@ -13,14 +13,14 @@ import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * The receiving end of a ring: payloads are copied from it, or from the sender's memory, straight to their
+ * The receiving end of a ring. Payloads are copied from it, or from the sender's memory, directly to their
  * destinations, one at a time, in pieces.
  */
 final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     /**
-     * How much is read in place at once: a system call and a look at the peer's pages are worth it, and other
-     * connections of the thread wait for it.
+     * Maximum number of bytes of one read in place. This is worth a system call and a lookup of the peer's pages, and
+     * other connections of the thread wait for it.
      */
     private static final int IN_PLACE_PIECE_BYTES = 256 << 10;
 
@@ -28,27 +28,27 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     private final RingSide.Consumer consumer;
     private final int pieceBytes;
     private final FrameHeader header = new FrameHeader();
-    /** The header was shown, and its payload has no destination yet. */
+    /** Whether the header was shown, and its payload has no destination yet. */
     private boolean headerShown;
     private final PayloadDestination destination = new PayloadDestination();
-    /** How to read payloads that are left in the peer's memory; null if none are. */
+    /** Reads payloads that stay in the peer's memory; null if none do. */
     private final @Nullable PeerMemory peer;
-    /** Where the payload of the header that was shown is, or of the frame that is being received. */
+    /** Place of the shown header's payload, or of the payload that is being received. */
     private FrameLayout.Payload payload = FrameLayout.Payload.IN_RING;
-    /** Frames that a device copies, all older than the one that is being received otherwise. */
+    /** Frames that a device copies, all older than the frame that is being received otherwise. */
     private final DeviceFrames deviceFrames;
-    /** Where a payload goes that the sender was to move; null if it goes to the destination. */
+    /** Destination of a payload that the sender was asked to move; null if it is the normal destination. */
     private @Nullable DeviceRegion movedTo;
     private long movedToOffset;
-    /** Where the payload is in the sender's memory. */
+    /** Address of the payload in the sender's memory. */
     private long address;
-    /** The smallest payload that may be left there. */
+    /** Minimum length of a payload that may stay there. */
     private final long leastInPlace;
     private long received;
     private long remaining;
     private long completed;
 
-    /** A receiver on a ring, which reads large payloads in the peer's memory if that is given. */
+    /** Creates a receiver on a ring. With {@code peer} it reads large payloads in the peer's memory. */
     public ShmReceiver(ShmConnection connection, int ringBytes, int pieceBytes, @Nullable PeerMemory peer) {
         super(connection);
         this.peer = peer;
@@ -77,7 +77,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             }
             payload = consumer.readHeader(header);
             if (payload != FrameLayout.Payload.ON_DEVICE && !deviceFrames.isEmpty()) {
-                return null; // frames arrive in order, and those are still being copied
+                return null; // frames arrive in order, and the older ones are still being copied
             }
             if (payload == FrameLayout.Payload.IN_PLACE && header.payloadBytes() < leastInPlace) {
                 throw connection.corrupt("a payload of " + header.payloadBytes() + " bytes was left in place, where "
@@ -145,7 +145,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             if (payload != FrameLayout.Payload.IN_RING) {
                 address = consumer.skipHeaderInPlace();
                 if (payload == FrameLayout.Payload.ON_DEVICE) {
-                    consumer.refuseDevices(); // this side's memory is not a device's
+                    consumer.refuseDevices(); // this side's memory is not device memory
                     return;
                 }
                 readPiece();
@@ -158,7 +158,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         }
     }
 
-    /** Receives as much as is there, one piece at most, and gives its room back together with the header's. */
+    /** Receives the available bytes, one piece at most, and releases their room together with the header's. */
     private long receivePiece() {
         long bytes = Math.min(remaining, pieceBytes);
         if (bytes > 0) {
@@ -174,7 +174,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         return bytes;
     }
 
-    /** Reads a piece in the peer's memory; only when all are read the sender may have it back. */
+    /** Reads a piece in the peer's memory. The sender gets its memory back only after all pieces are read. */
     private long readPiece() {
         if (payload == FrameLayout.Payload.ON_DEVICE) {
             return readFromDevice();
@@ -202,7 +202,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         return bytes;
     }
 
-    /** Reads a payload that the sender moves from its device's memory to the ring's file, once it has. */
+    /** Reads a payload that the sender moves from its device's memory to the ring's file, after the move. */
     private long readFromDevice() {
         boolean over = consumer.otherState() == RingLayout.ABANDONED || connection.peerIsGone();
         if (!consumer.isMoved()) {
@@ -222,7 +222,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         return read(remaining);
     }
 
-    /** Takes the rest of a payload from the ring's file, where the sender put it as it needs its memory. */
+    /** Reads the rest of a payload from the ring's file. The sender moved it there because it needs its memory. */
     private long readMoved() {
         try {
             return destination.fillMoved(consumer, received, remaining);
@@ -257,7 +257,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     }
 
     /**
-     * Asks, when nothing is in the ring, whether anything can follow; what the peer sent before it ended is received
+     * Checks, when the ring is empty, whether data can follow. Data that the peer sent before its end is received
      * first.
      */
     private void lookAtPeer() {
@@ -285,7 +285,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     @Override
     public boolean storesWholeWords(long bytes) {
-        return bytes < leastInPlace; // the kernel promises nothing
+        return bytes < leastInPlace; // the kernel gives no guarantee
     }
 
     @Override
@@ -295,33 +295,33 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     }
 
     /**
-     * Where the payload goes that a receiver is at: one place, or pages that it is spread over. It is filled in pieces,
-     * in order, each from wherever the sender left it. One thread; for each frame anew.
+     * Destination of the payload that is being received: one place, or several pages. It is filled in pieces, in order,
+     * each from its place at the sender. One thread; set for each frame.
      */
     static final class PayloadDestination {
 
         private MemorySegment memory = MemorySegment.NULL;
-        /** Of the first byte, where the payload goes to one place. */
+        /** Offset of the first byte, for a single place. */
         private long offset;
-        /** Where the payload is spread over; null if it goes to one place. */
+        /** Pages of the payload; null for a single place. */
         private @Nullable Pages pages;
         private int firstPage;
 
-        /** It goes to one place; the caller has checked that it lies within the memory. */
+        /** Sets a single place. The caller has checked that it lies within the memory. */
         void set(MemorySegment to, long at) {
             memory = to;
             offset = at;
             pages = null;
         }
 
-        /** It is spread over pages: one that does not lie within the memory is an {@link IndexOutOfBoundsException}. */
+        /** Sets pages. A page outside the memory causes an {@link IndexOutOfBoundsException}. */
         void set(MemorySegment to, Pages over, int first) {
             memory = to;
             pages = over;
             firstPage = first;
         }
 
-        /** Takes a piece out of the ring, behind so many bytes of the payload that are there. */
+        /** Copies a piece from the ring, behind the bytes received before. */
         void fill(RingSide.Consumer from, long received, long bytes) {
             Pages to = pages;
             if (to == null) {
@@ -338,7 +338,8 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         }
 
         /**
-         * Names where a piece goes that is read in the sender's memory; returns how much of it there is room to name.
+         * Adds destinations for a piece that is read in the sender's memory. Returns the number of bytes with a
+         * destination.
          */
         long name(PeerMemory reader, long received, long bytes) {
             Pages to = pages;
@@ -357,7 +358,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             return named;
         }
 
-        /** Takes what is missing from the ring's file, where the sender moved it; returns how much that was. */
+        /** Copies missing bytes from the ring's file, where the sender moved them. Returns their number. */
         long fillMoved(RingSide.Consumer from, long received, long missing) throws IOException {
             Pages to = pages;
             if (to == null) {

@@ -20,13 +20,13 @@ import org.millrace.net.connection.InFlight;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * The sending end of a ring. Payloads go through it in pieces, so that the receiver copies one out while the next is
- * copied in, and so that they may be longer than the ring. A frame's header and first piece become visible together;
- * every call moves about one piece, so that one thread can serve many connections evenly.
+ * The sending end of a ring. Payloads pass it in pieces, so that the receiver copies a piece while the next one is
+ * written. They may therefore be longer than the ring. A frame's header and first piece become visible together. Every
+ * call moves about one piece, so that one thread can serve many connections evenly.
  *
  * <p>
- * Where the receiver can read this process's memory, of a large payload only the address goes through the ring. Such a
- * frame is complete when the receiver has read it.
+ * If the receiver can read this process's memory, only the address of a large payload passes the ring. Such a frame is
+ * complete when the receiver has read it.
  */
 final class ShmSender extends ConnectionEnd implements FrameSender {
 
@@ -38,20 +38,20 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     private final RingSide.Producer producer;
     private final int pieceBytes;
     private final FrameQueue waiting;
-    /** The payload of the frame whose header is in the ring, and what of it is not. */
+    /** The payload of the frame whose header is in the ring, with its unwritten rest. */
     private MemorySegment payload = MemorySegment.NULL;
     private long payloadOffset;
     private long remaining;
-    /** Frames that are in the ring, or their places are. */
+    /** Number of frames in the ring, including frames with only their place in the ring. */
     private long written;
-    /** From which length on a payload stays where it is until the receiver has read it. */
+    /** Minimum length of a payload that stays in place until the receiver has read it. */
     private final long leastInPlace;
     private final UnreadFrames unread;
     private boolean sentShutdown;
-    /** The ring's file could not take a payload. */
+    /** Whether the ring's file could not take a payload. */
     private boolean noRoom;
 
-    /** A sender on a ring to whose maker the receiver has replied. */
+    /** Creates a sender on a ring after the receiver's reply. */
     public ShmSender(ShmConnection connection, ShmOptions options) {
         super(connection);
         this.connection = connection;
@@ -89,8 +89,8 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     }
 
     /**
-     * Sends a header, and the first piece or where the payload is; false if the ring has no room for both, or as many
-     * payloads as it may are where they were.
+     * Sends a header, and the first piece or the payload's place. Returns false if the ring has no room for both, or if
+     * the maximum number of payloads stays in place.
      */
     private boolean begin(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         long bytes = header.payloadBytes();
@@ -134,7 +134,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         return true;
     }
 
-    /** Where the consumer said that it cannot map them, no more. */
+    /** Returns false after the consumer has reported that it cannot map device memory. */
     @Override
     public boolean sendsFrom(DeviceRegion memory) {
         return memory.ticket() != null && !producer.consumerRefusesDevices();
@@ -170,7 +170,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                     }
                     moved += sendPiece();
                 } else if (!waiting.isEmpty() && begin(waiting.header(), waiting.region(), waiting.offset())) {
-                    moved += FrameLayout.HEADER_BYTES; // and a piece at the most
+                    moved += FrameLayout.HEADER_BYTES; // and one piece at most
                     waiting.removeOldest();
                 } else {
                     break;
@@ -195,7 +195,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                 throw connection.lost(howFar());
             }
         } else if (producer.consumed() == producer.position && !unread.isEmpty()) {
-            return; // it read the last payloads before it went: the next call counts them
+            return; // it read the last payloads before it left: the next call counts them
         }
         throw connection.closedByPeer(howFar(), producer.otherLostPeer());
     }
@@ -210,7 +210,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         return unread.isEmpty() ? written : unread.oldestNumber();
     }
 
-    /** Payloads that the peer has not read yet are copied to where it finds them. */
+    /** Payloads that the peer has not read yet are copied to the ring's file. */
     @Override
     public void settle() {
         connection.checkOpen();
@@ -223,7 +223,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         } catch (IllegalStateException | InternalError e) {
             throw connection.endedBy(e);
         } catch (IOException e) {
-            noRoom = true; // it is asked again and again until they are read, and said once
+            noRoom = true; // this is called repeatedly until they are read, and logged once
             LOG.warn("{}: payloads that the peer has not read stay where they are, as there is no room for them in "
                     + "shared memory: {}", connection, e.toString());
         }
@@ -242,7 +242,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     private void finish() {
         try {
             while (progress() > 0) {
-                // Sends what the ring has room for.
+                // Sends as much as the ring has room for.
             }
             settle();
             if (unread.hasOnDevice() && !noRoom) {
@@ -256,11 +256,11 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                 sentShutdown = true;
             }
         } catch (ConnectionException lost) {
-            // The peer is gone before us; the owner did not want to know of it any more.
+            // The peer left first, and the owner makes no more calls that could report it.
         }
     }
 
-    /** This process's memory may be freed now: a peer that is reading it must not believe what it reads. */
+    /** This process's memory may be freed now, so a peer that is reading it must discard the data. */
     private void abandon() {
         if (!sentShutdown) {
             producer.abandon();
@@ -268,7 +268,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     }
 
     /**
-     * Frames in a ring whose payloads are in the sender's memory until the receiver has read them, oldest first. One
+     * Frames in a ring whose payloads stay in the sender's memory until the receiver has read them, oldest first. One
      * thread.
      */
     static final class UnreadFrames {
@@ -283,7 +283,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         private final long[] offsets;
         private final long[] lengths;
         private int devicesCount;
-        /** Payload of a device's that is copied to the host, to be moved, or null. */
+        /** Host copy of a device payload that is being moved, or null. */
         private @Nullable Arena copyArena;
         private MemorySegment copy = MemorySegment.NULL;
         private long copyNumber;
@@ -311,10 +311,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             return window.isFull();
         }
 
-        /**
-         * Adds a frame that was just written, after so many others; the ring has the place of its payload at this
-         * address.
-         */
+        /** Adds a new frame. {@code place} is the ring's position of its payload's place. */
         void add(long number, long place, MemorySegment payload, @Nullable DeviceRegion device, long offset,
                 long bytes) {
             int slot = window.begin();
@@ -328,17 +325,17 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             lengths[slot] = bytes;
         }
 
-        /** Whether any of their payloads is in a device's memory. */
+        /** Returns whether any of their payloads is in device memory. */
         boolean hasOnDevice() {
             return devicesCount > 0;
         }
 
-        /** How many frames were written before the oldest. */
+        /** Returns the number of frames before the oldest. */
         long oldestNumber() {
             return numbers[window.oldest()];
         }
 
-        /** Forgets those that the receiver has read; returns the bytes of their payloads. */
+        /** Removes frames that the receiver has read. Returns the bytes of their payloads. */
         long removeRead() {
             long read = 0;
             if (!window.isEmpty()) {
@@ -351,7 +348,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             return read;
         }
 
-        /** Has the receiver find them in the ring's file, up to the first that a device still copies. */
+        /** Moves payloads to the ring's file, up to the first that a device still copies. */
         void move() throws IOException {
             while (!window.isEmpty()) {
                 int slot = window.oldest();
@@ -371,7 +368,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             }
         }
 
-        /** Begins the copy of the oldest frame if the device has room; returns whether the copy was made. */
+        /** Begins the copy of the oldest frame if the device has room. Returns whether the copy is complete. */
         private boolean isCopied(DeviceRegion.Copies by, long from, long bytes) {
             try (DeviceRegion.Use _ = by.enter()) {
                 if (copyArena != null && copied != window.done() && by.isDone(copyNumber)) {

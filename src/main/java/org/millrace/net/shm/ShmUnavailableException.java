@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import org.millrace.net.ConnectionException;
 
-/** Two processes cannot share memory, or there is not enough of it: another network may serve them. */
+/** Two processes cannot share memory, or not enough memory is left. Another network may serve them. */
 public class ShmUnavailableException extends ConnectionException {
 
     private static final long serialVersionUID = 1L;
@@ -13,12 +13,12 @@ public class ShmUnavailableException extends ConnectionException {
         super(message);
     }
 
-    /** The message says what is missing, where, and what to do. */
+    /** Creates an exception. The message names the missing requirement, its place and the remedy. */
     public ShmUnavailableException(String message, Throwable cause) {
         super(message, cause);
     }
 
-    /** Says that a file could not be made, and what helps. */
+    /** Returns the exception for a file that could not be created, with a remedy. */
     public static ShmUnavailableException noRoom(String what, long bytes, Path directory, String orElse,
             IOException e) {
         return new ShmUnavailableException("cannot make " + what + " of " + bytes + " bytes in " + directory + " ("

@@ -16,31 +16,31 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.ConnectionException;
 
 /**
- * Whether large payloads are copied once: the receiving process reads them where they lie in the sending process's
- * memory. Only reading is done, never writing: nobody touches memory of a process that does not know of it.
+ * Whether large payloads are copied once: the receiving process reads them in the sending process's memory. Memory of
+ * another process is only read, never written.
  *
- * @param use       when
- * @param fromBytes length of a payload from which it is done; the sending side's
+ * @param use       condition of its use
+ * @param fromBytes minimum length of such a payload; the sending side's value counts
  */
 public record SingleCopy(Use use, int fromBytes) {
 
-    /** When payloads are copied once. */
+    /** Condition for single copies. */
     public enum Use {
         /** Never. */
         OFF,
-        /** Always: it is an error if the kernel does not let this process read the other one. */
+        /** Always. It is an error if the kernel does not let this process read the other one. */
         REQUIRED,
-        /** Where it is possible, and takes less of a core's time than two copies. */
+        /** If it is possible, and takes less core time than two copies. */
         WHERE_IT_PAYS
     }
 
-    /** The setting's name, for messages. */
+    /** Name of the setting, for messages. */
     public static final String SETTING = "MILLRACE_SHM_SINGLE_COPY";
 
     /**
-     * The smallest payload that is read by default. Where the kernel is quick a call costs 0.4 us before the first
-     * byte, where it is not 1.3 us, of 8 and 12 us for so many bytes; and the largest slot of protocol LL, 64 KiB,
-     * whose lines a device polls while they are stored, must be shorter.
+     * Default minimum length of such a payload. On a fast kernel a call costs 0.4 us before the first byte, on a slow
+     * one 1.3 us, of 8 and 12 us for this length. It must be longer than the largest slot of protocol LL, 64 KiB,
+     * because a device polls the slot's lines while they are stored.
      */
     private static final int FROM_BYTES = 128 << 10;
 
@@ -48,13 +48,13 @@ public record SingleCopy(Use use, int fromBytes) {
     private static final Path YAMA = Path.of("/proc/sys/kernel/yama/ptrace_scope");
     private static final Set<String> LOGGED = ConcurrentHashMap.newKeySet();
 
-    /** As the setting has it: switched on, switched off, or neither. */
+    /** Returns the choice of the setting: on, off, or unset. */
     public static SingleCopy of(Optional<Boolean> setting) {
         Use use = setting.map(on -> on ? Use.REQUIRED : Use.OFF).orElse(Use.WHERE_IT_PAYS);
         return new SingleCopy(use, FROM_BYTES);
     }
 
-    /** What peers that are to read this process need to know; {@link Cookie#NONE} if none is to. */
+    /** Returns the data for peers that should read this process; {@link Cookie#NONE} for none. */
     public Cookie invite() {
         if (use == Use.OFF) {
             return Cookie.NONE;
@@ -66,12 +66,12 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Finds out whether this process is to read another one, and logs it once if it cannot.
+     * Checks whether this process can read another one, and logs it once if it cannot.
      *
      * @param peer   the other process
-     * @param cookie what it {@link #invite invited} with
-     * @return null if payloads are to be copied twice
-     * @throws SingleCopyException if it is required, and not possible
+     * @param cookie its {@link #invite invitation}
+     * @return null if payloads are copied twice
+     * @throws SingleCopyException if it is required and not possible
      */
     public @Nullable PeerMemory open(ProcessIdentity peer, Cookie cookie) {
         if (use == Use.OFF) {
@@ -104,7 +104,7 @@ public record SingleCopy(Use use, int fromBytes) {
         return reader;
     }
 
-    /** A peer that was invited does not read: throws if it is required. */
+    /** Handles an invited peer that does not read. Throws if single copies are required. */
     public void declined(String connection) {
         if (use == Use.REQUIRED) {
             throw new SingleCopyException(connection + ": the receiving process does not read this process's memory, "
@@ -112,7 +112,10 @@ public record SingleCopy(Use use, int fromBytes) {
         }
     }
 
-    /** Whether the kernel can read this memory for other processes: not so a device's registers, for instance. */
+    /**
+     * Returns whether the kernel can read this memory for other processes, which excludes device registers, for
+     * instance.
+     */
     public static boolean isReadable(long address, long bytes) {
         try (Arena arena = Arena.ofConfined()) {
             ProcessReader self = new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours());
@@ -124,12 +127,15 @@ public record SingleCopy(Use use, int fromBytes) {
         }
     }
 
-    /** Whether the kernel lets this process read another one's memory at all, as far as its own tells. */
+    /**
+     * Returns whether the kernel lets this process read another process's memory, as far as a read of its own memory
+     * shows it.
+     */
     public static boolean isPossible() {
         return !yama().equals("3") && new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0) == 0;
     }
 
-    /** What this machine allows, for people: the same that a connection would find between two processes like this. */
+    /** Describes this machine's result for users: the result of a connection between two processes like this one. */
     public static String describe() {
         long result = new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0);
         if (result < 0) {
@@ -160,7 +166,7 @@ public record SingleCopy(Use use, int fromBytes) {
         };
     }
 
-    /** What Yama allows, 0 to 3; empty where there is none. */
+    /** Returns Yama's level, 0 to 3; empty without Yama. */
     private static String yama() {
         try {
             return Files.readString(YAMA).strip();
@@ -192,12 +198,12 @@ public record SingleCopy(Use use, int fromBytes) {
 
         static final int BYTES = 256 << 10;
 
-        /** So many that no core's own cache holds them: slots are written by others. */
+        /** Number of blocks that exceeds every core's own cache: slots are written by other cores. */
         private static final int BLOCKS = 16;
         private static final int RING_BLOCKS = 8;
         private static final int ROUNDS = 2;
 
-        /** Measured once, within some milliseconds. */
+        /** Returns the costs, measured once within some milliseconds. */
         static CopyCost here() {
             return Here.COST;
         }
@@ -207,9 +213,9 @@ public record SingleCopy(Use use, int fromBytes) {
         }
 
         /**
-         * Whether the kernel's one copy saves a tenth of the time at least. Less is not worth it: two copies are made
-         * by two cores, at the same time where both are there. (128 MiB of an all-reduce between two H200s, one proxy
-         * thread a rank: 29 ms with one copy, 35 with two.)
+         * Returns whether the kernel's single copy saves at least a tenth of the time. Less is not worth it: two cores
+         * make the two copies at the same time if both are available. (128 MiB of an all-reduce between two H200s, one
+         * proxy thread a rank: 29 ms with one copy, 35 ms with two.)
          */
         boolean readPays() {
             return readNanos <= copiesNanos - copiesNanos / 10;
@@ -242,8 +248,8 @@ public record SingleCopy(Use use, int fromBytes) {
         }
 
         /**
-         * The lower quartile: while a process starts, on cores that others use too, the median is often a preempted
-         * one.
+         * Returns the lower quartile: while a process starts, on cores that others use, too, the median is often a
+         * preempted measurement.
          */
         private static long typical(long[] times) {
             Arrays.sort(times);
@@ -257,7 +263,7 @@ public record SingleCopy(Use use, int fromBytes) {
         }
     }
 
-    /** Single copies are required, and the kernel does not allow them: another network is no answer to that. */
+    /** Single copies are required, and the kernel does not allow them. Another network does not help. */
     static final class SingleCopyException extends ConnectionException {
 
         private static final long serialVersionUID = 1L;

@@ -1,17 +1,18 @@
 /**
  * Frames over memory that two processes of one host share: one ring per connection, in a file that both map and no
- * other process sees.
+ * other process opens.
  *
  * <p>
- * The entry point is this package. Below it, each package using only those behind it: {@code handshake} finds and makes
- * connections, {@code ring} moves their frames, {@code peer} reads another process's memory, {@code file} has the files
- * and processes behind them.
+ * {@code ShmNetwork} is the entry point. {@code ShmConnect} and {@code ShmListener} establish connections, and
+ * {@code ShmSender} and {@code ShmReceiver} are their ends. {@code RingSide} moves frames, {@code ProcessReader} reads
+ * another process's memory, and {@code SharedFile}, {@code SealedFile} and {@code SharedMemory} own the files.
+ * {@code Doorbell} wakes sleeping ranks.
  *
  * <p>
- * A connection is set up through a Unix-domain socket, over which the connecting side names the ring that it made. Once
- * both sides have mapped the ring its file is unlinked; the socket stays open as the sign that the peer lives. All
- * frames, and the shutdown message at their end, go through the ring ({@link org.millrace.net.shm.RingLayout}), each
- * side of which has one thread at a time and takes no lock.
+ * A connection is established through a Unix-domain socket, over which the connecting side names its ring. Once both
+ * sides have mapped the ring, its file is unlinked. The socket stays open as the sign that the peer is alive. All
+ * frames, and the shutdown message at their end, pass the ring ({@link org.millrace.net.shm.RingLayout}). Each side has
+ * one thread at a time and takes no lock.
  */
 @NullMarked
 package org.millrace.net.shm;
