@@ -23,36 +23,34 @@ import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.net.connection.Admission;
 
 /**
- * Accepts connections for rank 0 and decides who is let in. Who does not belong here is told so, and changes nothing
- * for the group.
+ * Accepts connections for rank 0 and decides on the admission of each client. A client that does not belong to the
+ * group receives the reason, and does not affect the group.
  */
 final class Acceptor implements Admission.Host<AcceptedConnection> {
 
-    /** Decides what a rank's arrival means for the group. */
+    /** Decides on the effects of a rank's arrival on the group. */
     interface Host {
 
-        /** The rank belongs to the group and is not there yet. */
+        /** Admits a rank that belongs to the group and is not yet present. */
         void admit(AcceptedConnection peer) throws IOException;
 
-        /** A rank that knows the secret contradicts this one: the job was started wrongly. */
+        /** Reports that a rank that knows the secret contradicts this one, because the job was started wrongly. */
         void contradicted(int rank, String how);
     }
 
     private static final Logger LOG = LogManager.getLogger(Acceptor.class);
-    /** How long a client may take to say who it is, and a refused one to go. */
+    /** Time for a client to send its hello, and for a refused client to disconnect. */
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);
     /**
-     * How long it may then take to show that it belongs here. A rank whose connection ends begins anew, and where cores
-     * are scarce it may take half a minute to compute its proof: with less time it would never come in.
+     * Time after the hello for a client to send its proof. A rank starts again if its connection is closed. With scarce
+     * cores, it may take half a minute to compute its proof, and with less time it would never be admitted.
      */
     private static final Duration PROOF = Duration.ofMinutes(2);
-    /**
-     * How long a group that failed goes on accepting, so that ranks that are still on their way learn why at once.
-     */
+    /** Time that a failed group continues to accept, so that ranks that still connect receive the reason at once. */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
-     * More clients than this that have not shown who they are do not come together as ranks do; some are dropped, so
-     * that they cannot use up the process's files.
+     * Maximum number of clients without a proof. Ranks do not arrive in larger numbers at once. Some clients above it
+     * are dropped, so that they cannot use up the process's file descriptors.
      */
     private static final int MAX_UNPROVEN = 1024;
 
@@ -62,13 +60,13 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     private final Host host;
     private final Admission.Accept accept;
     private final SelectionKey key;
-    /** Accepted and not admitted. */
+    /** Clients that were accepted and not admitted. */
     private final Admission<AcceptedConnection> unproven = new Admission<>(MAX_UNPROVEN, this);
-    /** Addresses, one client of each of which was heard in this round under TLS: see {@link #isTurnOf}. */
+    /** Addresses with one client each that was served in this round under TLS. See {@link #isTurnOf}. */
     private final Set<Object> heardInRound = new HashSet<>();
-    /** The ranks that have shown that they know the secret, whatever was answered. */
+    /** Ranks that have proved that they know the secret, independent of the answer. */
     private final BitSet heard = new BitSet();
-    /** When the last latecomers are given up; null as long as this rank has not left. */
+    /** Deadline for late ranks; null until this rank leaves. */
     private @Nullable Deadline latecomers;
     private boolean warned;
     private int refused;
@@ -85,11 +83,11 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         key = listener.channel().register(selector, SelectionKey.OP_ACCEPT);
     }
 
-    /** Some of those who come; false if nobody else waits. */
+    /** Accepts some of the waiting clients. Returns false if no other client waits. */
     boolean accept() {
         boolean more = unproven.accept(accept);
         if (unproven.pauseNanos() > 0 && key.isValid()) {
-            key.interestOps(0); // the selector would say at once, and again and again, that a connection waits
+            key.interestOps(0); // Otherwise the selector would repeatedly report a waiting connection.
         }
         return more;
     }
@@ -101,7 +99,10 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         return new AcceptedConnection(new ControlConnection(stream, selector), Deadline.in(HANDSHAKE));
     }
 
-    /** Without a secret, all the world knows what a client shows before TLS. */
+    /**
+     * Returns whether a client has proved that it knows the secret. Without a configured secret, any client can send
+     * the proof that precedes TLS.
+     */
     @Override
     public boolean knowsSecret(AcceptedConnection peer) {
         return listener.secret().isSecret() && peer.connection.knowsSecret();
@@ -116,16 +117,16 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     }
 
     /**
-     * Whether what a client says may be heard in this round. Where a handshake of TLS is made with any client that asks
-     * for one, as certificates alone say who a rank is, it is one for each address: those from one do not keep out who
-     * comes from another, and not the members.
+     * Returns whether the client's data may be read in this round. If only certificates identify ranks, any client can
+     * start a TLS handshake. This method then allows one client of each address. Clients from one address therefore
+     * delay neither clients from other addresses nor members.
      */
     boolean isTurnOf(AcceptedConnection peer) {
         return !peer.connection.makesTlsHandshake() || listener.secret().isSecret()
                 || heardInRound.add(peer.connection.source());
     }
 
-    /** What somebody says who is not admitted yet. */
+    /** Handles a message from a client that is not admitted. */
     void handle(AcceptedConnection peer, Message message) throws IOException {
         switch (message) {
             case Message any when peer.stage == Stage.REFUSED ->
@@ -196,8 +197,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     }
 
     /**
-     * For people who wonder why a rank does not come: in the log once, and in the message if the group does not come
-     * together.
+     * Reports a refusal to users that miss a rank. It is logged once, and becomes part of the message if the group
+     * cannot be formed.
      */
     private void note(AcceptedConnection peer, String reason) {
         String what = peer.connection.remote() + ": " + reason;
@@ -211,7 +212,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         }
     }
 
-    /** The connection of somebody who was not admitted has ended, or has to. */
+    /** Drops a client that was not admitted, because its connection has ended or must end. */
     void lost(AcceptedConnection peer, IOException cause) {
         if (cause instanceof ProtocolException) {
             drop(peer, cause.getMessage());
@@ -225,16 +226,19 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         peer.connection.close();
     }
 
-    /** No new connections. Those that were made are heard to the end. The port is free when this returns. */
+    /**
+     * Stops accepting connections. Connections that were accepted before are served to their end. The port is free when
+     * this method returns.
+     */
     void stopAccepting() throws IOException {
         for (int waiting = 0; waiting < Rendezvous.BACKLOG && accept(); waiting += Admission.MAX_ACCEPTED) {
-            // more of those who came before
+            // The call accepts more of the clients that arrived before.
         }
         ended();
-        selector.selectNow(); // a registered channel is closed in earnest only when the selector has forgotten it
+        selector.selectNow(); // A registered channel is closed only when the selector has removed its key.
     }
 
-    /** This rank leaves. If it does because the group failed early, the ranks that have not come yet are still told. */
+    /** Starts to leave. If the group failed early, this rank still informs the ranks that have not arrived. */
     void leave() {
         boolean othersDoNotKnow = group.failure() != null && !group.isComplete();
         latecomers = Deadline.in(othersDoNotKnow ? LATECOMERS : Duration.ZERO);
@@ -260,14 +264,14 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     long nanosToNextTick() {
         long nanos =
                 unproven.all().stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
-        if (key.isValid() && key.interestOps() == 0) { // also if the pause is over by now
+        if (key.isValid() && key.interestOps() == 0) { // This includes a pause that has just ended.
             nanos = Math.min(nanos, unproven.pauseNanos());
         }
         return latecomers == null || !listener.channel().isOpen() ? nanos
                 : Math.min(nanos, latecomers.remainingNanos());
     }
 
-    /** Also if it has ended already. */
+    /** Closes the listener. May be called twice. */
     void ended() {
         unproven.closeReserve();
         if (listener.channel().isOpen()) {
@@ -279,22 +283,22 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         return unproven.isEmpty() && !listener.channel().isOpen();
     }
 
-    /** A connection that rank 0 accepted, from a client's first byte to the end of a member's. */
+    /** Connection that rank 0 accepted, from a client's first byte to the end of a member. */
     static final class AcceptedConnection {
 
-        /** How far the connection has come; it only moves on. */
+        /** State of the connection. It never returns to an earlier state. */
         enum Stage {
             EXPECTS_HELLO, EXPECTS_PROOF, MEMBER, FAILED, DEPARTED, REFUSED
         }
 
         final ControlConnection connection;
-        /** By when it has to have come further. */
+        /** Deadline for the next state. */
         Deadline handshake;
-        /** What is hashed into both sides' proofs, so that none can be used twice. */
+        /** Random bytes in both sides' proofs, so that no proof can be used twice. */
         final byte[] nonce = Secret.randomBytes();
 
         Stage stage = Stage.EXPECTS_HELLO;
-        /** What the other side says of itself; believed once it has shown that it knows the secret. */
+        /** Hello of the peer, not trusted until the peer has proved that it knows the secret. */
         @Nullable
         Hello hello;
 
@@ -304,7 +308,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
             connection.attach(this);
         }
 
-        /** True from acceptor to the end, whatever has become of the rank since. */
+        /** Returns true from admission to the end, even if the rank has failed or left since. */
         boolean admitted() {
             return stage == Stage.MEMBER || stage == Stage.FAILED || stage == Stage.DEPARTED;
         }

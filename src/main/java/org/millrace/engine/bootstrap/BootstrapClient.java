@@ -23,13 +23,13 @@ import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * How every rank but 0 gets to rank 0: it connects, makes sure that it is rank 0, and shows that it belongs to the
- * group; again and again until rank 0 is there, and has said whether it lets this rank in, or the deadline has passed.
- * Runs on the caller's thread, before there is a control thread.
+ * Connects a rank other than rank 0 to rank 0. It connects, verifies rank 0, and proves that it belongs to the group.
+ * It repeats this until rank 0 has answered the proof, or until the deadline. Runs on the caller's thread, before the
+ * control thread exists.
  */
 final class BootstrapClient {
 
-    /** A listener that cannot be rank 0 of this group. */
+    /** Thrown if a listener cannot be rank 0 of this group. */
     static final class NotRankZeroException extends ProtocolException {
 
         private static final long serialVersionUID = 1L;
@@ -39,7 +39,7 @@ final class BootstrapClient {
         }
     }
 
-    /** Who says that it is rank 0, and has not shown that it knows the secret, refuses this rank. */
+    /** Thrown if a listener that has not proved that it knows the secret refuses this rank. */
     static final class UnprovenRefusalException extends IOException {
 
         private static final long serialVersionUID = 1L;
@@ -49,22 +49,27 @@ final class BootstrapClient {
         }
     }
 
-    /** Rank 0, which knows the secret. */
+    /** Connection to rank 0, which has proved that it knows the secret. */
     record RankZero(ControlConnection connection, Hello hello, Challenge challenge) {
     }
 
     private static final long MIN_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long MAX_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     /**
-     * The first attempt: rank 0 answers within milliseconds, unless it is not rank 0, or gets no core. As that is not
-     * told apart, each attempt that is not answered has the next one wait twice as long: one that begins anew too soon
-     * gives a slow rank 0 only more to do.
+     * Time of the first attempt. Rank 0 answers within milliseconds, unless the listener is not rank 0 or rank 0 gets
+     * no core. A client cannot distinguish these cases. Each unanswered attempt therefore doubles the time of the next
+     * one, because early retries only give a slow rank 0 more work.
      */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
-    /** Who has shown nothing may be anybody, and gone soon: so often is asked before what it says is believed. */
+    /**
+     * Number of refusals without a proof before this rank gives up. A listener without a proof may be any process, and
+     * may soon disappear.
+     */
     private static final int DOUBTS = 7;
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
-    /** The first handshakes of two processes load and interpret a thousand classes: so many times as long. */
+    /**
+     * Factor of the time limit under TLS. The first handshakes of two processes load and interpret a thousand classes.
+     */
     private static final int TLS_FACTOR = 5;
 
     private final Selector selector;
@@ -77,7 +82,7 @@ final class BootstrapClient {
         this(selector, self, size, sockets, ATTEMPT);
     }
 
-    /** The same with another first attempt. */
+    /** Creates a client with a given time for the first attempt. */
     BootstrapClient(Selector selector, RankIdentity self, int size, SocketOptions sockets, Duration attempt) {
         this.sockets = sockets;
         this.selector = selector;
@@ -87,8 +92,7 @@ final class BootstrapClient {
     }
 
     /**
-     * This rank's end of the connection, on which rank 0 has answered the proof; or has not, and the deadline has
-     * passed.
+     * Returns this rank's end of a connection with rank 0. Rank 0 has answered the proof, or the deadline has passed.
      */
     Member connect(Rendezvous rendezvous, GroupState group, Deadline deadline) throws IOException {
         String what = self + " cannot join the group at " + rendezvous;
@@ -114,7 +118,8 @@ final class BootstrapClient {
                 if (e instanceof SocketTimeoutException) {
                     patience = patience.multipliedBy(2);
                 }
-                if (why == null || !deadline.expired()) { // an attempt that was cut short says less than the one before
+                // The error of an attempt that was cut short is less informative than the previous error.
+                if (why == null || !deadline.expired()) {
                     why = e;
                 }
                 if (deadline.expired()) {
@@ -131,12 +136,12 @@ final class BootstrapClient {
     }
 
     /**
-     * Connects once, and makes sure that it is rank 0 that answers.
+     * Connects once, and verifies that rank 0 answers.
      *
-     * @throws NotRankZeroException     if it is not rank 0 of this group
-     * @throws SocketTimeoutException   if it accepts the connection and says nothing
-     * @throws IOException              if nobody listens, or the connection is lost
-     * @throws UnprovenRefusalException if who answers says that it is another release, or refuses this rank
+     * @throws NotRankZeroException     if the listener is not rank 0 of this group
+     * @throws SocketTimeoutException   if the listener accepts the connection and does not answer
+     * @throws IOException              if nothing listens at the address, or the connection is lost
+     * @throws UnprovenRefusalException if the listener reports another release, or refuses this rank
      */
     RankZero handshake(ServerAddress server, Deadline deadline) throws IOException {
         Deadline attempt = deadline.orIn(server.tls() == null ? patience : patience.multipliedBy(TLS_FACTOR));
@@ -153,7 +158,7 @@ final class BootstrapClient {
         }
     }
 
-    /** Shows in turn that this rank knows the secret. Whether it is let in is the next message. */
+    /** Proves to rank 0 that this rank knows the secret. The next message tells whether rank 0 admits this rank. */
     private static void prove(RankZero rankZero, ServerAddress server) {
         byte[] proof = server.secret()
                 .proof(Secret.Side.MEMBER, rankZero.hello(), rankZero.challenge().identity(),
@@ -168,10 +173,10 @@ final class BootstrapClient {
     }
 
     /**
-     * Waits for what rank 0 says to the proof. One that ends the connection instead, as it had too many at once or no
-     * descriptor left, has refused nobody.
+     * Waits for rank 0's answer to the proof. If rank 0 closes the connection instead, it has not refused this rank. It
+     * may have too many clients or no free file descriptor.
      *
-     * @throws IOException if the connection ended without a word: the next one may do better
+     * @throws IOException if the connection ended without an answer; a retry may succeed
      */
     private Member asked(Member member, Deadline deadline) throws IOException {
         try {
@@ -189,7 +194,8 @@ final class BootstrapClient {
     private static SocketChannel open(ServerAddress server, Deadline attempt) throws IOException {
         SocketChannel channel = SocketChannel.open();
         try {
-            int millis = Math.clamp(attempt.remainingMillis(), 1, Integer.MAX_VALUE); // 0 would be for ever
+            // A timeout of 0 would mean no timeout.
+            int millis = Math.clamp(attempt.remainingMillis(), 1, Integer.MAX_VALUE);
             channel.socket().connect(server.address(), millis);
             return channel;
         } catch (SocketTimeoutException e) {
@@ -215,7 +221,7 @@ final class BootstrapClient {
             try {
                 connection.serve(answers::add);
             } catch (IOException e) {
-                if (answers.isEmpty()) { // otherwise it said why it ended the connection
+                if (answers.isEmpty()) { // Otherwise its answer explains why it ended the connection.
                     throw e instanceof ProtocolException
                             ? new NotRankZeroException("who listens at " + server + " " + e.getMessage())
                             : e;

@@ -24,18 +24,18 @@ import org.millrace.net.socket.Reconnector;
 import org.millrace.net.socket.StreamRecovery;
 
 /**
- * One connection that carries messages and never blocks. Between hosts it may lose its stream, and goes on where it was
- * over another one: each side says first how many whole frames of the other it has. Used by one thread at a time.
+ * Connection that carries messages and never blocks. Between hosts, it may lose its stream and continue over a new one.
+ * Each side first sends the number of whole frames that it has received. Used by one thread at a time.
  */
 final class ControlConnection {
 
-    /** What to do with a message. */
+    /** Handler of received messages. */
     @FunctionalInterface
     interface Receiver {
         void receive(Message message) throws IOException;
     }
 
-    /** Frames or bytes of the other side that have come, after which it is told. */
+    /** Number of received frames, or of received bytes, after which this side sends an acknowledgement. */
     private static final int FRAMES_UNTOLD = 64;
     private static final int BYTES_UNTOLD = 256 << 10;
 
@@ -49,27 +49,29 @@ final class ControlConnection {
     private final ByteBuffer header = ByteBuffer.allocate(MessageCodec.HEADER_BYTES);
     private @Nullable ByteBuffer body;
     private int bodyLimit = MessageCodec.MAX_BODY_BEFORE_PROOF;
-    /** From the handshake on; null before. */
+    /** Seal of sent frames; null until the handshake is complete. */
     private @Nullable FrameSeal outgoingSeal;
     private @Nullable FrameSeal incomingSeal;
-    /** Once it is known. */
+    /** Identity of the peer; null until it is known. */
     private @Nullable RankIdentity peer;
     private boolean finishing;
     private boolean closed;
-    /** Sealed frames that the other side may not have; null if no stream takes a lost one's place. */
+    /**
+     * Sealed frames that the peer may not have received; null if the connection does not recover from a lost stream.
+     */
     private @Nullable ArrayDeque<ByteBuffer> kept;
-    /** The number of the first of those. */
+    /** Number of the first kept frame. */
     private long firstKept;
     private long toldFrames;
     private int untoldBytes;
-    /** Makes a lost stream again; null if nobody does. */
+    /** Recovers a lost stream; null if the connection does not recover. */
     private @Nullable StreamRecovery recovery;
     private Reconnector.@Nullable Outage outage;
-    /** There is no stream, or one of which it is not known yet from where on to send. */
+    /** Whether there is no stream, or a new stream that has not yet received the number of the first frame to send. */
     private boolean isLost;
     private final ByteBuffer resumedFrom = ByteBuffer.allocate(Long.BYTES);
 
-    /** Takes over a connected channel, which this closes. */
+    /** Takes over a connected channel. This object closes it. */
     ControlConnection(SocketChannel channel, Selector selector) throws IOException {
         this.selector = selector;
         this.channel = channel;
@@ -91,44 +93,47 @@ final class ControlConnection {
         return local;
     }
 
-    /** The address that it came from. */
+    /** Returns the peer's address. */
     InetAddress source() {
         return source;
     }
 
-    /** Whether the other end has shown that it knows the secret before TLS began. */
+    /** Returns whether the peer has proved before TLS that it knows the secret. */
     boolean knowsSecret() {
         return channel instanceof TlsChannel tls && tls.isChallengePassed();
     }
 
-    /** Whether what it says next belongs to a handshake of TLS. */
+    /** Returns whether the next received bytes belong to a TLS handshake. */
     boolean makesTlsHandshake() {
         return knowsSecret() && !mayWrite();
     }
 
-    /** Lets the selector's keys lead to the owner of the connection. */
+    /** Attaches the owner of the connection to its selection key. */
     void attach(Object owner) {
         key.attach(owner);
     }
 
-    /** The other end's address and port. */
+    /** Returns the peer's address and port. */
     String remote() {
         return remote;
     }
 
-    /** The other end has shown that it knows the secret: it may send long messages, and has the name that it says. */
+    /**
+     * Trusts the peer, which has proved that it knows the secret. It may then send long messages, and its stated
+     * identity is accepted.
+     */
     void trust(RankIdentity who) {
         bodyLimit = MessageCodec.MAX_BODY;
         peer = who;
         TcpStreams.watch(channel, who.toString(), who.host());
     }
 
-    /** Every frame that is sent from now on has its authentication code behind it. */
+    /** Appends an authentication code to each frame that is sent from now on. */
     void sealOutgoing(FrameSeal seal) {
         outgoingSeal = seal;
     }
 
-    /** Every frame that comes from now on must have its authentication code behind it. */
+    /** Requires an authentication code after each frame that is received from now on. */
     void sealIncoming(FrameSeal seal) {
         incomingSeal = seal;
     }
@@ -137,12 +142,12 @@ final class ControlConnection {
         return !closed;
     }
 
-    /** Whether the other end is on another host: the way there may be cut. */
+    /** Returns whether the peer is on another host. The network to it may be interrupted. */
     boolean leavesHost() {
         return !local.equals(source);
     }
 
-    /** Offers to make the stream again when it is lost, from rank 0, or answers that. */
+    /** Offers to recover a lost stream. Rank 0 sends the offer first, and the peer answers with its own. */
     void offerRecovery(Reconnector by) {
         kept = new ArrayDeque<>();
         firstKept = Objects.requireNonNull(outgoingSeal).frames();
@@ -150,9 +155,9 @@ final class ControlConnection {
     }
 
     /**
-     * The other end has offered, or answered, that.
+     * Sets up the recovery after the peer's offer or answer.
      *
-     * @param accepts whether the other end connects
+     * @param accepts whether the peer connects to this side
      */
     void recoverBy(Reconnector by, byte[] key, boolean accepts, byte[] offer) throws IOException {
         ByteBuffer words = ByteBuffer.wrap(key);
@@ -166,7 +171,8 @@ final class ControlConnection {
     }
 
     /**
-     * The stream is lost; whether another one will take its place. A process that has ended closes its own in order.
+     * Reports a lost stream. Returns whether another one will replace it. A process that has ended closes its stream in
+     * order, and is not recovered.
      */
     boolean recovers(IOException why) {
         StreamRecovery by = recovery;
@@ -190,9 +196,9 @@ final class ControlConnection {
     }
 
     /**
-     * Takes a stream that was made again, if there is one.
+     * Switches to a recovered stream, if there is a new one.
      *
-     * @throws IOException if there will be none, or what came over it is not of this protocol
+     * @throws IOException if the stream cannot be recovered, or the received data violates the protocol
      */
     void recover(Receiver receiver) throws IOException {
         StreamRecovery by = recovery;
@@ -221,7 +227,11 @@ final class ControlConnection {
         }
     }
 
-    /** The other side has so many frames of this one: the rest is sent again. */
+    /**
+     * Sends all frames again that the peer lacks.
+     *
+     * @param from number of frames that the peer has received
+     */
     private void resume(long from) throws ProtocolException {
         received(from);
         if (from != firstKept) {
@@ -243,7 +253,7 @@ final class ControlConnection {
         }
     }
 
-    /** The other side need not keep what has come. */
+    /** Acknowledges received frames, so that the peer need not keep them. */
     private void tellReceived(int bytes) {
         untoldBytes += bytes;
         long frames = Objects.requireNonNull(incomingSeal).frames();
@@ -255,8 +265,8 @@ final class ControlConnection {
     }
 
     /**
-     * Queues a frame; it is written when the selector says that there is room. Does nothing after {@link #finish()} or
-     * {@link #close()}.
+     * Queues a frame. It is written when the selector reports the channel as writable. Does nothing after
+     * {@link #finish()} or {@link #close()}.
      */
     void send(ByteBuffer frame) {
         if (isOpen() && !finishing) {
@@ -272,8 +282,8 @@ final class ControlConnection {
     }
 
     /**
-     * Nothing more will be sent. The output is shut down once everything is written; what the other end sends until it
-     * closes can still be received.
+     * Ends the sending. The output is shut down once all frames are written. Data that the peer sends before it closes
+     * can still be received.
      */
     void finish() {
         if (isOpen() && !finishing) {
@@ -285,10 +295,11 @@ final class ControlConnection {
     }
 
     /**
-     * Writes what there is room for, and hands over every whole message that has come.
+     * Writes as much as the channel accepts, and passes each complete received message to the receiver.
      *
-     * @throws EOFException if the other end has shut its output down
-     * @throws IOException  if the connection is lost, or what came is not of this protocol ({@link ProtocolException})
+     * @throws EOFException if the peer has shut its output down
+     * @throws IOException  if the connection is lost, or the received data violates the protocol
+     *                      ({@link ProtocolException})
      */
     void serve(Receiver receiver) throws IOException {
         IOException unwritable = null;
@@ -296,7 +307,7 @@ final class ControlConnection {
             try {
                 write();
             } catch (IOException e) {
-                unwritable = e; // what the other end said before it went is still to be read
+                unwritable = e; // The messages that the peer sent before it closed are still to be read.
             }
         }
         try {
@@ -305,7 +316,8 @@ final class ControlConnection {
                 receiver.receive(message);
             }
         } catch (EOFException e) {
-            // the kernel reports a reset only once: if the write was told, all that is left to read is an end
+            // The kernel reports a reset only once. If it reported the reset to the write, the read only sees the end
+            // of the stream.
             throw unwritable == null ? e : unwritable;
         }
         if (unwritable != null && isOpen()) {
@@ -316,7 +328,10 @@ final class ControlConnection {
         }
     }
 
-    /** Under TLS, what is to be said waits for the handshake, in which it is this side's turn to listen. */
+    /**
+     * Returns whether this side may write. Under TLS, messages wait until the handshake is complete, because this side
+     * may have to read first.
+     */
     private boolean mayWrite() {
         return !(channel instanceof TlsChannel tls) || tls.isEstablished();
     }
@@ -338,7 +353,7 @@ final class ControlConnection {
         }
     }
 
-    /** The next message for the owner; null if it is not there in whole. Acknowledgements are handled here. */
+    /** Returns the next message for the owner; null if it is not yet complete. Handles acknowledgements itself. */
     private @Nullable Message next() throws IOException {
         Message message = nextOfAll();
         while (message instanceof Received told) {
@@ -411,7 +426,7 @@ final class ControlConnection {
         try {
             channel.close();
         } catch (IOException e) {
-            // the connection is given up; there is nobody to tell and nothing to save
+            // The connection is given up, so there is nothing to report and nothing to save.
             outgoing.clear();
         }
     }

@@ -16,14 +16,14 @@ import org.millrace.net.socket.Reconnector;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * One rank's end of the control plane, {@link Coordinator} on rank 0 and {@link Member} elsewhere, and its thread,
- * which waits for its sockets, its timers and its callers' requests. All but the constructor and what is said to be
- * safe from any thread is called on that thread.
+ * End of the control plane on one rank, {@link Coordinator} on rank 0 and {@link Member} elsewhere, and its thread. The
+ * thread waits for sockets, timers and callers' requests. All methods run on this thread, except the constructor and
+ * methods that are documented as safe from any thread.
  */
 abstract class ControlLoop {
 
     private static final Logger LOG = LogManager.getLogger(ControlLoop.class);
-    /** For a forced end: the thread never blocks except in its selector. */
+    /** Time for a forced end. The thread never blocks except in its selector. */
     private static final Duration FORCED_END = Duration.ofSeconds(5);
 
     final GroupState group;
@@ -31,11 +31,11 @@ abstract class ControlLoop {
     private final Queue<Runnable> requests = new ConcurrentLinkedQueue<>();
     private final Thread thread;
     private final SocketOptions sockets;
-    /** Null while none is needed. */
+    /** Recovers lost connections; null until one is needed. */
     private @Nullable Reconnector reconnector;
     private volatile boolean stopping;
 
-    /** Takes over the selector and every channel that is registered with it. */
+    /** Takes over the selector and all channels that are registered with it. */
     ControlLoop(GroupState group, Selector selector, SocketOptions sockets) {
         this.sockets = sockets;
         this.group = group;
@@ -47,7 +47,7 @@ abstract class ControlLoop {
         thread.start();
     }
 
-    /** Says something to the other ranks. Does not wait. Safe from any thread. */
+    /** Sends a message to the other ranks. Does not wait. Safe from any thread. */
     final void say(Message message) {
         request(() -> tell(message));
     }
@@ -58,9 +58,8 @@ abstract class ControlLoop {
     }
 
     /**
-     * Leaves the group, and returns when the thread has ended: at the latest when that time has passed and the channels
-     * were closed by force. An interrupt does not shorten this, because a rank without a shutdown message counts as
-     * lost.
+     * Leaves the group, and returns when the thread has ended. When the given time has passed, it closes the channels
+     * by force. An interrupt does not shorten this, because a rank without a shutdown message counts as lost.
      */
     final void leave(Duration patience) {
         request(this::leave);
@@ -97,7 +96,7 @@ abstract class ControlLoop {
                 List<SelectionKey> ready = List.copyOf(selector.selectedKeys());
                 selector.selectedKeys().clear();
                 for (SelectionKey key : ready) {
-                    if (key.isValid()) { // one key's message may have closed another's channel
+                    if (key.isValid()) { // The message of one key may have closed the channel of another.
                         ready(key);
                     }
                 }
@@ -112,7 +111,7 @@ abstract class ControlLoop {
         }
     }
 
-    /** What makes lost connections again; null if nothing does. */
+    /** Returns the object that recovers lost connections; null if they are not recovered. */
     final @Nullable Reconnector reconnector() {
         if (reconnector == null && sockets.reconnectDeadline().isPositive()) {
             try {
@@ -145,29 +144,34 @@ abstract class ControlLoop {
         }
     }
 
-    /** An address of this machine that other ranks have reached, or were reached from. Safe from any thread. */
+    /**
+     * Returns an address of this machine that connects it with other ranks. Safe from any thread.
+     */
     abstract InetAddress address();
 
-    /** Says something to the other ranks in this rank's name. */
+    /** Sends a message to the other ranks in this rank's name. */
     abstract void tell(Message message);
 
-    /** Begins to leave the group; {@link #finished()} turns true soon after. More calls do nothing more. */
+    /** Starts to leave the group. Soon afterwards, {@link #finished()} returns true. Further calls have no effect. */
     abstract void leave();
 
-    /** A channel of this rank's can be read, written or accepted from. */
+    /** Handles a channel of this rank that can be read, written or accepted from. */
     abstract void ready(SelectionKey key);
 
-    /** Does what is due by now. */
+    /** Performs all actions that are due. */
     void tick() {}
 
-    /** How long nothing is due; {@code Long.MAX_VALUE} for as long as nobody says anything. */
+    /**
+     * Returns the time until the next action is due, in nanoseconds; {@code Long.MAX_VALUE} if none is due without a
+     * message.
+     */
     long nanosToNextTick() {
         return Long.MAX_VALUE;
     }
 
-    /** True once nothing is left to do. */
+    /** Returns true once all work is done. */
     abstract boolean finished();
 
-    /** The thread ends, perhaps by force, and closes all channels: nothing else may be left behind. */
+    /** Releases all other resources when the thread ends, perhaps by force. The thread then closes all channels. */
     void ended() {}
 }

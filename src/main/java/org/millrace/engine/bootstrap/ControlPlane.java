@@ -16,35 +16,35 @@ import org.millrace.engine.bootstrap.Message.PeerMessage;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * One rank's connection to the other ranks of its group, for everything but data: they find each other, exchange what
- * they need for their set-up, and tell each other of failures.
+ * Connection of one rank to the other ranks of its group, for everything but data. Over it, ranks find each other,
+ * exchange set-up data, and report failures.
  *
  * <p>
- * {@link #allGather} and {@link #barrier} are collective: all ranks make the same calls in the same order, each from
- * one thread at a time. The first failure, this rank's or another's, ends every collective call, now and later. Such a
- * call throws {@link MillraceException} if a rank failed, left, does not come, or made another call, and the others are
- * told. {@link #fail}, {@link #failure} and {@link #close} are safe from any thread at any moment.
+ * {@link #allGather} and {@link #barrier} are collective. All ranks must make the same calls in the same order, each
+ * from one thread at a time. The first failure of any rank ends every current and later collective call. A collective
+ * call throws {@link MillraceException} if a rank failed, left, does not arrive, or made another call. The other ranks
+ * are informed. {@link #fail}, {@link #failure} and {@link #close} are safe from any thread at any time.
  *
  * <p>
- * After rank 0 has closed its end the others can no longer tell each other anything. A program that wants failures to
- * be told to the very end calls {@link #barrier} before {@link #close}.
+ * After rank 0 has closed its end, the others can no longer communicate. A program that needs reports of failures up to
+ * the end calls {@link #barrier} before {@link #close}.
  */
 public final class ControlPlane implements AutoCloseable {
 
-    /** Most that one rank may give to {@link #allGather}, in bytes. */
+    /** Maximum number of bytes that one rank may pass to {@link #allGather}. */
     public static final int MAX_GATHER_BYTES = MessageCodec.MAX_DATA;
 
-    /** Longest message from one rank to another, in bytes. */
+    /** Maximum length of a message from one rank to another, in bytes. */
     public static final int MAX_MESSAGE_BYTES = 4096;
 
     /**
-     * How long a leaving rank waits until the others have read its shutdown message. They read at once, unless their
-     * process is stopped.
+     * Time that a leaving rank waits until the others have read its shutdown message. They read it at once, unless
+     * their process is stopped.
      */
     private static final Duration SHUTDOWN = Duration.ofSeconds(2);
 
     private final GroupState group;
-    /** Null in a group of one, where there is nobody to talk to. */
+    /** Loop of this rank; null in a group of one, which has no peers. */
     private final @Nullable ControlLoop loop;
     private final JoinOptions options;
     private final AtomicBoolean inCollective = new AtomicBoolean();
@@ -61,13 +61,14 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Joins a group. Returns when all ranks are there.
+     * Joins a group. Returns when all ranks are present.
      *
-     * @param rendezvous {@code file:PATH}, a file that rank 0 makes, that all ranks can read, and that is gone once the
-     *                   group is complete; or {@code tcp:HOST:PORT}, where rank 0 listens until the group is complete
+     * @param rendezvous {@code file:PATH}, a file that rank 0 creates, that all ranks can read, and that rank 0 deletes
+     *                   once the group is complete; or {@code tcp:HOST:PORT}, the address at which rank 0 listens until
+     *                   the group is complete
      * @throws IllegalArgumentException if an argument is not usable
-     * @throws MillraceException        if the group did not come together; the message names the ranks that are
-     *                                  missing, or the one that does not fit and why. The ranks that are there are told
+     * @throws MillraceException        if the group cannot be formed; the message names the missing ranks, or a rank
+     *                                  that does not fit and the reason. The ranks that are present are informed
      */
     public static ControlPlane join(String rendezvous, int rank, int size, JoinOptions options) {
         if (size < 1 || rank < 0 || rank >= size) {
@@ -123,19 +124,19 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Tells the program. On a thread of its own, as a listener may wait and may call the communicator; the process does
-     * not end before it has been told.
+     * Calls the program's listener on a separate thread, because the listener may block and may call the communicator.
+     * The process does not end before the call has returned.
      */
     public void tell(Consumer<CommunicatorListener> what) {
         Thread.ofPlatform().daemon(false).name("listener").start(() -> what.accept(options.listener()));
     }
 
     /**
-     * Gives every rank what every rank has. Collective; waits for the slowest rank, at most for the deadline of
-     * {@link #join}.
+     * Distributes the bytes of each rank to all ranks. Collective. Waits for the slowest rank, at most for the deadline
+     * of {@link #join}.
      *
-     * @param mine this rank's bytes, at most {@link #MAX_GATHER_BYTES}; each rank may give another number of them
-     * @return the bytes of every rank, by rank; the caller's to keep
+     * @param mine bytes of this rank, at most {@link #MAX_GATHER_BYTES}; ranks may pass different numbers of bytes
+     * @return bytes of each rank, by rank; owned by the caller
      */
     public byte[][] allGather(byte[] mine) {
         if (mine.length > MAX_GATHER_BYTES) {
@@ -145,19 +146,17 @@ public final class ControlPlane implements AutoCloseable {
         return gather(Call.ALL_GATHER, mine);
     }
 
-    /** Does the same as {@link #allGather} for a call of the program, which messages name. */
+    /** Performs {@link #allGather} for another call of the program; messages contain the name of that call. */
     byte[][] gather(Call call, byte[] mine) {
         return call(call, mine, Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE"));
     }
 
-    /**
-     * Returns when every rank has called it. Collective; waits at most for the deadline of {@link #join}.
-     */
+    /** Returns when all ranks have called it. Collective. Waits at most for the deadline of {@link #join}. */
     public void barrier() {
         call(Call.BARRIER, new byte[0], Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE"));
     }
 
-    /** The same, with another deadline. */
+    /** Returns when all ranks have called it, with another deadline. Collective. */
     public void barrier(Duration deadline) {
         call(Call.BARRIER, new byte[0], Deadline.in(deadline));
     }
@@ -182,11 +181,12 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Sends something to one rank. Does not wait. Safe from any thread.
+     * Sends a message to one rank. Does not wait. Safe from any thread.
      *
-     * @param tag  tells it from other messages of this rank to that one; may be used again once the message was read
-     * @param data at most {@link #MAX_MESSAGE_BYTES}
-     * @throws IllegalArgumentException if there is no such rank, or the message is too long
+     * @param tag  identifies the message among all messages of this rank to that rank; may be used again once the
+     *             message was read
+     * @param data at most {@link #MAX_MESSAGE_BYTES} bytes
+     * @throws IllegalArgumentException if the rank does not exist, or the message is too long
      */
     public void send(int to, long tag, byte[] data) {
         if (to < 0 || to >= size() || to == rank() || data.length > MAX_MESSAGE_BYTES) {
@@ -196,17 +196,20 @@ public final class ControlPlane implements AutoCloseable {
         say(new PeerMessage(rank(), to, tag, data.clone()));
     }
 
-    /** What another rank sent to this one, once; null if it has not come. Does not wait. Safe from any thread. */
+    /**
+     * Returns a message that another rank sent to this one, only once; null if it has not arrived. Does not wait. Safe
+     * from any thread.
+     */
     public byte @Nullable [] receive(int from, long tag) {
         return group.take(from, tag);
     }
 
     /**
-     * Makes new groups of the ranks of this one. Collective; waits at most for the deadline of {@link #join}, several
-     * times.
+     * Divides the ranks of this group into new groups. Collective. Waits at most for the deadline of {@link #join},
+     * several times.
      *
-     * @param color ranks that give the same one come together; less than 0 for those that want no new group
-     * @param key   the new ranks are in the order of the keys, and of the ranks here where keys are the same
+     * @param color number of the new group, equal for its ranks; less than 0 for a rank that joins no new group
+     * @param key   sort key of this rank in the new group; ranks with equal keys keep their present order
      */
     public @Nullable ControlPlane split(int color, int key) {
         return Split.agree(this, color, key);
@@ -216,7 +219,7 @@ public final class ControlPlane implements AutoCloseable {
         return options;
     }
 
-    /** An address of this machine at which other ranks of the group can reach it. */
+    /** Returns an address of this machine at which other ranks of the group can reach it. */
     InetAddress address() {
         return loop == null ? InetAddress.getLoopbackAddress() : loop.address();
     }
@@ -239,11 +242,11 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Tells all other ranks that this rank's communicator failed, and ends this rank's collective calls. The first call
-     * counts, later ones do nothing. Does not wait: the message is on its way when {@link #close} returns.
+     * Reports the failure of this rank's communicator to all other ranks, and ends this rank's collective calls. Only
+     * the first call has an effect. Does not wait. The message is sent before {@link #close} returns.
      *
-     * @param thrown what failed: the others throw the same kind, with this rank's number, process and host before its
-     *               message; an error that says nothing is told by its name
+     * @param thrown failure; other ranks throw an exception of the same kind, with this rank's number, process and host
+     *               before its message. An error without a message is reported by the name of its class
      */
     public void fail(Throwable thrown) {
         RemoteFailure own = RemoteFailure.of(rank(), thrown);
@@ -252,7 +255,7 @@ public final class ControlPlane implements AutoCloseable {
         }
     }
 
-    /** A failure that another rank told is known to all. */
+    /** Reports a failure to the other ranks. A failure that another rank reported is already known to them. */
     private void tellOthers(MillraceException e) {
         if (failure() == null) {
             fail(e);
@@ -266,26 +269,26 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * The first failure that another rank told, or the loss of a rank; null as long as nothing is known to have failed.
-     * A volatile read: made to be polled.
+     * Returns the first failure that another rank reported, or the loss of a rank; null if no failure is known. A
+     * volatile read, suitable for polling.
      */
     public @Nullable RemoteFailure failure() {
         return group.failure();
     }
 
     /**
-     * Has a listener called when {@link #failure} or {@link #receive} may have something new, from the control thread;
-     * and once at once, for what came before.
+     * Sets a listener. The control thread calls it when {@link #failure} or {@link #receive} may have a new result.
+     * This method also calls it once, for earlier events.
      *
-     * @param listener must not block; takes the place of the one before
+     * @param listener listener that must not block; replaces the previous listener
      */
     public void onEvent(Runnable listener) {
         group.onEvent(listener);
     }
 
     /**
-     * Leaves the group. Not a failure: only a collective call that still needs this rank fails. Ends this rank's own
-     * collective call and its thread. Takes a round trip, or two seconds if another process is stopped.
+     * Leaves the group. This is not a failure. Only a collective call that still needs this rank fails. Ends this
+     * rank's own collective call and its thread. Takes a round trip, or two seconds if another process is stopped.
      */
     @Override
     public void close() {

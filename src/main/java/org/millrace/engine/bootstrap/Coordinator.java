@@ -24,8 +24,8 @@ import org.millrace.net.socket.Reconnector;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * Rank 0: passes on what each rank says to all others, and tells them when one is lost. {@link Acceptor} decides who is
- * let in.
+ * Control loop of rank 0. It relays each rank's messages to all others, and informs them if a rank is lost.
+ * {@link Acceptor} decides on admission.
  */
 final class Coordinator extends ControlLoop implements Acceptor.Host {
 
@@ -41,7 +41,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
         this.acceptor = new Acceptor(group, listener, selector, this, listener.channel()::accept);
     }
 
-    /** Takes over the listener, and closes it if that fails. */
+    /** Takes over the listener, and closes it on failure. */
     static Coordinator open(GroupState group, BootstrapListener listener, Selector selector, SocketOptions sockets)
             throws IOException {
         try {
@@ -82,7 +82,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     void ready(SelectionKey key) {
         if (key.attachment() instanceof AcceptedConnection peer) {
             if (!acceptor.isTurnOf(peer)) {
-                return; // the selector says so again
+                return; // The selector reports the key again.
             }
             try {
                 peer.connection.serve(message -> handle(peer, message));
@@ -97,7 +97,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     private void handle(AcceptedConnection peer, Message message) throws IOException {
         if (!peer.admitted()) {
             acceptor.handle(peer, message);
-        } else if (!leaving) { // otherwise only the end of the connection is waited for
+        } else if (!leaving) { // While this rank leaves, it only waits for the end of the connection.
             handleMember(peer, message);
         }
     }
@@ -105,7 +105,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     private void handleMember(AcceptedConnection peer, Message message) throws IOException {
         switch (message) {
             case Contribution part when part.rank() == peer.identity().rank() -> {
-                // before the data is handed to a caller of this rank, who may change it
+                // Encoded before a caller of this rank receives the data and may change it.
                 ByteBuffer frame = MessageCodec.encode(part);
                 group.contributed(part);
                 relay(frame, peer);
@@ -136,7 +136,10 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
         }
     }
 
-    /** To a rank that has gone nothing is sent: the rank that waits for its answer learns of that in another way. */
+    /**
+     * Sends a message to one rank. A message to a rank that has left is dropped. The rank that waits for its answer
+     * learns of the loss by another message.
+     */
     private void send(PeerMessage message) {
         for (AcceptedConnection member : members) {
             if (member.identity().rank() == message.to()) {
@@ -153,8 +156,8 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
             peer.connection.offerRecovery(by);
         }
         if (members.size() == group.size() - 1) {
-            // Before any rank can learn that the group is complete: one that goes on to its next group must not find
-            // this one's listener.
+            // Must happen before any rank can learn that the group is complete. A rank that proceeds to its next group
+            // must not find this group's listener.
             acceptor.stopAccepting();
         }
         for (int rank = 0; rank < group.size(); rank++) {
@@ -169,7 +172,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
 
     @Override
     public void contradicted(int rank, String how) {
-        if (!group.isComplete()) { // a group that has come together is not disturbed by a latecomer
+        if (!group.isComplete()) { // A late client must not disturb a complete group.
             tell(new RemoteFailure(rank, RemoteFailure.Kind.MISMATCH, NOBODY, "", how), null);
         }
     }
@@ -201,7 +204,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
         }
     }
 
-    /** Tells what has become of a member. Only the first time: what follows is a consequence. */
+    /** Reports the failure of a member. Only the first report counts, because later ones are consequences. */
     private void fail(AcceptedConnection peer, RemoteFailure fate) {
         if (peer.stage == Stage.MEMBER) {
             peer.stage = Stage.FAILED;
@@ -209,7 +212,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
         }
     }
 
-    /** Tells all ranks of a failure but the one whose it is. */
+    /** Reports a failure to all ranks except the failed one. */
     private void tell(RemoteFailure failure, @Nullable AcceptedConnection source) {
         if (failure.rank() != group.self().rank()) {
             group.failed(failure);
@@ -217,7 +220,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
         relay(MessageCodec.encode(new Failed(failure)), source);
     }
 
-    /** Whose failure it is does not depend on what it says. */
+    /** Returns a failure that a rank reported, attributed to that rank regardless of the reported rank number. */
     private RemoteFailure told(RankIdentity who, RemoteFailure theirs) {
         int peer = theirs.peer() < group.size() ? theirs.peer() : NOBODY;
         return new RemoteFailure(who.rank(), theirs.kind(), peer, theirs.operation(),

@@ -12,7 +12,10 @@ import java.util.concurrent.TimeUnit;
  */
 record Deadline(Duration allowed, long endNanos, String setting) {
 
-    /** Longer than any group waits, and far from where {@link System#nanoTime()} differences overflow. */
+    /**
+     * Longest allowed time. It is longer than any group waits, and far from an overflow of {@link System#nanoTime()}
+     * differences.
+     */
     private static final Duration LONGEST = Duration.ofDays(10_000);
 
     static Deadline in(Duration allowed) {
@@ -30,13 +33,13 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return new Deadline(allowed, endNanos, name);
     }
 
-    /** This deadline, or one after that time if that is earlier. */
+    /** Returns this deadline, or an earlier one after the given time. */
     Deadline orIn(Duration shorter) {
         Deadline other = in(shorter);
         return other.endNanos - endNanos < 0 ? other : this;
     }
 
-    /** Negative once it has passed. */
+    /** Returns the remaining time in nanoseconds, negative once the deadline has passed. */
     long remainingNanos() {
         return endNanos - System.nanoTime();
     }
@@ -45,12 +48,12 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return remainingNanos() <= 0;
     }
 
-    /** For a selector: at least 1, because 0 would mean to wait for ever. */
+    /** Returns the timeout for a selector in milliseconds, at least 1, because 0 means no timeout. */
     long remainingMillis() {
         return Math.max(1, TimeUnit.NANOSECONDS.toMillis(remainingNanos() + 999_999));
     }
 
-    /** How long was allowed, for messages. */
+    /** Returns the allowed time, for messages. */
     @Override
     public String toString() {
         long millis = allowed.toMillis();

@@ -29,8 +29,8 @@ import org.millrace.file.User;
 import org.millrace.net.connection.PeerText;
 
 /**
- * Rank 0 listens on a port that happens to be free, and writes it to a file that the others can read. The file lives
- * until the group is complete.
+ * Rendezvous over a file. Rank 0 listens on a free port and writes the port to a file that the other ranks read. The
+ * file exists until the group is complete.
  */
 record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
 
@@ -47,7 +47,10 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         return new FileRendezvous(path, options);
     }
 
-    /** The name of a job can be guessed: in a directory that all can write it would be anybody's to take. */
+    /**
+     * Returns the rendezvous of a job. Other users can guess the name of a job, and could create its file first in a
+     * directory that all users can write. The file is therefore in a private directory.
+     */
     static FileRendezvous ofJob(String text, Path shared, JoinOptions options) {
         try {
             return parse(PREFIX + PrivateFile.directory(shared, "millrace").resolve(text.replace(':', '-')), options);
@@ -83,7 +86,10 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         }
     }
 
-    /** A file that a killed process left behind leads nowhere, or to somebody who does not know its secret. */
+    /**
+     * Returns whether another group uses a file. A file that a killed process left behind contains an unused address,
+     * or the address of a process that does not know its secret.
+     */
     private boolean isInUse(RendezvousFile found, RankIdentity self, int size) throws IOException {
         try (Selector selector = Selector.open()) {
             new BootstrapClient(selector, self, size, options.sockets())
@@ -93,7 +99,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
                     .close();
             return true;
         } catch (SocketTimeoutException e) {
-            return true; // somebody listens there; that it is silent does not show that it is gone
+            return true; // A process listens at the address. Its silence does not prove that the group has ended.
         } catch (BootstrapClient.UnprovenRefusalException e) {
             throw new MillraceException("rank 0 cannot use " + path + ": " + e.getMessage(), e);
         } catch (IOException e) {
@@ -133,41 +139,43 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     }
 
     /**
-     * What rank 0 writes for the others: text, one {@code name=value} a line.
+     * Content of the file that rank 0 writes for the others. It is text with one {@code name=value} per line.
      *
-     * @param secret what shows that one could read the file; hexadecimal
-     * @param owner  rank 0's process
+     * @param secret proves that a rank could read the file; hexadecimal
+     * @param owner  process of rank 0
      */
     record RendezvousFile(InetSocketAddress address, String secret, int size, RankIdentity owner) {
 
         private static final String KIND = "millrace-rendezvous";
         private static final String VERSION = "1";
-        /** Ours are some 150 bytes. Whatever else the path may name is not read to its end. */
+        /**
+         * Maximum number of bytes read from the file. A rendezvous file has about 150 bytes. Other files at this path
+         * are not read to their end.
+         */
         private static final int MAX_BYTES = 4096;
         private static final int ROOT = 0;
 
         /**
-         * The file's content; empty if there is no file, or an empty one, which somebody made to have a name.
+         * Returns the content of the file; empty if the file does not exist, or is empty because a user created it to
+         * reserve a name.
          *
-         * @throws MillraceException if it is another file than a rendezvous file, or perhaps somebody else's
+         * @throws MillraceException if the file is no rendezvous file, or may belong to another user
          */
         static Optional<RendezvousFile> read(Path path) throws IOException {
             return read(path, User.ID);
         }
 
-        /**
-         * The same for a given user.
-         */
+        /** Returns the content of the file for a given user. */
         static Optional<RendezvousFile> read(Path path, int user) throws IOException {
             byte[] bytes;
             try {
-                // before it is opened: to open a pipe is to wait for a writer
+                // Checked before opening, because opening a pipe would block until a writer opens it.
                 BasicFileAttributes checked = check(path, user);
                 try (InputStream in = Files.newInputStream(path, LinkOption.NOFOLLOW_LINKS)) {
                     bytes = in.readNBytes(MAX_BYTES);
                 }
                 if (!Objects.equals(checked.fileKey(), check(path, user).fileKey())) {
-                    return Optional.empty(); // rank 0 has just replaced it: it is looked at again
+                    return Optional.empty(); // Rank 0 has just replaced the file. The caller reads it again.
                 }
             } catch (NoSuchFileException e) {
                 return Optional.empty();
@@ -177,8 +185,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         }
 
         /**
-         * Who can choose what the file says decides which group this rank joins: that is not for other users, who may
-         * have been first in a folder that all can write, nor for links of theirs.
+         * Checks the type and the owner of the file. Its author decides which group this rank joins. In a directory
+         * that all users can write, another user may have created the file or a link first.
          */
         private static BasicFileAttributes check(Path path, int user) throws IOException {
             BasicFileAttributes file = Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
@@ -207,7 +215,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
                 if (!VERSION.equals(lines.getProperty(KIND))) {
                     throw new IllegalArgumentException("it does not begin with " + KIND + "=" + VERSION);
                 }
-                // a literal alone: nobody is asked for a name that stands in a file
+                // Only literal addresses are accepted, so that a name in a file causes no name lookup.
                 return new RendezvousFile(
                         new InetSocketAddress(InetAddress.ofLiteral(value(lines, "address")),
                                 number(lines, "port", 65535)),
@@ -236,14 +244,14 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         }
 
         /**
-         * Writes the file in one step, readable by its owner alone: nobody sees half of it, and what was there before
-         * is replaced.
+         * Writes the file atomically, readable only by its owner. No reader sees a part of it. An existing file is
+         * replaced.
          */
         void publish(Path path) throws IOException {
             String text = KIND + '=' + VERSION + "\naddress=" + address.getAddress().getHostAddress() + "\nport="
                     + address.getPort() + "\nsecret=" + secret + "\nsize=" + size + "\npid=" + owner.pid() + "\nhost="
                     + owner.host() + '\n';
-            // permissions 600 where there are any
+            // The file has permissions 600 on file systems with permissions.
             Path temporary = Files.createTempFile(path.getParent(), "." + path.getFileName() + ".", ".tmp");
             try {
                 Files.writeString(temporary, text);
@@ -253,14 +261,14 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
             }
         }
 
-        /** Deletes the file, unless it has become another group's. */
+        /** Deletes the file, unless another group has replaced it. */
         void withdraw(Path path) throws IOException {
             if (read(path).filter(this::equals).isPresent()) {
                 Files.deleteIfExists(path);
             }
         }
 
-        /** How messages name the group, without its secret. */
+        /** Returns the description of the group in messages, without its secret. */
         @Override
         public String toString() {
             return "the group of " + size + " ranks whose rank 0 is " + owner.process() + ", at "

@@ -6,13 +6,13 @@ import java.util.Arrays;
 import org.millrace.net.connection.KeyedHash;
 
 /**
- * The authentication codes of the frames that go one way on a connection: a keyed hash over a frame's number and bytes,
- * under a key that follows from the secret and from what both sides said in the handshake. Who does not know it can
- * neither change a frame, nor leave one out, nor repeat one. Used by one thread at a time.
+ * Authentication codes of the frames in one direction of a connection. A code is a keyed hash of a frame's number and
+ * bytes. The key is derived from the secret and from both sides' handshake messages. Without the key, an attacker
+ * cannot change, omit or repeat a frame undetected. Used by one thread at a time.
  */
 final class FrameSeal {
 
-    /** Length of a code, which comes behind its frame. */
+    /** Length in bytes of a code, which follows its frame. */
     static final int BYTES = 16;
 
     private final byte[] key;
@@ -22,19 +22,19 @@ final class FrameSeal {
         this.key = key;
     }
 
-    /** How many frames there were. */
+    /** Returns the number of frames so far. */
     long frames() {
         return number;
     }
 
-    /** The next frame with its code behind it. */
+    /** Returns the next frame, followed by its code. */
     ByteBuffer sealed(ByteBuffer frame) {
         ByteBuffer sealed = ByteBuffer.allocate(frame.remaining() + BYTES);
         sealed.put(frame.duplicate());
         return sealed.put(code(frame.duplicate(), ByteBuffer.allocate(0))).flip();
     }
 
-    /** Whether a code is that of the next frame. */
+    /** Returns whether a code belongs to the next frame. */
     boolean fits(ByteBuffer header, ByteBuffer body, byte[] code) {
         return MessageDigest.isEqual(code(header, body), code);
     }

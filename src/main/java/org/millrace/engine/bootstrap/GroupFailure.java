@@ -11,15 +11,15 @@ import org.millrace.MillraceException;
 import org.millrace.PeerLostException;
 
 /**
- * The first thing that went wrong with a communicator. It stays, every later call reports it, and the other ranks are
- * told. Safe from any thread.
+ * First failure of a communicator. It is permanent. Each later call throws it, and the other ranks are informed. Safe
+ * from any thread.
  */
 public class GroupFailure implements Supplier<@Nullable Throwable> {
 
     private static final Logger LOG = LogManager.getLogger(GroupFailure.class);
     /**
-     * A rank that fails closes its connections and says why over the control plane; the reason may come second, and is
-     * worth waiting for.
+     * Time to wait for the reason of a lost connection, in nanoseconds. A rank that fails closes its connections and
+     * reports the reason over the control plane, in any order.
      */
     private static final long REASON_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -35,7 +35,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         this.control = control;
     }
 
-    /** Called by the thread that finds a failure. Only the first one counts. */
+    /** Reports a failure. Called by the thread that detects it. Only the first failure counts. */
     public final void fail(Throwable thrown) {
         if (first.compareAndSet(null, thrown)) {
             LOG.debug("rank {} failed", control.rank(), thrown);
@@ -47,15 +47,12 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         }
     }
 
-    /** Called once, by the thread that found the failure: {@link #get} gives it. */
+    /** Called once, by the thread that reported the failure. {@link #get} then returns the failure. */
     protected void failed() {
-        // nobody here but those who ask
+        // By default, only callers of {@link #get} learn of the failure.
     }
 
-    /**
-     * A connection is lost: a failure, but perhaps one that another rank is about to explain. It becomes the failure if
-     * no rank says why in time.
-     */
+    /** Reports a lost connection. It becomes the failure unless another rank reports the reason in time. */
     public final void suspect(Throwable thrown) {
         if (suspicion == null) {
             suspicion = new Suspicion(thrown, System.nanoTime() + REASON_NANOS);
@@ -64,23 +61,26 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     }
 
     /**
-     * Wakes the thread that calls {@link #watch}, instead of its calling again and again. Any thread calls the listener
-     * when there may be something to judge, or another rank's message has come.
+     * Sets a listener that wakes the thread that calls {@link #watch}, so that this thread need not poll. Any thread
+     * calls the listener when there may be a failure to judge, or when another rank's message has arrived.
      */
     public final void onEvent(Runnable listener) {
         onSuspicion = listener;
         control.onEvent(listener);
     }
 
-    /** How long {@link #watch} has nothing to judge, without an event: for ever if nothing is suspected. */
+    /**
+     * Returns the time until {@link #watch} has to be called even without an event, in nanoseconds;
+     * {@code Long.MAX_VALUE} if no failure is suspected.
+     */
     public final long nanosToWatch() {
         Suspicion pending = suspicion;
         return pending == null ? Long.MAX_VALUE : Math.max(0, pending.until - System.nanoTime());
     }
 
     /**
-     * Listens to the other ranks and judges what is suspected; returns whether there is a failure now that was not
-     * known before. To be called again and again.
+     * Reads reports of other ranks and judges a suspected failure. Returns whether there is a failure now that was not
+     * known before. To be called repeatedly.
      */
     public final boolean watch() {
         if (first.get() != null) {
@@ -96,7 +96,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         return first.get() != null;
     }
 
-    /** Waits for the other ranks. One that is missing is a failure of the communicator, which all are told. */
+    /** Waits for the other ranks. A missing rank is a failure of the communicator, which all ranks learn. */
     public final void meet(Duration deadline) {
         if (deadline.isNegative()) {
             throw new IllegalArgumentException(
@@ -105,22 +105,22 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         try {
             control.barrier(deadline);
         } catch (MillraceException missing) {
-            watch(); // what another rank has told comes first
+            watch(); // A report of another rank has precedence.
             fail(missing);
             throwIfFailed();
         }
     }
 
-    /** The failure; null if there is none. */
+    /** Returns the failure; null if there was none. */
     @Override
     public final @Nullable Throwable get() {
         return first.get();
     }
 
     /**
-     * Reports the failure, if there is one.
+     * Throws the failure, if one was reported.
      *
-     * @throws MillraceException of the failure's kind, in words of this rank
+     * @throws MillraceException exception of the failure's kind, with a message of this rank
      */
     public final void throwIfFailed() {
         Throwable failure = first.get();

@@ -21,16 +21,16 @@ import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.PeerMessage;
 
 /**
- * What this rank knows of its group. The control thread writes what the others said; the callers of
+ * State of the group, as this rank knows it. The control thread writes the information from other ranks. Callers of
  * {@link ControlPlane} wait for it here.
  *
  * <p>
- * One lock guards everything but {@link #failure()}, which is polled and therefore a volatile read; it is written under
- * the lock.
+ * One lock guards everything except {@link #failure()}. That is a volatile read, because callers poll it; it is written
+ * under the lock.
  */
 final class GroupState {
 
-    /** Unread messages; more than a rank sends that is in order. */
+    /** Maximum number of unread messages; a correct rank sends fewer. */
     private static final int MOST_MESSAGES = 1 << 16;
 
     private record Address(int from, long tag) {
@@ -40,7 +40,10 @@ final class GroupState {
     private final @Nullable RankIdentity[] present;
     private final boolean[] left;
     private final GroupCalls collectives;
-    /** Messages that have come and were not asked for yet: a rank may be told of a connection before it wants it. */
+    /**
+     * Messages that have arrived and were not yet requested. A peer's message about a connection may arrive before this
+     * rank needs the connection.
+     */
     private final Map<Address, byte[]> messages = new HashMap<>();
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -57,7 +60,7 @@ final class GroupState {
         this.left = new boolean[size];
         this.collectives = new GroupCalls(size);
         if (self.rank() == 0) {
-            present[0] = self; // any other rank is present when rank 0 says so
+            present[0] = self; // All other ranks are present when rank 0 reports them.
         }
     }
 
@@ -69,19 +72,19 @@ final class GroupState {
         return present.length;
     }
 
-    /** The first failure that another rank told. */
+    /** Returns the first failure that another rank reported. */
     @Nullable
     RemoteFailure failure() {
         return failure;
     }
 
-    /** The listener is set before it is called once, and called behind every change: it misses none. */
+    /** Sets the listener and calls it once. Each change calls it afterwards, so that the listener misses none. */
     void onEvent(Runnable listener) {
         onEvent = listener;
         listener.run();
     }
 
-    // What the control thread reports.
+    // Reports of the control thread.
 
     void present(RankIdentity identity) throws ProtocolException {
         update(identity.rank(), () -> present[identity.rank()] = identity);
@@ -120,14 +123,14 @@ final class GroupState {
     }
 
     /**
-     * Somebody who is not of the group tried to join; said again if the group does not come together, because that may
-     * be why.
+     * Records the refusal of a client that is not part of the group. The message repeats it if the group cannot be
+     * formed, because it may be the reason.
      */
     void refused(String what) {
         update(() -> refusal = what);
     }
 
-    /** What the control thread was told of a rank. */
+    /** Information about a rank that the control thread received. */
     private interface Change {
         void make() throws ProtocolException;
     }
@@ -164,11 +167,11 @@ final class GroupState {
         }
     }
 
-    // What this rank does.
+    // Actions of this rank.
 
     /**
-     * Poisons this rank. False if it was poisoned before, or has left: to leave is no failure, though it ends a call of
-     * its own.
+     * Records the failure of this rank. Returns false if this rank has failed before, or has left. Leaving is not a
+     * failure, although it ends this rank's own calls.
      */
     boolean poison(RemoteFailure own) {
         return locked(() -> {
@@ -183,14 +186,14 @@ final class GroupState {
         update(() -> closed = true);
     }
 
-    /** A message that has come, once; null if it has not. */
+    /** Returns a message that has arrived, only once; null if it has not. */
     byte @Nullable [] take(int from, long tag) {
         return locked(() -> messages.remove(new Address(from, tag)));
     }
 
-    // Who is there.
+    // Presence of the ranks.
 
-    /** The rank's process; null if it has not come. */
+    /** Returns the rank's process; null if the rank has not arrived. */
     @Nullable
     RankIdentity identity(int rank) {
         return locked(() -> present[rank]);
@@ -204,9 +207,9 @@ final class GroupState {
         return IntStream.range(0, size()).filter(rank -> present[rank] == null);
     }
 
-    // What callers wait for.
+    // Waiting of callers.
 
-    /** Returns once every rank has come. */
+    /** Waits until all ranks have arrived. */
     void awaitComplete(Deadline deadline, String where) {
         String what = "rank " + self.rank() + " of " + size() + " cannot join the group at " + where;
         lock.lock();
@@ -248,7 +251,7 @@ final class GroupState {
         }
     }
 
-    /** Returns once every rank has contributed to the same call; the parts by rank. */
+    /** Waits until all ranks have contributed to the same call. Returns the parts, by rank. */
     byte[][] awaitParts(Contribution own, Deadline deadline) {
         long sequence = own.sequence();
         String what = name(own.collective(), sequence);
@@ -277,7 +280,7 @@ final class GroupState {
                 }
                 result[part.rank()] = part.data();
             }
-            result[self.rank()] = own.data().clone(); // the original may be still on its way to the others
+            result[self.rank()] = own.data().clone(); // The original may still be on its way to the other ranks.
             return result;
         } finally {
             lock.unlock();
@@ -297,7 +300,7 @@ final class GroupState {
         }
     }
 
-    /** Why this rank cannot go on, if it cannot. */
+    /** Throws the reason if this rank cannot continue. */
     private void stopIfTroubled(String what) {
         RemoteFailure trouble = failure == null ? ownFailure : failure;
         if (trouble != null) {
@@ -310,7 +313,7 @@ final class GroupState {
         }
     }
 
-    /** A rank which is waited for may not come any more. When rank 0 has left, nobody's word comes any more. */
+    /** Throws if an awaited rank has left. After rank 0 has left, no message of any rank can arrive. */
     private void stopIfDeparted(IntStream awaited, String what) {
         int[] gone = left[0] ? new int[] {0} : awaited.filter(rank -> left[rank]).toArray();
         if (gone.length > 0) {
@@ -327,12 +330,12 @@ final class GroupState {
     }
 
     /**
-     * The parts of the collective calls in flight. There are at most two of them: a rank begins the next call only when
-     * every rank has contributed to the one before, and this rank takes the result of a call before it begins the next.
-     * So two slots are enough, and a rank that would need a third breaks the protocol.
+     * Parts of the collective calls in flight. At most two calls are in flight. A rank begins the next call only when
+     * all ranks have contributed to the previous call. This rank takes the result of a call before it begins the next.
+     * Two slots are therefore enough, and a rank that would need a third violates the protocol.
      *
      * <p>
-     * Not safe for several threads: {@link GroupState} guards it.
+     * Not safe for several threads. {@link GroupState} guards it.
      */
     static final class GroupCalls {
 
@@ -346,7 +349,7 @@ final class GroupState {
             this.nextSequence = new long[size];
         }
 
-        /** The sequence number of the rank's next contribution. */
+        /** Returns the sequence number of the rank's next contribution. */
         long next(int rank) {
             return nextSequence[rank];
         }
@@ -366,13 +369,13 @@ final class GroupState {
             nextSequence[part.rank()]++;
         }
 
-        /** The ranks that have not contributed to the call yet. */
+        /** Returns the ranks that have not yet contributed to the call. */
         IntStream missing(long sequence) {
             Contribution[] slot = slot(sequence);
             return IntStream.range(0, slot.length).filter(rank -> slot[rank] == null);
         }
 
-        /** The parts of a call that nobody is missing from, by rank. Frees its slot. */
+        /** Returns the parts of a complete call, by rank. Frees its slot. */
         Contribution[] take(long sequence) {
             Contribution[] parts = slot(sequence).clone();
             Arrays.fill(slot(sequence), null);

@@ -11,16 +11,16 @@ import org.millrace.net.connection.TlsIdentity;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * What a rank may say about the way it joins.
+ * Options of a rank for joining a group.
  *
- * @param deadline       how long to wait for the other ranks: when joining, and again in every collective call
- * @param secret         what every rank must know to be let in, or null: then every process that can read the file is
- *                       let in for {@code file:}, and any process for {@code tcp:}
- * @param secretRequired whether a group that other hosts can reach must have one, in place of a warning
- * @param tls            who this process is under TLS; null where ranks talk in clear
- * @param sockets        which of its addresses this machine announces, where a name means none that others reach, and
- *                       for how long connections between hosts that are lost are made again
- * @param listener       the program's
+ * @param deadline       time to wait for the other ranks, when joining and again in each collective call
+ * @param secret         text that each rank must know to be admitted, or null. If it is null, a group at {@code file:}
+ *                       admits each process that can read the file, and a group at {@code tcp:} admits any process
+ * @param secretRequired whether a group that other hosts can reach must have a secret, instead of a warning
+ * @param tls            identity of this process under TLS; null if ranks communicate without TLS
+ * @param sockets        selection of the addresses that this machine announces, also if its name has no reachable
+ *                       address, and the time to recover lost connections between hosts
+ * @param listener       listener of the program
  */
 public record JoinOptions(Duration deadline, @Nullable String secret, boolean secretRequired, @Nullable TlsIdentity tls,
         SocketOptions sockets, CommunicatorListener listener) {
@@ -37,13 +37,13 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
         }
     }
 
-    /** The defaults: no secret of the caller's own. */
+    /** Returns the default options, without a secret from the caller. */
     static JoinOptions within(Duration deadline) {
         return new JoinOptions(deadline, null, false, null, SocketOptions.defaults(),
                 CommunicatorListener.STANDARD_ERROR);
     }
 
-    /** What the settings of deadline, secret and TLS say. */
+    /** Returns the options from the settings of deadline, secret and TLS. */
     public static JoinOptions of(Configuration configuration, CommunicatorListener listener) {
         String secret = configuration.get(Settings.SECRET);
         return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), secret.isEmpty() ? null : secret,
@@ -51,12 +51,12 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
                 NetworkOptions.socket(configuration), listener);
     }
 
-    /** The same, with a secret; null for none. */
+    /** Returns the same options with another secret; null for none. */
     JoinOptions withSecret(@Nullable String shared) {
         return new JoinOptions(deadline, shared, secretRequired, tls, sockets, listener);
     }
 
-    /** Everything but the secret, which must not reach a log. */
+    /** Returns all options except the secret, which must not appear in a log. */
     @Override
     public String toString() {
         return "JoinOptions[deadline=" + deadline + ", secret=" + (secret == null ? "none" : "set") + ", "

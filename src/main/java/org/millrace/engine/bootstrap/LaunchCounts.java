@@ -7,33 +7,36 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.AbortedException;
 
 /**
- * How many operations a rank has launched. One that closes tells the others; who has launched an operation that it has
- * not fails at once, as the operation can never be complete.
+ * Counts the operations that a rank has launched. A rank that closes sends its counts to the others. A rank that has
+ * launched more operations then fails at once, because the additional operation can never complete.
  */
 public final class LaunchCounts {
 
-    /** What a rank has launched by the time that it closes; its transfers are those to and from this rank. */
+    /** Counts of a rank when it closes. The transfers are sends to this rank and receives from it. */
     private record Last(long collectives, long sends, long receives) {
     }
 
-    // connections' tags, and those of Attendance, have other high bytes
+    // The tags of connections, and of Attendance, have other high bytes.
     private static final long CLOSING = 0x7300_0000_0000_0000L;
 
     private final ControlPlane control;
     private final GroupFailure failure;
-    /** Written by the thread that issues, like the sends and receives by peer. */
+    /**
+     * Number of collectives. Like the sends and receives by peer, it is written by the thread that issues operations.
+     */
     private volatile long collectives;
     private final AtomicLongArray sends;
     private final AtomicLongArray receives;
-    /** By rank; null while it has not closed. Written by the thread that watches. */
+    /** Final counts, by rank; null until the rank has closed. Written by the thread that watches. */
     private final AtomicReferenceArray<@Nullable Last> closed;
     /**
-     * Whether any has. Written behind {@link #closed} and before the counts are read; read behind a count's increment:
-     * either the thread that issues sees it, or the thread that watches sees the operation.
+     * Whether any rank has closed. The watching thread writes it after {@link #closed} and before it reads the counts.
+     * The issuing thread reads it after it has incremented a count. At least one of the two threads therefore sees the
+     * other's write.
      */
     private volatile boolean closing;
 
-    /** @param failure learns which rank closes without an operation that this one has launched */
+    /** @param failure receives the rank that closes without an operation that this rank has launched */
     public LaunchCounts(ControlPlane control, GroupFailure failure) {
         this.control = control;
         this.failure = failure;
@@ -42,8 +45,8 @@ public final class LaunchCounts {
         closed = new AtomicReferenceArray<>(control.size());
     }
 
-    /** A collective is issued; returns its number. */
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // one thread at a time issues
+    /** Counts a collective that is being issued. Returns its number. */
+    @SuppressWarnings("NonAtomicOperationOnVolatileField") // One thread at a time issues.
     public long collective() {
         long number = collectives;
         collectives = number + 1;
@@ -53,7 +56,7 @@ public final class LaunchCounts {
         return number;
     }
 
-    /** A send or a receive is issued; returns its number. */
+    /** Counts a send or a receive that is being issued. Returns its number. */
     public long transfer(int peer, boolean isSend) {
         long number = (isSend ? sends : receives).getAndIncrement(peer);
         if (closing) {
@@ -62,22 +65,22 @@ public final class LaunchCounts {
         return number;
     }
 
-    /** Any thread. */
+    /** Returns the number of collectives. Callable from any thread. */
     public long collectives() {
         return collectives;
     }
 
-    /** Those to a rank. Any thread. */
+    /** Returns the number of sends to a rank. Callable from any thread. */
     public long sends(int peer) {
         return sends.get(peer);
     }
 
-    /** Those from a rank. Any thread. */
+    /** Returns the number of receives from a rank. Callable from any thread. */
     public long receives(int peer) {
         return receives.get(peer);
     }
 
-    /** This rank closes and launches nothing any more: the others are told how far it has come. */
+    /** Sends the counts to the other ranks. This rank closes, and must launch nothing afterwards. */
     public void close() {
         for (int peer = 0; peer < control.size(); peer++) {
             if (peer != control.rank()) {
@@ -88,7 +91,7 @@ public final class LaunchCounts {
         }
     }
 
-    /** Looks for ranks that close. To be called by one thread, after each of the control plane's events. */
+    /** Looks for ranks that close. Must be called by one thread, after each event of the control plane. */
     public void watch() {
         for (int peer = 0; peer < control.size(); peer++) {
             byte[] told = peer == control.rank() ? null : control.receive(peer, CLOSING);

@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.millrace.net.connection.PeerText;
 
-/** What this machine is called where ranks compare. */
+/** Names of this machine that ranks compare. */
 public final class Machine {
 
     private static final Path KERNEL = Path.of("/proc/sys/kernel");
@@ -15,7 +15,7 @@ public final class Machine {
 
     private Machine() {}
 
-    /** Without the name service where that can be had: a broken resolver would cost seconds. */
+    /** Returns the host name, if possible without the name service, because a broken resolver would take seconds. */
     private static String name() {
         try {
             return Files.readString(KERNEL.resolve("hostname")).strip();
@@ -29,8 +29,8 @@ public final class Machine {
     }
 
     /**
-     * The same for all processes that run on one kernel, in any container, and see its GPUs: its boot id; the host's
-     * name where there is none.
+     * Returns an identifier that is equal for all processes on one kernel, in any container, which also see the same
+     * GPUs. It is the boot id, or the host's name if the system has none.
      */
     public static String kernel() {
         try {
@@ -41,8 +41,8 @@ public final class Machine {
     }
 
     /**
-     * The same for all processes that reach each other over loopback: two containers of one machine share the kernel,
-     * but may have loopbacks and names of their own.
+     * Returns an identifier that is equal for all processes that reach each other over loopback. Two containers of one
+     * machine share the kernel, but may have separate loopback devices and names.
      */
     public static String host() {
         return kernel() + "/" + NAME;

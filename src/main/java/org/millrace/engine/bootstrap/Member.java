@@ -17,17 +17,19 @@ import org.millrace.engine.bootstrap.Message.Rejected;
 import org.millrace.net.socket.Reconnector;
 import org.millrace.net.socket.SocketOptions;
 
-/** Every rank but 0: one connection to rank 0, which says what the others say. */
+/**
+ * Control loop of all ranks except rank 0. It has one connection, to rank 0, which relays the messages of the others.
+ */
 final class Member extends ControlLoop {
 
     private final ControlConnection connection;
     private final RankIdentity coordinator;
-    /** Rank 0's, of the handshake: the connection is known by it. */
+    /** Rank 0's nonce of the handshake, which identifies the connection when it is recovered. */
     private final byte[] nonce;
     private boolean answered;
     private boolean leaving;
 
-    /** Begins after this rank has sent its {@link Message.Proof}. */
+    /** Creates the loop after this rank has sent its {@link Message.Proof}. */
     Member(GroupState group, Selector selector, SocketOptions sockets, RankZero rankZero) {
         super(group, selector, sockets);
         connection = rankZero.connection();
@@ -52,15 +54,15 @@ final class Member extends ControlLoop {
         connection.finish();
     }
 
-    /** True once rank 0 has said anything to the proof, right or wrong: nothing is gained by another connection. */
+    /** Returns true once rank 0 has answered the proof, rightly or wrongly. Another connection would then not help. */
     boolean isAnswered() {
         return answered;
     }
 
     /**
-     * Before there is a control thread: what has come, if anything.
+     * Handles received messages, if any, before the control thread exists.
      *
-     * @throws IOException if rank 0 ended the connection before it said anything to the proof
+     * @throws IOException if rank 0 ended the connection before it answered the proof
      */
     void hear() throws IOException {
         try {

@@ -1,9 +1,9 @@
 package org.millrace.engine.bootstrap;
 
-/** What two ranks say to each other. {@link MessageCodec} knows the bytes. */
+/** Message between two ranks. {@link MessageCodec} defines its bytes. */
 sealed interface Message {
 
-    /** A rank to rank 0, first of all. */
+    /** First message of a rank to rank 0. */
     record Hello(int rank, int size, long pid, String host, byte[] nonce) implements Message {
 
         RankIdentity identity() {
@@ -11,7 +11,7 @@ sealed interface Message {
         }
     }
 
-    /** Rank 0's answer: who it is, that it knows the secret, and a nonce so that the other side can show the same. */
+    /** Rank 0's answer: its identity, a proof that it knows the secret, and a nonce for the other side's proof. */
     record Challenge(long pid, String host, byte[] nonce, byte[] proof) implements Message {
 
         RankIdentity identity() {
@@ -19,56 +19,53 @@ sealed interface Message {
         }
     }
 
-    /**
-     * Instead of {@link Hello} or {@link Challenge}: the other side speaks another version, whose further fields are
-     * not known.
-     */
+    /** Replaces {@link Hello} or {@link Challenge} if the peer speaks another version with unknown further fields. */
     record OtherVersion(int version) implements Message {
     }
 
-    /** The other rank's answer: it knows the secret too. */
+    /** The other rank's answer, which proves that it knows the secret, too. */
     record Proof(byte[] proof) implements Message {
     }
 
-    /** Rank 0 does not let the other side in; the reason is a whole sentence. */
+    /** Refusal by rank 0. The reason is a whole sentence. */
     record Rejected(String reason) implements Message {
     }
 
-    /** A rank is there. */
+    /** Presence of a rank. */
     record Present(RankIdentity identity) implements Message {
     }
 
-    /** One rank's part of a collective call. Sequence numbers begin at 0 and grow by 1 for every rank alike. */
+    /** Part of one rank in a collective call. Sequence numbers begin at 0 and increase by 1, equally on all ranks. */
     record Contribution(int rank, long sequence, Call collective, byte[] data) implements Message {
     }
 
-    /** From one rank to one other. A tag is used once in each direction between two ranks. */
+    /** Message from one rank to another. A tag is used once in each direction between two ranks. */
     record PeerMessage(int from, int to, long tag, byte[] data) implements Message {
     }
 
     /**
-     * A rank failed or was lost. What a rank says of itself is its own text; what rank 0 passes on names rank and
-     * process as well.
+     * Failure or loss of a rank. A rank reports its own failure in its own text. When rank 0 relays it, it adds rank
+     * and process.
      */
     record Failed(RemoteFailure failure) implements Message {
     }
 
     /**
-     * Where this side makes the connection again when it is lost; empty if it does not. From rank 0 first; both keep
-     * from then on what the other has not {@link Received}.
+     * Address at which this side recovers a lost connection; empty if it does not. Rank 0 sends it first. From then on,
+     * both sides keep all frames that the peer has not acknowledged by {@link Received}.
      */
     record Recovery(byte[] offer) implements Message {
     }
 
-    /** How many frames of the other side have come, since the handshake. */
+    /** Number of the peer's frames that this side has received since the handshake. */
     record Received(long frames) implements Message {
     }
 
-    /** A rank leaves, and that is no failure. The last message of a connection. */
+    /** A rank leaves, which is not a failure. The last message of a connection. */
     record Departed(int rank) implements Message {
     }
 
-    /** What a rank may call together with all others. On the wire by its ordinal. */
+    /** Calls that a rank makes together with all others. The ordinal is sent on the wire. */
     enum Call {
         ALL_GATHER("allGather"), BARRIER("barrier"), SPLIT("split"), CLOSE("close");
 

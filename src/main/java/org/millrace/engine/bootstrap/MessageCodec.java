@@ -24,8 +24,8 @@ import org.millrace.engine.bootstrap.Message.Rejected;
 import org.millrace.net.connection.PeerText;
 
 /**
- * Messages as bytes, big-endian. What is decoded comes from the network and is hostile until checked: every length is
- * compared with what is there.
+ * Encodes messages as bytes, big-endian. Decoded bytes come from the network and are untrusted until checked. Each
+ * length is compared with the number of available bytes.
  *
  * <pre>
  *   0        4        8    9
@@ -38,13 +38,13 @@ final class MessageCodec {
     static final int VERSION = 5;
     static final int HEADER_BYTES = 9;
 
-    /** Most that one rank may contribute to a collective call. */
+    /** Maximum number of bytes that one rank may contribute to a collective call. */
     static final int MAX_DATA = 1 << 20;
-    /** The longest body: a contribution with its rank, sequence, collective and length. */
+    /** Maximum length of a body: a contribution with its rank, sequence, collective and length. */
     static final int MAX_BODY = MAX_DATA + 17;
-    /** The longest body of a side that has not shown yet that it knows the secret. */
+    /** Maximum length of a body from a side that has not yet proved that it knows the secret. */
     static final int MAX_BODY_BEFORE_PROOF = 16 << 10;
-    /** Longer texts are cut by who sends them, so that they always fit. */
+    /** Maximum length of a text in characters. The sender truncates longer texts, so that they always fit. */
     static final int MAX_TEXT_CHARS = 4000;
 
     private static final byte HELLO = 1;
@@ -61,12 +61,12 @@ final class MessageCodec {
 
     private MessageCodec() {}
 
-    /** A whole frame, ready to be read. */
+    /** Returns a whole frame, ready to be read. */
     static ByteBuffer encode(Message message) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {
             out.writeInt(MAGIC);
-            out.writeInt(0); // the length, known at the end
+            out.writeInt(0); // The length, which is known at the end.
             write(message, out);
         } catch (IOException impossible) {
             throw new UncheckedIOException("memory cannot fail to be written", impossible);
@@ -141,7 +141,7 @@ final class MessageCodec {
         }
     }
 
-    /** The length of the body that follows, 0 to {@code limit}. */
+    /** Returns the length of the body that follows, from 0 to {@code limit}. */
     static int bodyLength(ByteBuffer header, int limit) throws ProtocolException {
         if (header.getInt(0) != MAGIC) {
             throw new ProtocolException("speaks another protocol than Millrace's control plane: it begins with \""
@@ -155,7 +155,7 @@ final class MessageCodec {
         return length;
     }
 
-    /** The message of a whole frame. */
+    /** Returns the message of a whole frame. */
     static Message decode(ByteBuffer header, ByteBuffer body) throws ProtocolException {
         byte type = header.get(2 * Integer.BYTES);
         try {

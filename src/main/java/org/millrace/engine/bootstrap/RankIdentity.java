@@ -1,13 +1,13 @@
 package org.millrace.engine.bootstrap;
 
-/** A rank, and the process that is it: how messages name it. */
+/** Rank and its process, as messages name them. */
 record RankIdentity(int rank, long pid, String host) {
 
     static RankIdentity local(int rank) {
         return new RankIdentity(rank, ProcessHandle.current().pid(), Machine.NAME);
     }
 
-    /** The process alone, where the rank is said already. */
+    /** Returns the process only, for a message that already names the rank. */
     String process() {
         return "pid " + pid + " on " + host;
     }

@@ -6,8 +6,8 @@ import org.millrace.MillraceException;
 import org.millrace.net.connection.PeerText;
 
 /**
- * What one rank gave to {@link ControlPlane#allGather}, read from its beginning. Nothing in it is believed before it is
- * checked: a length that it names is held against what there is before anything is allocated.
+ * Reader of the bytes that one rank passed to {@link ControlPlane#allGather}. All contents are checked before use. A
+ * length is compared with the number of available bytes before any allocation.
  */
 public final class RankLetter {
 
@@ -16,10 +16,10 @@ public final class RankLetter {
     private final ByteBuffer bytes;
 
     /**
-     * A letter that has not been read.
+     * Creates a reader at the beginning of the bytes.
      *
-     * @param rank    who wrote it, for messages
-     * @param subject what it is about, for messages
+     * @param rank    rank that wrote the bytes, for messages
+     * @param subject subject of the bytes, for messages
      */
     public RankLetter(int rank, String subject, byte[] bytes) {
         this.rank = rank;
@@ -34,7 +34,7 @@ public final class RankLetter {
         }
     }
 
-    /** What to throw if it makes no sense. */
+    /** Returns the exception for invalid bytes. */
     public MillraceException damaged(String why) {
         return new MillraceException("what rank " + rank + " says of " + subject + " cannot be read: " + why
                 + "; all ranks need the same release");
@@ -46,7 +46,7 @@ public final class RankLetter {
         return bytes.getInt();
     }
 
-    /** Reads a number from a range. */
+    /** Reads a number within a range. */
     public int number(String what, int least, int most) {
         int number = number();
         if (number < least || number > most) {
@@ -61,7 +61,7 @@ public final class RankLetter {
         return bytes.getLong();
     }
 
-    /** Reads as many bytes. */
+    /** Reads the given number of bytes. */
     public byte[] bytes(String what, int count) {
         require(count, what);
         byte[] read = new byte[count];
@@ -69,17 +69,17 @@ public final class RankLetter {
         return read;
     }
 
-    /** Reads a length of 4 bytes and as many bytes. */
+    /** Reads a length of 4 bytes and then as many bytes. */
     public byte[] sized(String what) {
         return bytes(what, number());
     }
 
-    /** Reads a length of 4 bytes and a text of as many bytes. */
+    /** Reads a length of 4 bytes and then a text of as many bytes. */
     public String text(String what) {
         return PeerText.line(new String(sized(what), StandardCharsets.UTF_8));
     }
 
-    /** Checks that all was read. */
+    /** Checks that all bytes were read. */
     public void end() {
         if (bytes.hasRemaining()) {
             throw damaged("it goes on for " + bytes.remaining() + " of " + bytes.limit() + " bytes behind its end");

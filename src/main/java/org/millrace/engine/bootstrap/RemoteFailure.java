@@ -8,31 +8,32 @@ import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
 
 /**
- * A rank's failure, as it tells the others and as they learn of it.
+ * Failure of a rank, as ranks report it to each other.
  *
- * @param rank      whose it is
- * @param kind      what kind of failure
- * @param peer      the rank that it says has a part in it; {@link CommunicatorException#NOBODY} if there is none
- * @param operation what it was doing; empty if it was no operation
- * @param message   to the others, the rank with its process and host, and what happened; for instance
+ * @param rank      rank that failed
+ * @param kind      kind of the failure
+ * @param peer      rank that is involved in the failure, as the failed rank reports;
+ *                  {@link CommunicatorException#NOBODY} if none
+ * @param operation operation in progress; empty if it was no operation
+ * @param message   for other ranks, the rank with its process and host, and the event; for instance
  *                  {@code rank 3 (pid 123 on node7) is gone: Connection reset}
  */
 public record RemoteFailure(int rank, Kind kind, int peer, String operation, String message) {
 
-    /** What kind of failure a rank tells the others of. On the wire by its ordinal. */
+    /** Kinds of failure that a rank reports to the others. The ordinal is sent on the wire. */
     public enum Kind {
-        /** None of the others: what it was is in the message alone. */
+        /** Any other failure, which only the message describes. */
         FAILED,
         /** A rank is gone: {@link PeerLostException}. */
         LOST,
-        /** Something was not done in time: {@link DeadlineException}. */
+        /** A deadline has passed: {@link DeadlineException}. */
         LATE,
         /** The ranks disagree: {@link MismatchException}. */
         MISMATCH,
-        /** A program gave the communicator up: {@link AbortedException}. */
+        /** A program aborted the communicator: {@link AbortedException}. */
         ABORTED;
 
-        /** The kind of what was thrown. */
+        /** Returns the kind of a failure. */
         static Kind of(Throwable thrown) {
             return switch (thrown) {
                 case PeerLostException lost -> LOST;
@@ -43,7 +44,7 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
             };
         }
 
-        /** As the constructors of the exceptions say. */
+        /** Creates the exception of this kind, with the parameters of the exceptions' constructors. */
         CommunicatorException exception(String message, int rank, int peer, @Nullable String operation) {
             return switch (this) {
                 case FAILED -> new CommunicatorException(message, rank, peer, operation, null);
@@ -59,7 +60,10 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
         this(rank, Kind.FAILED, CommunicatorException.NOBODY, "", message);
     }
 
-    /** What a rank threw, in its own words: an error that says nothing is told by its name. */
+    /**
+     * Returns the failure of a rank with its own message. An error without a message is described by the name of its
+     * class.
+     */
     static RemoteFailure of(int rank, Throwable thrown) {
         String text = thrown.getMessage();
         String message = text == null || thrown instanceof Error ? thrown.toString() : text;
@@ -69,7 +73,10 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
                 : new RemoteFailure(rank, message);
     }
 
-    /** To be thrown by a rank: whose part in it is unknown, or its own, hears who told of it. */
+    /**
+     * Returns the exception for a rank to throw. If the involved peer is unknown or this rank itself, the exception
+     * names the rank that reported the failure.
+     */
     public CommunicatorException exception(int self) {
         return exception(self, message);
     }
@@ -79,7 +86,7 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
         return kind.exception(text, self, other, operation.isEmpty() ? null : operation);
     }
 
-    /** A message without the rank that it begins with, for who has said it already. */
+    /** Returns a message without the rank at its beginning, for callers that already name the rank. */
     public static String withoutRank(int rank, @Nullable String message) {
         String text = String.valueOf(message);
         String name = "rank " + rank;

@@ -10,14 +10,14 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.TlsIdentity;
 
-/** How rank 0 says where it listens, and how the others learn it. */
+/** Way for rank 0 to publish its address, and for the other ranks to find it. */
 sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRendezvous {
 
     /**
-     * Understands {@code file:PATH}, {@code tcp:HOST:PORT}, and {@code job:NAME}, a file of a launcher's job all of
-     * whose ranks are on this host.
+     * Parses {@code file:PATH}, {@code tcp:HOST:PORT}, or {@code job:NAME}. The last is a file for a launcher's job
+     * with all ranks on this host.
      *
-     * @throws IllegalArgumentException if it is neither, or not well formed
+     * @throws IllegalArgumentException if the text has another form, or is malformed
      */
     static Rendezvous parse(String text, JoinOptions options) {
         if (text.startsWith("file:")) {
@@ -33,42 +33,42 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     }
 
     /**
-     * Rank 0: listens, and lets the others know.
+     * Listens and publishes the address. Rank 0 only.
      *
-     * @throws org.millrace.MillraceException if that is not possible; the message says why and what to do
+     * @throws org.millrace.MillraceException if that is not possible; the message contains the reason and a remedy
      */
     BootstrapListener open(RankIdentity self, int size);
 
     /**
-     * Every other rank: where rank 0 may be.
+     * Returns a possible address of rank 0. Called by all other ranks.
      *
-     * @param attempt how often it was asked for before: where there are several addresses, they take turns
-     * @throws IOException                    if that cannot be known yet; the message says what is missing
-     * @throws org.millrace.MillraceException if it will never be known
+     * @param attempt number of earlier calls; if there are several addresses, they alternate
+     * @throws IOException                    if the address is not yet known; the message states the missing part
+     * @throws org.millrace.MillraceException if the address will never be known
      */
     ServerAddress find(int attempt) throws IOException;
 
     /**
-     * True if an address may be that of a group that is gone, so that what listens there need not be rank 0 and a
-     * better address may follow.
+     * Returns true if an address may belong to a group that has ended. A listener at the address need not be rank 0
+     * then, and a better address may follow.
      */
     default boolean mayBeStale() {
         return false;
     }
 
     /**
-     * Where rank 0 waits for the others, bound and listening.
+     * Bound listener at which rank 0 waits for the others.
      *
-     * @param address  of this machine, at which other ranks reach it
-     * @param tls      who rank 0 is under TLS; null in clear
-     * @param withdraw removes what leads the others here; runs once
+     * @param address  address of this machine at which other ranks reach it
+     * @param tls      identity of rank 0 under TLS; null without TLS
+     * @param withdraw removes the published address; runs once
      */
     record BootstrapListener(ServerSocketChannel channel, InetAddress address, Secret secret, @Nullable TlsIdentity tls,
             Runnable withdraw) implements AutoCloseable {
 
         private static final Logger LOG = LogManager.getLogger(BootstrapListener.class);
 
-        /** Nobody can come any more. */
+        /** Closes the listener. No rank can connect afterwards. */
         @Override
         public void close() {
             withdraw.run();
@@ -81,9 +81,9 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     }
 
     /**
-     * Where the other ranks find rank 0, resolved, and what both sides must know.
+     * Resolved address of rank 0, and the credentials that both sides need.
      *
-     * @param note how the address came about, where that needs to be said; or empty
+     * @param note origin of the address, if messages need it; otherwise empty
      */
     record ServerAddress(InetSocketAddress address, Secret secret, @Nullable TlsIdentity tls, String note) {
 
@@ -94,7 +94,7 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
         }
     }
 
-    /** All ranks of a large group come at the same moment. */
+    /** Backlog of the listener. All ranks of a large group connect at the same time. */
     int BACKLOG = 1024;
 
     static ServerSocketChannel bind(InetSocketAddress address) throws IOException {

@@ -12,9 +12,9 @@ import org.millrace.engine.bootstrap.Message.Hello;
 import org.millrace.net.connection.KeyedHash;
 
 /**
- * What all ranks of a group know and nobody else does. Each side shows that it knows it by a keyed hash over both
- * sides' nonces and words; the secret itself is never sent. The two sides hash different words, so that neither can
- * answer with what it was just sent.
+ * Secret that only the ranks of a group know. Each side proves its knowledge by a keyed hash of both sides' nonces and
+ * handshake fields. The secret itself is never sent. The two sides hash different words, so that neither can answer
+ * with the proof that it has just received.
  */
 final class Secret {
 
@@ -30,23 +30,23 @@ final class Secret {
     }
 
     /**
-     * The secret of a group.
+     * Returns the secret of a group.
      *
-     * @param fromFile   what the rendezvous file says, or empty
-     * @param configured what the user set, or null. With neither, everybody knows the secret; the handshake is the
-     *                   same.
+     * @param fromFile   secret of the rendezvous file, or empty
+     * @param configured secret that the user set, or null. With neither, any process knows the secret, and the
+     *                   handshake is the same.
      */
     static Secret of(String fromFile, @Nullable String configured) {
         String set = configured == null ? "" : configured;
         return new Secret("millrace\n" + fromFile + '\n' + set, !(fromFile + set).isEmpty());
     }
 
-    /** False if everybody knows it. */
+    /** Returns false if any process knows the secret. */
     boolean isSecret() {
         return isSecret;
     }
 
-    /** 16 random bytes: a nonce, or a secret for a file. */
+    /** Returns 16 random bytes for a nonce or for the secret of a file. */
     static byte[] randomBytes() {
         byte[] bytes = new byte[NONCE_BYTES];
         RANDOM.nextBytes(bytes);
@@ -57,34 +57,37 @@ final class Secret {
         return HexFormat.of().formatHex(randomBytes());
     }
 
-    /** Whose proof or frames: each hashes another word, so that neither side can answer with what it was just sent. */
+    /**
+     * Side of a proof or of frames. Each side hashes another word, so that neither can answer with the proof that it
+     * has just received.
+     */
     enum Side {
         COORDINATOR, MEMBER;
 
         private final String word = name().toLowerCase(Locale.ROOT);
     }
 
-    /** What a side shows. */
+    /** Returns the proof of a side. */
     byte[] proof(Side side, Hello hello, RankIdentity coordinator, byte[] challenge) {
         return hash(side.word, hello, coordinator, challenge);
     }
 
-    /** The codes of what a side says after it has shown that. */
+    /** Returns the authentication codes for the frames of a side after its proof. */
     FrameSeal seal(Side side, Hello hello, RankIdentity coordinator, byte[] challenge) {
         return new FrameSeal(hash("frames of the " + side.word, hello, coordinator, challenge));
     }
 
-    /** What both ends of a stream show that they know before TLS begins. */
+    /** Returns the bytes that both ends of a stream prove to know before TLS begins. */
     byte[] forTls() {
         return KeyedHash.of(key, ByteBuffer.wrap("before TLS".getBytes(StandardCharsets.UTF_8)));
     }
 
-    /** Compares in a time that does not tell where the two differ. */
+    /** Compares in a time that does not reveal the position of a difference. */
     static boolean same(byte[] expected, byte[] given) {
         return MessageDigest.isEqual(expected, given);
     }
 
-    /** Each part with its length, so that no two lists of parts hash the same bytes. */
+    /** Hashes each part with its length, so that no two lists of parts hash the same bytes. */
     private byte[] hash(String side, Hello hello, RankIdentity coordinator, byte[] challenge) {
         return KeyedHash.of(key, Stream
                 .of(ByteBuffer.wrap(side.getBytes(StandardCharsets.UTF_8)), MessageCodec.encode(hello),

@@ -19,8 +19,8 @@ import org.millrace.net.connection.TlsIdentity;
 import org.millrace.net.socket.Interfaces;
 
 /**
- * How one group's ranks make new groups: all say what they want; the first of each new group listens and tells the
- * others where.
+ * Divides the ranks of one group into new groups. All ranks exchange their wishes. The first rank of each new group
+ * listens and sends its address to the others.
  */
 final class Split {
 
@@ -48,7 +48,7 @@ final class Split {
         List<Integer> members = IntStream.range(0, wishes.length)
                 .filter(rank -> colors[rank] == color)
                 .boxed()
-                // stable: ranks of one key stay in order
+                // The sort is stable, so ranks with equal keys stay in order.
                 .sorted(Comparator.comparingInt(rank -> keys[rank]))
                 .toList();
         if (color < 0 || members.size() == 1) {
@@ -103,10 +103,10 @@ final class Split {
     }
 
     /**
-     * Ranks of one group who meet in another: where, the group they come from has told them.
+     * Rendezvous of ranks of one group that meet in another. The old group has distributed the address.
      *
-     * @param listener where rank 0 listens already; null on every other rank
-     * @param address  the same, for the others
+     * @param listener listener of rank 0; null on all other ranks
+     * @param address  address of that listener, for the other ranks
      */
     record SplitRendezvous(@Nullable ServerSocketChannel listener, @Nullable InetSocketAddress address,
             @Nullable Secret secret, @Nullable TlsIdentity tls) implements Rendezvous {

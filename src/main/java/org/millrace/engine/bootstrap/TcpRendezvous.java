@@ -14,7 +14,7 @@ import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.net.socket.LocalAddress;
 
-/** Rank 0 listens where the user says. */
+/** Rendezvous at which rank 0 listens at an address that the user chooses. */
 record TcpRendezvous(String host, int port, JoinOptions options) implements Rendezvous {
 
     private static final Logger LOG = LogManager.getLogger(TcpRendezvous.class);
@@ -81,12 +81,12 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         }
     }
 
-    /** Certificates tell who is a rank, too. */
+    /** Returns whether any process can join. Certificates also identify ranks. */
     private boolean isOpenToAll() {
         return options.secret() == null && options.tls() == null;
     }
 
-    /** Loopback too: all users of the host reach it. */
+    /** Requires a secret if the user demands one, even on loopback, because all users of the host can reach it. */
     private void requireSecret() {
         if (options.secretRequired() && isOpenToAll()) {
             throw new MillraceException("the group at " + this
@@ -120,7 +120,8 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     }
 
     /**
-     * Says once what a user has to see however logging is set up: Log4j shows errors alone where nothing configures it.
+     * Prints a text once that the user must see independent of the logging. Without a configuration, Log4j shows only
+     * errors.
      */
     private static void tellUser(String text) {
         if (TOLD.add(text)) {

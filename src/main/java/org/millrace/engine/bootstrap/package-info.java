@@ -1,11 +1,11 @@
 /**
- * How the ranks of one group find each other, exchange what they need for their set-up, and tell each other of
- * failures.
+ * Bootstrap and control plane: the ranks of one group find each other, exchange set-up data, and report failures to
+ * each other.
  *
  * <p>
- * A star: rank 0 listens, every other rank has one TCP connection to it, and rank 0 passes on what each one says.
- * Nothing here is on the way of the data; each rank has one daemon thread, {@code millrace-control-RANK}, which alone
- * touches the rank's sockets and ends with {@link org.millrace.engine.bootstrap.ControlPlane#close()}.
+ * The topology is a star. Rank 0 listens, each other rank has one TCP connection to it, and rank 0 relays all messages.
+ * No payload passes here. Each rank has one daemon thread, {@code millrace-control-RANK}. Only this thread accesses the
+ * rank's sockets, and it ends with {@link org.millrace.engine.bootstrap.ControlPlane#close()}.
  *
  * <h2>The protocol, version 4</h2>
  *
@@ -25,18 +25,18 @@
  *     Departed {rank}                                    ─▶ ─▶ every other rank; then both sides close
  * </pre>
  *
- * A connection that two hosts have loses its stream when the network is cut. Rank r then makes another one, by what
- * {@link org.millrace.net.socket.StreamRecovery} does for streams of data; each side says on it, in 8 bytes, how many
- * whole frames of the other it has since the handshake, and sends what the other lacks. A process that has ended has
- * closed its stream, or has nobody at its port.
+ * A connection between two hosts loses its stream when the network is interrupted. Rank r then makes a new stream with
+ * {@link org.millrace.net.socket.StreamRecovery}, as for streams of data. On the new stream, each side first sends, in
+ * 8 bytes, the number of whole frames that it has received since the handshake. Then each side sends the frames that
+ * the other lacks. A process that has ended has closed its stream, or its port has no listener.
  *
  * <p>
- * Every frame begins with {@code int magic, int length of the body, byte type}, big-endian. A client that does not
- * begin with the magic is no rank: it is dropped, and nothing changes for the group. The proofs show that both sides
- * know the secret. Behind every frame after them are {@value org.millrace.engine.bootstrap.FrameSeal#BYTES} bytes, its
- * authentication code ({@link org.millrace.engine.bootstrap.FrameSeal}): one who can alter the traffic and does not
- * know the secret can only end a connection. With {@code MILLRACE_TLS=1} all of it is under TLS, and cannot be read
- * either.
+ * Each frame begins with {@code int magic, int length of the body, byte type}, big-endian. A client that does not begin
+ * with the magic is not a rank. Rank 0 drops it, and the group is not affected. The proofs show that both sides know
+ * the secret. After the proofs, {@value org.millrace.engine.bootstrap.FrameSeal#BYTES} bytes of authentication code
+ * ({@link org.millrace.engine.bootstrap.FrameSeal}) follow each frame. An attacker that can alter the traffic and does
+ * not know the secret can therefore only end a connection. With {@code MILLRACE_TLS=1}, the whole protocol runs under
+ * TLS, and an attacker cannot read it either.
  */
 @NullMarked
 package org.millrace.engine.bootstrap;
