@@ -8,13 +8,13 @@ import java.util.Locale;
 import java.util.stream.Stream;
 
 /**
- * Compiles the plugin's shared library for the machine it runs on, with nothing but a C compiler and the JDK's
+ * Compiles the plugin's shared library for the machine it runs on. It needs only a C compiler and the JDK's
  * {@code jni.h}.
  *
- * <p>
- * Started by Maven in the repository's root with the directory of the classes as its argument: the library becomes a
- * resource of the jar, {@code META-INF/native/linux-ARCH/libnccl-net-millrace.so}. The compiler is {@code $CC}, or
- * {@code cc}. A library that is newer than its sources is left alone. Without a compiler the rest of Millrace is built.
+ * <p> Maven starts it in the repository's root, with the directory of the classes as its argument. The library becomes
+ * a resource of the jar, {@code META-INF/native/linux-ARCH/libnccl-net-millrace.so}. The compiler is {@code $CC}, or
+ * {@code cc}. A library that is newer than its sources is not compiled again. Without a compiler the rest of Millrace
+ * is built.
  */
 final class Build {
 
@@ -60,10 +60,11 @@ final class Build {
         Path jni = Path.of(System.getProperty("java.home"), "include");
         List<String> command = new ArrayList<>(List.of(compiler(), "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread",
                 "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror",
-                // The JVM lives as long as the process: NCCL's dlclose must not unmap what its threads may call.
+                // The JVM lives as long as the process. NCCL's dlclose must therefore not unmap code that its threads
+                // may call.
                 "-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,-z,relro,-z,now",
-                // After a process's last communicator NCCL forgets the plugin's name and asks for its default: this
-                // library, still loaded, answers to it.
+                // After a process's last communicator NCCL forgets the plugin's name and looks for its default name.
+                // The library is still loaded and has this name.
                 "-Wl,-soname,libnccl-net.so", "-I", HEADERS.toString(), "-I", jni.toString(), "-I",
                 jni.resolve("linux").toString(), "-o", library.toString()));
         try (Stream<Path> files = Files.list(SOURCES)) {

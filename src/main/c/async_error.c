@@ -1,11 +1,14 @@
-/* Answers ncclCommGetAsyncError with ncclRemoteError for a communicator that has lost a peer. NCCL does not know of
- * it: it asks nobody about connections that were taken over. So once a peer is lost, and not before, the program's
- * calls of that function are led here: the entry in the import table of each object that calls it, found by its
- * relocations. What a program has looked up by dlsym stays NCCL's own.
+/*
+ * Answers ncclCommGetAsyncError with ncclRemoteError for a communicator that has lost a peer. NCCL does not detect the
+ * loss, because it does not poll connections that were taken over. After the first loss, and not before, the program's
+ * calls of that function are redirected to this file. The redirection changes the entry in the import table of each
+ * object that calls the function. The entry is found by the object's relocations. A function pointer from dlsym still
+ * calls NCCL's own function.
  *
- * Which communicator is meant is known by its hash, which NCCL tells a network, and which stands in NCCL's structure
- * behind the pointer at one place, whatever the version. The place is looked for once, in the memory of a
- * communicator that NCCL has accepted as one. */
+ * A communicator is identified by its hash. NCCL passes the hash to a network. The hash also lies in NCCL's structure
+ * behind the communicator's pointer, at one offset for each version. The offset is searched once, in the memory of a
+ * communicator that NCCL has accepted as valid.
+ */
 #define _GNU_SOURCE
 #include "async_error.h"
 #include "imports.h"
@@ -21,12 +24,12 @@
 #include <unistd.h>
 
 #define COMMUNICATORS 4096
-/* NCCL's structure has one MiB, and its hash lies behind its first page. */
+/* NCCL's structure has one MiB, and its hash lies after its first page. */
 #define MOST_BYTES (16 << 20)
 #define PIECE_BYTES (16 << 10)
 #define NONE 0
 
-/* Guards what follows, but for what is said to be read without it. */
+/* Guards the variables below, except where a comment permits access without it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct communicator {
@@ -37,23 +40,25 @@ static struct communicator {
 } communicators[COMMUNICATORS];
 static int places;
 
-/* How many communicators are lost. Read without the lock: while it is 0 a call costs a load. */
+/* Number of lost communicators. Read without the lock, so that a call costs only a load while it is 0. */
 static int lost_count;
 
 static ncclDebugLogger_t logger;
 
-/* Where the libnccl is loaded that has called: it is its functions that are meant. It stays loaded. */
+/* Load address of the libnccl that called. Its functions are redirected. It stays loaded. */
 static void *nccl;
 
-/* Where the hash stands; NONE while nobody has found it. */
+/* Offset of the hash; NONE until it is found. */
 static size_t offset;
 static int told_of_absence;
 
 static ncclResult_t async_error(ncclComm_t, ncclResult_t *);
 static ncclResult_t shrink(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int);
 
-/* NCCL's functions, and what stands in for them. Each also has a name with a p before it, for tools that stand in
- * for the other. own is written once, before any call is led here. */
+/*
+ * NCCL's functions and their replacements. Each function has a second name with a leading p, for tools that replace the
+ * first. own is written once, before any call is redirected.
+ */
 static struct {
   const char *name;
   void *instead;
@@ -62,7 +67,7 @@ static struct {
 
 enum { ASYNC_ERROR, SHRINK, FUNCTIONS };
 
-/* What a program has done since its communicator lost a peer: org.millrace.plugin.AsyncErrors. */
+/* Reaction of a program since its communicator lost a peer, as in org.millrace.plugin.AsyncErrors. */
 enum { NOT_ASKED, TOLD, GIVEN_UP };
 
 static void say(const char *what) {
@@ -112,7 +117,7 @@ void millraceCommunicatorEnds(void *context) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Returns what the program has done about it since. */
+/* Returns the program's reaction since then. */
 static int set_all_lost(uint64_t hash, int lost) {
   int answered = NOT_ASKED;
   pthread_mutex_lock(&lock);
@@ -132,14 +137,16 @@ static int is_known(uint64_t hash) {
   return 0;
 }
 
-/* Reads this process's memory: an address that is none is an error, and no signal. */
+/* Reads this process's memory. An invalid address causes an error, not a signal. */
 static ssize_t read_safely(void *to, const void *from, size_t bytes) {
   struct iovec here = {to, bytes}, there = {(void *)from, bytes};
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0);
 }
 
-/* Looks for the hash of a communicator in its memory. A structure in which several are found, as one might keep that
- * of the communicator it was made of, says nothing. */
+/*
+ * Searches the memory of a communicator for its hash. A structure with several known hashes is ambiguous and ignored.
+ * For example, it may keep the hash of the communicator from which it was created.
+ */
 static void find_offset(ncclComm_t comm) {
   uint64_t piece[PIECE_BYTES / sizeof(uint64_t)], hash = 0;
   size_t bytes = malloc_usable_size(comm), found = NONE;
@@ -161,10 +168,10 @@ static void find_offset(ncclComm_t comm) {
   offset = found;
 }
 
-/* The program asks about a communicator, or gives it up. Returns whether it has lost a peer. */
+/* Records that the program asks about a communicator or gives it up. Returns whether it has lost a peer. */
 static int note(ncclComm_t comm, int answered) {
   int lost = 0;
-  /* One that is given up may be lost only later, or be known to be. */
+  /* A communicator that is given up may be lost only later, or may already be known as lost. */
   if (answered == TOLD && !__atomic_load_n(&lost_count, __ATOMIC_ACQUIRE))
     return 0;
   pthread_mutex_lock(&lock);
@@ -193,8 +200,10 @@ static ncclResult_t async_error(ncclComm_t comm, ncclResult_t *error) {
   return result;
 }
 
-/* The others go on in a new communicator; the connections of this one stay as they are until it is destroyed, and
- * nobody waits for them any more. */
+/*
+ * The other ranks continue in a new communicator. The connections of this one stay until it is destroyed, and no rank
+ * waits for them any longer.
+ */
 static ncclResult_t shrink(ncclComm_t comm, int *excluded, int count, ncclComm_t *made, ncclConfig_t *config,
                            int flags) {
   if (comm && flags & NCCL_SHRINK_ABORT)
@@ -203,11 +212,11 @@ static ncclResult_t shrink(ncclComm_t comm, int *excluded, int count, ncclComm_t
       comm, excluded, count, made, config, flags);
 }
 
-/* A look at the objects that are loaded. */
+/* Parameters and results of a scan of the loaded objects. */
 struct look {
-  int answer;      /* whether calls are led here, or only counted */
-  int ambiguous; /* whose an import is that has not been resolved yet */
-  int others;      /* imports that are of somebody else's function */
+  int answer;      /* whether to redirect calls, or only to count them */
+  int ambiguous; /* whether the target of an unresolved import is unknown */
+  int others;      /* number of imports of another library's function */
   int found;
   char *names;
   size_t size;
@@ -220,11 +229,11 @@ static int is_import_of(const struct millraceObject *object, size_t symbol, cons
          (strcmp(called, name + 1) == 0 || strcmp(called, name) == 0);
 }
 
-/* One entry of an import table; returns whether a call through it is answered here, or would be. */
+/* Handles one entry of an import table. Returns whether a call through it is answered here, or would be. */
 static int lead(struct look *look, const struct millraceObject *object, uintptr_t *slot, int function) {
   uintptr_t now = __atomic_load_n(slot, __ATOMIC_RELAXED);
   uintptr_t own = (uintptr_t)functions[function].own, instead = (uintptr_t)functions[function].instead;
-  /* An import that is resolved when it is first called leads back into the object until then. */
+  /* An import that is resolved at its first call points into the object itself until then. */
   int unresolved = millraceObjectHas(object, (void *)now) && !look->ambiguous;
   if (now == instead)
     return 1;
@@ -247,7 +256,7 @@ static int lead_all(struct look *look, const struct millraceObject *object, cons
   return led;
 }
 
-/* How many symbols an object's relocations refer to: its imports are among them. */
+/* Returns the number of symbols that an object's relocations use. Its imports are among them. */
 static size_t symbols_of(const ElfW(Rela) *const *relocations, const size_t *bytes) {
   size_t symbols = 0;
   for (int table = 0; table < 2; table++)
@@ -262,7 +271,7 @@ static const char *name_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* dl_iterate_phdr holds the loader's lock meanwhile: the object stays. */
+/* dl_iterate_phdr holds the loader's lock meanwhile, so the object stays loaded. */
 static int visit(struct dl_phdr_info *info, size_t size, void *argument) {
   struct look *look = argument;
   struct millraceObject object;
@@ -288,9 +297,11 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument) {
   return 0;
 }
 
-/* Where the library begins that has a function. In a program at fixed addresses a function whose address it takes is
- * known, everywhere, by the address of the program's own jump to it, a symbol without a definition; the function is
- * that of the first object after it that has one. */
+/*
+ * Returns the load address of the library that defines a function. In a program at fixed addresses, a function whose
+ * address it takes has the address of the program's own jump in all objects. The symbol of this jump has no definition.
+ * The function then belongs to the first later object that defines it.
+ */
 static const void *definer(void *function, const char *name) {
   Dl_info info = {0};
   struct link_map *map = NULL;
@@ -301,7 +312,7 @@ static const void *definer(void *function, const char *name) {
     return info.dli_fbase;
   dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP);
   for (map = map ? map->l_next : NULL; map; map = map->l_next) {
-    /* The kernel's own object has no path, and dlsym does not bear it. */
+    /* The kernel's own object has no path, and dlsym does not support it. */
     void *object = strchr(map->l_name, '/') ? dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     void *found = object ? dlsym(object, name) : NULL;
     struct link_map *from = NULL;
@@ -322,7 +333,7 @@ static int count_other_nccls(struct dl_phdr_info *info, size_t size, void *argum
   return 0;
 }
 
-/* Why it cannot be had of an NCCL; null if it can. */
+/* Returns the reason why calls of an NCCL cannot be answered; null if they can. */
 static const char *obstacle(const void *library) {
   uint64_t one = 1, other = 0;
   if (library && library != nccl)
@@ -336,8 +347,11 @@ static const char *obstacle(const void *library) {
   return NULL;
 }
 
-/* Looks which objects call ncclCommGetAsyncError, and if it is to answer leads these calls, and those of
- * ncclCommShrink, here. The report is their names, or why there are none; how many is returned. */
+/*
+ * Finds the objects that call ncclCommGetAsyncError. If answer is set, redirects these calls, and calls of
+ * ncclCommShrink, to this file. The report contains the objects' names, or the reason why there are none. Returns the
+ * number of objects.
+ */
 static int askers(const void *library, int answer, char *report, size_t size) {
   struct look look = {.answer = answer, .names = report, .size = size};
   pthread_mutex_lock(&lock);

@@ -1,16 +1,16 @@
-/* ncclCommGetAsyncError for communicators whose connections were taken over. */
+/* ncclCommGetAsyncError for communicators with connections that were taken over. */
 #ifndef MILLRACE_ASYNC_ERROR_H
 #define MILLRACE_ASYNC_ERROR_H
 
 #include "shim.h"
 
-/* NCCL calls the plugin: its logger tells which libnccl that is. */
+/* Finds the libnccl that calls the plugin, by its logger. */
 void millraceFindNccl(ncclDebugLogger_t logFunction);
 
-/* NCCL has made a communicator: context is the network's, communicator its hash. */
+/* Records a communicator that NCCL has created: context is the network's, communicator is its hash. */
 void millraceCommunicatorBegins(void *context, uint64_t communicator);
 
-/* NCCL ends it. */
+/* Removes a communicator that NCCL destroys. */
 void millraceCommunicatorEnds(void *context);
 
 extern const struct millraceDowncalls millraceDowncalls;

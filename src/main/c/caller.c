@@ -1,4 +1,4 @@
-/* Which NCCL calls: a process may have loaded several, and each has a logger of its own. */
+/* Identifies the NCCL that calls. A process may have loaded several, and each has its own logger. */
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -18,10 +18,10 @@ int millraceNcclVersion(const void *code) {
     return 0;
   void *library = dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (!library)
-    library = dlopen(NULL, RTLD_LAZY); /* the program itself has no name to be found by */
+    library = dlopen(NULL, RTLD_LAZY); /* the program itself cannot be found by name */
   if (!library)
     return 0;
-  /* A handle also finds what the library depends on, which may be another NCCL. */
+  /* A handle also finds symbols of the library's dependencies, which may include another NCCL. */
   void *symbol = dlsym(library, "ncclGetVersion");
   ncclResult_t (*getVersion)(int *) = symbol;
   if (!symbol || millraceLibrary(symbol) != found.dli_fbase || getVersion(&version) != ncclSuccess)
@@ -34,7 +34,7 @@ static int begins_with(const char *name, const char *prefix) {
   return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* A program that RCCL is linked into statically needs HIP, too. The link map stays while its library calls. */
+/* A program with a statically linked RCCL also needs HIP. The link map stays valid while its library calls. */
 const char *millraceRccl(const void *code) {
   Dl_info found;
   struct link_map *map = NULL;

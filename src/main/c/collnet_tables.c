@@ -1,5 +1,7 @@
-/* The collective network tables, which NCCL looks for in the library of its network. Whether it uses one is the
- * user's to say: NCCL_COLLNET_ENABLE=1, or a communicator's configuration. */
+/*
+ * The collective network tables. NCCL looks for them in the library of its network. The user decides whether NCCL uses
+ * one: NCCL_COLLNET_ENABLE=1, or a communicator's configuration.
+ */
 #include "collnet_thunks.h"
 
 static ncclResult_t getProperties12(int dev, ncclNetProperties_v12_t *props) {

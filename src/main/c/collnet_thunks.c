@@ -1,5 +1,7 @@
-/* Forwards the operations of NCCL's collective network tables to Java. NCCL initializes the network table of a
- * communicator before this one, and ends it before this one: there is nothing to open here. */
+/*
+ * Forwards the operations of NCCL's collective network tables to Java. NCCL initializes the network table of a
+ * communicator before this one, and finalizes it before this one. Nothing has to be opened here.
+ */
 #include "collnet_thunks.h"
 
 ncclResult_t collNetInit8(ncclDebugLogger_t logFunction) {
@@ -50,7 +52,7 @@ ncclResult_t collNetIallreduce9(void *collComm, void *sendData, void *recvData, 
                    recvMhandle, request);
 }
 
-/* A window in several parts NCCL has not: its own layer for v8 refuses it. */
+/* NCCL never passes a window in several parts. Its own layer for v8 refuses such a window. */
 ncclResult_t collNetIallgather8(void *collComm, void *sendData, int nRecvParts, ncclNetSGE_v8_t *recvParts,
                                 size_t bytesPerRank, size_t windowOffset, size_t windowBytes,
                                 void *sendMhandle, void **request) {
@@ -87,7 +89,7 @@ ncclResult_t collNetIreducescatter9(void *collComm, int nSendParts, ncclNetSGE_v
                    windowBytes, (int)dataType, (int)redOp, sendParts->mhandle, recvMhandle, request);
 }
 
-/* Host memory needs no flush: a null request is one that is done. */
+/* Host memory needs no flush. A null request is complete. */
 ncclResult_t collNetIflush(void *collComm, void *data, int size, void *mhandle, void **request) {
   (void)collComm, (void)data, (void)size, (void)mhandle;
   *request = NULL;

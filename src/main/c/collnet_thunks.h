@@ -1,11 +1,13 @@
-/* The entries of NCCL's collective network tables. A signature that several versions share is named after the
- * first that has it. */
+/*
+ * The entries of NCCL's collective network tables. A signature that several versions share has the number of the first
+ * version.
+ */
 #ifndef MILLRACE_COLLNET_THUNKS_H
 #define MILLRACE_COLLNET_THUNKS_H
 
 #include "net_thunks.h"
 
-/* Fields that are equal in all versions. The device is the network table's. */
+/* Fields that are equal in all versions. The device is that of the network table. */
 #define MILLRACE_COLLNET_COMMON                                                                       \
   .name = "Millrace", .devices = netDevices, .connect = collNetConnect,                               \
   .reduceSupport = collNetReduceSupport, .regMr = collNetRegMr, .deregMr = collNetDeregMr,            \

@@ -1,4 +1,4 @@
-/* What the JVM's compilers take of a process's cores: they must not hold up the threads that move data. */
+/* Limits the cores that the JVM's compilers use, so that they do not delay the threads that move data. */
 #define _GNU_SOURCE
 #include "compilers.h"
 
@@ -12,13 +12,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The least of what a core gives to threads that share it, short of SCHED_IDLE. */
+/* Lowest priority of threads that share a core, above SCHED_IDLE. */
 #define LEAST_NICE 19
 #define FEW_CORES 4
-/* With so many, compilers find cores of their own. */
+/* Number of cores from which compilers have cores of their own. */
 #define MANY_CORES 8
 
-/* Reads a small file; returns whether something was there. */
+/* Reads a small file. Returns whether it contained data. */
 static int slurp(const char *path, char *text, size_t size) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
@@ -28,7 +28,7 @@ static int slurp(const char *path, char *text, size_t size) {
   return length > 0;
 }
 
-/* The cores of a quota, rounded up; INT_MAX for none. directory: of the control group. */
+/* Returns the cores of the quota of a control group's directory, rounded up; INT_MAX for none. */
 static int quota_of(const char *directory) {
   char path[PATH_MAX], text[64];
   long quota = -1, period = 0;
@@ -44,7 +44,7 @@ static int quota_of(const char *directory) {
   return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : INT_MAX;
 }
 
-/* The quota of the process's control group, of version 2 or 1. A container sees its own group as the root. */
+/* Returns the quota of the process's control group, of version 2 or 1. A container sees its own group as the root. */
 static int quota(void) {
   char text[4096], directory[PATH_MAX], *rest = NULL;
   int least = quota_of("/sys/fs/cgroup"), here;
@@ -68,7 +68,10 @@ static int cores(void) {
   return limit < allowed ? limit : allowed;
 }
 
-/* C1 has no use for the processor's instructions for AES-GCM: without C2 a core encrypts some megabytes a second. */
+/*
+ * Returns whether data is encrypted. C1 does not use the processor's AES-GCM instructions. Without C2 a core encrypts
+ * only a few megabytes a second.
+ */
 static int encrypts(void) {
   const char *tls = secure_getenv("MILLRACE_TLS");
   return tls != NULL && strcmp(tls, "0") != 0 && strcmp(tls, "") != 0;
@@ -77,19 +80,24 @@ static int encrypts(void) {
 void millraceAddCompilerOptions(struct millraceOptions *options) {
   int usable = cores();
   if (usable < FEW_CORES && !encrypts()) {
-    /* C2 takes seconds, in which it would hold up the threads that move data, for code that is little faster. */
+    /*
+     * C2 needs seconds, during which it would delay the threads that move data, and its code is only a little faster.
+     */
     millraceAddOption(options, "-XX:TieredStopAtLevel=1", NULL);
     return;
   }
-  /* All are there from the start, as their priority is lowered once. */
+  /* Creates all compiler threads at the start, because their priority is lowered once. */
   millraceAddOption(options, "-XX:-UseDynamicNumberOfCompilerThreads", NULL);
   if (usable < MANY_CORES)
     millraceAddOption(options, "-XX:CICompilerCount=3", NULL);
 }
 
-/* To Linux a core that runs nothing but SCHED_IDLE is free for others. But beside threads that poll, such a thread gets no
- * core at all for seconds: when its process is killed it cannot end, the sockets stay open, and peers do not learn of it.
- * So not where cores are few, and may all be polled on. */
+/*
+ * Linux treats a core that runs only SCHED_IDLE threads as free for other threads. Beside threads that poll, however,
+ * such a thread gets no core for seconds. If its process is killed, the thread cannot exit, the sockets stay open, and
+ * peers do not learn of the death. SCHED_IDLE is therefore not used with few cores, because threads may poll on all of
+ * them.
+ */
 void millraceLowerCompilers(void) {
   int idle = cores() >= FEW_CORES;
   DIR *threads = encrypts() ? NULL : opendir("/proc/self/task");
@@ -100,12 +108,12 @@ void millraceLowerCompilers(void) {
       continue;
     id_t thread = (id_t)strtol(entry->d_name, NULL, 10);
     const struct sched_param none = {0};
-    /* Refused: it stays as it is. */
+    /* If the kernel refuses, the priority stays unchanged. */
     if (idle) {
       sched_setscheduler((pid_t)thread, SCHED_IDLE, &none);
     } else {
-      sched_setscheduler((pid_t)thread, SCHED_BATCH, &none); /* that it takes no core from who has it when it wakes */
-      setpriority(PRIO_PROCESS, thread, LEAST_NICE); /* of a thread, on Linux */
+      sched_setscheduler((pid_t)thread, SCHED_BATCH, &none); /* a waking batch thread does not preempt the running thread */
+      setpriority(PRIO_PROCESS, thread, LEAST_NICE); /* on Linux, the priority of one thread */
     }
   }
   if (threads)

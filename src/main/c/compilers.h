@@ -1,14 +1,16 @@
-/* What the JVM's compilers take of a process's cores. */
+/* Limits for the JVM's compilers. */
 #ifndef MILLRACE_COMPILERS_H
 #define MILLRACE_COMPILERS_H
 
 #include "jvm_options.h"
 
-/* Adds what fits the cores that this process may use: on few of them C1 alone compiles. */
+/* Adds options that fit the cores that this process may use. With few cores only C1 compiles. */
 void millraceAddCompilerOptions(struct millraceOptions *options);
 
-/* Lets C2 have next to nothing of a core that others want, unless data is encrypted: who polls always wants it, and
- * until C2 has run, encryption costs a hundred times as much. Called when the JVM has started. */
+/*
+ * Gives C2 almost no time on a core that other threads need, unless data is encrypted. A polling thread always needs
+ * its core, and encryption takes a hundred times as long until C2 has run. Called after the JVM has started.
+ */
 void millraceLowerCompilers(void);
 
 #endif

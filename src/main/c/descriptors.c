@@ -1,11 +1,14 @@
-/* Keeps from other programs what the JVM and UCX open. Both open nearly everything without O_CLOEXEC, and neither can be
- * told to: a program that is executed, or a process that is merely forked, would keep our sockets alive when this process
- * is killed, and peers would not learn of its end. So the libraries' references to open, socket and their kind are bound
- * to the functions here, which close on exec from the start (a flag that is set later comes too late for a thread that
- * forks meanwhile), and note what is open: a forked child closes it.
+/*
+ * Hides the descriptors of the JVM and UCX from other programs. Both open nearly all descriptors without O_CLOEXEC and
+ * have no option for it. An executed program, or a forked process, would keep our sockets alive after this process is
+ * killed, and peers would not learn of its end. The libraries' references to open, socket and similar functions are
+ * therefore bound to the functions here. These open with close-on-exec from the start, because a flag that is set later
+ * comes too late for a thread that forks meanwhile. They also record open descriptors, so that a forked child can close
+ * them.
  *
- * The JDK starts programs with files and pipes that libjava opens and that the program inherits: in a JVM that is not our
- * own libjava's are left alone. */
+ * The JDK starts programs with files and pipes that libjava opens and the program inherits. In a JVM that the shim did
+ * not start, libjava's references are not changed.
+ */
 #define _GNU_SOURCE
 #include "descriptors.h"
 
@@ -34,11 +37,13 @@
 #define IS_REFERENCE(type) 0
 #endif
 
-/* Those beyond are closed on exec, and stay open in a forked child. */
+/* Number of recorded descriptors. Higher descriptors are closed on exec, and stay open in a forked child. */
 #define MOST_DESCRIPTORS (1 << 16)
 
-/* What is open, by descriptor; inode 0: nothing. The file is noted, as a descriptor may be another's by now: a library
- * can close one in ways that are not seen here, as by closedir. */
+/*
+ * Open descriptors, by number; inode 0 for none. The file is recorded, because the number may belong to another file by
+ * now. A library can close a descriptor in ways that are not detected here, for instance by closedir.
+ */
 static struct {
   dev_t device;
   ino_t inode;
@@ -61,13 +66,13 @@ static int note(int descriptor) {
   return descriptor;
 }
 
-/* Before it is closed: another thread may have the number at once. */
+/* Called before the close, because another thread may get the number immediately. */
 static void forget(int descriptor) {
   if (descriptor >= 0 && descriptor < MOST_DESCRIPTORS)
     __atomic_store_n(&own[descriptor].inode, 0, __ATOMIC_RELAXED);
 }
 
-/* In a forked child, where only what is safe in a signal handler may be called. */
+/* Runs in a forked child, and may call only functions that are safe in a signal handler. */
 static void close_in_child(void) {
   struct stat file;
   for (int i = 0; i <= highest; i++) {
@@ -81,7 +86,7 @@ static void close_in_child(void) {
 static int own_open(const char *path, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
-  mode_t mode = va_arg(arguments, mode_t); /* of no meaning where none was given */
+  mode_t mode = va_arg(arguments, mode_t); /* without meaning if the caller passed none */
   va_end(arguments);
   return note(open(path, flags | O_CLOEXEC, mode));
 }
@@ -153,8 +158,10 @@ static int own_close(int descriptor) {
   return close(descriptor);
 }
 
-/* What file names are encoded in. In the C locale the JDK would take those apart that are not ASCII, and not find its own
- * files, nor our jar. */
+/*
+ * Returns the encoding of file names. In the C locale the JDK would misread non-ASCII names, and not find its own files
+ * or our jar.
+ */
 static char *own_nl_langinfo(nl_item item) {
   char *said = nl_langinfo(item);
   return item == CODESET && !strcmp(said, "ANSI_X3.4-1968") ? "UTF-8" : said;
@@ -186,7 +193,7 @@ static const struct {
     {"dlopen", own_dlopen},
 };
 
-/* What takes the place of a function in a library; null if it is left. */
+/* Returns the replacement of a library's function; null if it stays. */
 static void *replacement(const char *name, int libjava) {
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     if (!strcmp(name, functions[i].name))
@@ -196,7 +203,7 @@ static void *replacement(const char *name, int libjava) {
   return NULL;
 }
 
-/* A loaded library's parts, of which its dynamic section tells. */
+/* Parts of a loaded library, from its dynamic section. */
 struct library {
   const struct dl_phdr_info *info;
   uintptr_t relro, relro_end; /* read-only since it was loaded */
@@ -225,7 +232,7 @@ static int starts_with(const char *text, const char *start) {
   return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* The dynamic linker of glibc has made a dynamic section's addresses absolute, that of musl has not. */
+/* The dynamic linker of glibc has made a dynamic section's addresses absolute. The dynamic linker of musl has not. */
 static const void *address_in(const struct dl_phdr_info *info, ElfW(Addr) value) {
   return (const void *)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
 }
@@ -264,12 +271,12 @@ static int bind_library(struct dl_phdr_info *info, size_t size, void *unused) {
   return 0;
 }
 
-/* One pass at a time: dl_iterate_phdr holds the dynamic linker's lock. */
+/* One pass at a time, because dl_iterate_phdr holds the dynamic linker's lock. */
 static void bind_all(void) {
   dl_iterate_phdr(bind_library, NULL);
 }
 
-/* What is loaded next opens descriptors, too. */
+/* Libraries that are loaded later open descriptors, too. */
 static void *own_dlopen(const char *name, int mode) {
   void *library = dlopen(name, mode);
   if (library && name && strstr(name, "libucp."))
@@ -285,7 +292,7 @@ static void prepare(void) {
   Dl_info info;
   if (!create || !dladdr(create, &info) || strlen(info.dli_fname) + 2 > sizeof jdk)
     return;
-  /* HOME/lib/server/libjvm.so, and all others are in HOME/lib */
+  /* HOME/lib/server/libjvm.so; all other libraries are in HOME/lib */
   strcpy(jdk, info.dli_fname);
   for (int up = 0; up < 2; up++)
     if (strrchr(jdk, '/'))

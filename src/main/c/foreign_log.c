@@ -1,5 +1,7 @@
-/* What a net plugin that Java loads is given in the place of NCCL's own functions. Its threads may log at any time,
- * and a thread of its own is none that should enter a JVM: lines are kept here until Java fetches them. */
+/*
+ * Replacements of NCCL's own functions for a net plugin that Java loads. The plugin's threads may log at any time, and
+ * its own threads should not enter a JVM. Lines are kept here until Java fetches them.
+ */
 #include "shim.h"
 
 #include <pthread.h>
@@ -10,7 +12,7 @@
 #define LINES 64
 #define LINE_BYTES 1024
 
-/* The newest lines; guarded by lock. When there are more than LINES the oldest are lost. */
+/* The newest lines, guarded by lock. If more than LINES are pending, the oldest are lost. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   ncclDebugLogLevel level;
@@ -36,8 +38,10 @@ MILLRACE_EXPORT __attribute__((format(printf, 5, 6))) void millraceForeignLog(nc
   va_end(arguments);
 }
 
-/* Copies the oldest line that was not fetched into text, which has room for LINE_BYTES; returns its level, 0 if there
- * is none. */
+/*
+ * Copies the oldest line that was not fetched into text, which has room for LINE_BYTES. Returns its level, or 0 if
+ * there was no line.
+ */
 MILLRACE_EXPORT int millraceForeignLine(char *text) {
   int level = 0;
   pthread_mutex_lock(&lock);
@@ -50,7 +54,7 @@ MILLRACE_EXPORT int millraceForeignLine(char *text) {
   return level;
 }
 
-/* Nobody listens to a plugin's profiler events. */
+/* A plugin's profiler events are ignored. */
 MILLRACE_EXPORT ncclResult_t millraceForeignProfile(void **eHandle, int type, void *pHandle, int64_t pluginId,
                                                     void *extData) {
   (void)eHandle, (void)type, (void)pHandle, (void)pluginId, (void)extData;

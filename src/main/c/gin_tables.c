@@ -1,7 +1,10 @@
-/* The GIN tables: v11 of NCCL 2.28, v12 of 2.29, v13 of 2.30.3 and 2.30.4, v14 since 2.30.5, v15
- * of inspected later releases. NCCL finds them in the library that brought the network. What the host begins stays null in them, and so does
- * ginProgress: NCCL calls it only for plugins that leave the kernels' queues to NCCL's own proxy. NCCL
- * 2.30.3 and 2.30.4 would take v12 if there were no v13, and their kernels' descriptors for 2.29's. */
+/*
+ * The GIN tables: v11 of NCCL 2.28, v12 of 2.29, v13 of 2.30.3 and 2.30.4, v14 since 2.30.5, v15 of inspected later
+ * releases. NCCL finds them in the library of its network. The functions of host-started operations stay null.
+ * ginProgress also stays null, because NCCL calls it only for plugins that leave the kernels' queues to NCCL's own
+ * proxy. Without v13, NCCL 2.30.3 and 2.30.4 would take v12, and would treat their kernels' descriptors as those in
+ * 2.29.
+ */
 #include "gin_thunks.h"
 
 #include <stdio.h>
@@ -41,14 +44,14 @@ MILLRACE_EXPORT const ncclGin_v12_t ncclGinPlugin_v12 = {
     MILLRACE_GIN_COMMON, .init = ginInit, .getProperties = getProperties11, .connect = connect12,
     .createContext = createContext12, .regMrSym = ginRegMrSym};
 
-/* RMA of these two releases registers through this table, with file descriptors if they are taken. */
+/* RMA of these two releases registers through this table, with file descriptors if the plugin accepts them. */
 static ncclResult_t getProperties13(int dev, ncclNetProperties_v12_t *props) {
   MILLRACE_FORWARD(ginGetProperties, 13, dev, props);
 }
 
 static ncclResult_t createContext13(void *collComm, ncclGinConfig_v13_t *config, void **ginCtx,
                                     ncclNetDeviceHandle_t **devHandle) {
-  const int backendVersion = 1; /* what later releases call the kernels of these two */
+  const int backendVersion = 1; /* number of these two releases' kernels in later releases */
   MILLRACE_FORWARD_SHIELDED(ginCreateContext, 13, collComm, config->nSignals, config->nCounters,
                             config->nContexts, config->queueDepth, backendVersion, ginCtx, devHandle);
 }
@@ -79,9 +82,11 @@ MILLRACE_EXPORT const ncclGin_v14_t ncclGinPlugin_v14 = {
     .getProperties = getProperties14, .connect = connect11, .createContext = createContext14, .regMrSym = ginRegMrSym,
     .regMrSymDmaBuf = ginRegMrSymDmaBuf};
 
-/* Inspected releases of NCCL and the size of v15's properties in them: {version, bytes}. Sources of NCCL contain
- * two sizes: two flags (2 bytes), and two flags before barrierOptions (8 bytes). In an unknown release neither write is safe.
- * The longer one overruns NCCL's structure, and the shorter one leaves a field of it uninitialized. */
+/*
+ * Inspected releases of NCCL and the size of v15's properties in them: {version, bytes}. Sources of NCCL contain two
+ * sizes: two flags (2 bytes), and two flags before barrierOptions (8 bytes). In an unknown release neither write is
+ * safe. The longer one overruns NCCL's structure, and the shorter one leaves a field of it uninitialized.
+ */
 #ifndef MILLRACE_GIN_V15_RELEASES
 #define MILLRACE_GIN_V15_RELEASES
 #endif
@@ -124,7 +129,7 @@ static ncclResult_t getGinProperties15(ncclGinProperties_v15_t *properties) {
   return bytes ? ncclSuccess : ncclInvalidUsage;
 }
 
-/* An abort is not looked at: connecting ends by its own deadline. */
+/* The abort flag is ignored, because connecting has its own deadline. */
 static ncclResult_t connect15(void *ctx, void *handles[], int nranks, int rank, void *listenComm, void **collComm,
                               volatile uint32_t *abortFlag) {
   (void)abortFlag;

@@ -8,8 +8,7 @@ ncclResult_t ginInit(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction)
   MILLRACE_FORWARD_SHIELDED(ginInit, ctx, commId, logFunction);
 }
 
-/* NCCL asks for GIN's devices of every plugin that has a table; where Java cannot serve it there are
- * none. */
+/* NCCL asks each plugin with a GIN table for its devices. If Java cannot serve GIN, the plugin has none. */
 ncclResult_t ginDevices(int *ndev) {
   MILLRACE_FORWARD(ginDevices, ndev);
 }
@@ -50,7 +49,10 @@ ncclResult_t ginCloseListen(void *listenComm) {
   MILLRACE_FORWARD_SHIELDED(ginCloseListen, listenComm);
 }
 
-/* NCCL asks with every query of a communicator's state, several times with each collective: without Java. */
+/*
+ * NCCL calls it with every query of a communicator's state, several times for each collective. It therefore does not
+ * call Java.
+ */
 ncclResult_t ginQueryLastError(void *ginCtx, bool *hasError) {
   const struct millraceGinContext *context = ginCtx;
   *hasError = context && __atomic_load_n(context->error, __ATOMIC_ACQUIRE) != 0;

@@ -9,18 +9,17 @@
 #include "nccl/gin_v14.h"
 #include "nccl/gin_v15.h"
 
-/* Memory goes by its address, also where NCCL brings a file descriptor with it. */
+/* Memory is accessed by its address, even if NCCL also passes a file descriptor. */
 #define MILLRACE_GIN_COMMON                                                                         \
   .name = "Millrace", .devices = ginDevices, .listen = ginListen,                                    \
   .deregMrSym = ginDeregMrSym, .destroyContext = ginDestroyContext, .closeColl = ginCloseColl,      \
   .closeListen = ginCloseListen, .queryLastError = ginQueryLastError, .finalize = ginFinalize
 
-/* What a ginCtx points to. Java writes it; C follows error, so that a query costs no upcall. */
+/* Target of a ginCtx. Java writes it. C reads error, so that a query costs no upcall. */
 struct millraceGinContext {
-  /* Not 0 once an operation of the context's group failed. Java's volatile store pairs with the acquire
-   * load here. */
+  /* Not 0 once an operation of the context's group failed. Java's volatile store pairs with the acquire load here. */
   const int *error;
-  /* Java's name for the context. */
+  /* Java's handle of the context. */
   uint64_t handle;
 };
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* ld.so has made addresses of most entries, and the kernel's own object it has left alone. */
+/* ld.so has made most entries absolute, but not those in the kernel's own object. */
 static const void *address_of(const struct millraceObject *object, const ElfW(Dyn) *entry) {
   return (const void *)(entry->d_un.d_ptr < object->base ? object->base + entry->d_un.d_ptr : entry->d_un.d_ptr);
 }
@@ -39,7 +39,7 @@ int millraceReadObject(const struct dl_phdr_info *info, struct millraceObject *o
     case DT_RELASZ: object->bytes[1] = dynamic->d_un.d_val; break;
     case DT_RELACOUNT: relatives = dynamic->d_un.d_val; break;
     }
-  /* These come first, and have no symbols. */
+  /* Relative relocations come first, and have no symbols. */
   if (object->relocations[1] && relatives * sizeof(ElfW(Rela)) <= object->bytes[1]) {
     object->relocations[1] += relatives;
     object->bytes[1] -= relatives * sizeof(ElfW(Rela));
@@ -58,8 +58,7 @@ uintptr_t *millraceImport(const struct millraceObject *object, const ElfW(Rela) 
              : NULL;
 }
 
-/* ld.so has made a page that it protects read-only when it was done with the object; before it may still write
- * there. */
+/* ld.so makes a protected page read-only when it has finished the object. Before that, it may still write there. */
 static int is_read_only(uintptr_t address) {
   FILE *maps = fopen("/proc/self/maps", "re");
   char line[512], mode[5] = "";

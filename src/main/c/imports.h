@@ -1,4 +1,4 @@
-/* The import tables of loaded objects: the entries through which an object calls functions of other objects. */
+/* The import tables of loaded objects. An object calls functions of other objects through their entries. */
 #ifndef MILLRACE_IMPORTS_H
 #define MILLRACE_IMPORTS_H
 
@@ -25,13 +25,13 @@ struct millraceObject {
   size_t bytes[2];
 };
 
-/* Describes an object; returns 0 if it has no imports. Valid while dl_iterate_phdr calls back. */
+/* Describes an object. Returns 0 if it has no imports. Valid during a callback of dl_iterate_phdr. */
 int millraceReadObject(const struct dl_phdr_info *info, struct millraceObject *object);
 
-/* Whether an address lies in an object. */
+/* Returns whether an address lies in an object. */
 int millraceObjectHas(const struct millraceObject *object, const void *address);
 
-/* The place of an import by its relocation; null if the relocation is none of an import. */
+/* Returns the table entry of an import by its relocation; null if the relocation does not belong to an import. */
 uintptr_t *millraceImport(const struct millraceObject *object, const ElfW(Rela) *relocation);
 
 /* Changes an import, also in memory that ld.so has protected. */

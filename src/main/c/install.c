@@ -1,9 +1,9 @@
-/* Keeps the function that Java fills in. */
+/* Stores the function that Java installs. */
 #include "async_error.h"
 #include "descriptors.h"
 #include "shim.h"
 
-/* Null until it is there: the release store in install pairs with the acquire load below. */
+/* Null until Java installs it. The release store in install pairs with the acquire load below. */
 static millraceCall_t installed;
 
 millraceCall_t millraceInstalled(void) {

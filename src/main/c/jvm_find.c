@@ -1,4 +1,4 @@
-/* Finds a Java to run on. */
+/* Finds a Java runtime. */
 #define _GNU_SOURCE
 #include "jvm_find.h"
 
@@ -32,7 +32,7 @@ static const char *separator(const struct search *search) {
   return search->report[0] ? ", " : "";
 }
 
-/* The feature release that the file named release in a Java's home tells, or MILLRACE_UNKNOWN_RELEASE. */
+/* Returns the feature release in the file release of a Java's home, or MILLRACE_UNKNOWN_RELEASE. */
 static int releaseOf(const char *home) {
   char path[PATH_MAX], line[256];
   snprintf(path, sizeof path, "%s/release", home);
@@ -41,7 +41,7 @@ static int releaseOf(const char *home) {
     return MILLRACE_UNKNOWN_RELEASE;
   int release = MILLRACE_UNKNOWN_RELEASE;
   while (release == MILLRACE_UNKNOWN_RELEASE && fgets(line, sizeof line, file)) {
-    /* "1.8.0_402" is release 8 by another name; its 1 is just as much too old. */
+    /* "1.8.0_402" is another name of release 8. The parsed 1 is too old as well. */
     if (sscanf(line, "JAVA_VERSION=\"%d", &release) != 1)
       release = MILLRACE_UNKNOWN_RELEASE;
   }
@@ -49,7 +49,7 @@ static int releaseOf(const char *home) {
   return release;
 }
 
-/* Whether a directory is the home of a Java that will do. A release that is not told is left to the JVM. */
+/* Returns whether a directory is the home of a usable Java. The JVM itself checks an unknown release. */
 static int usable(struct search *search, const char *origin, const char *home) {
   char library[PATH_MAX];
   if (snprintf(library, sizeof library, "%s/" LIBJVM, home) >= (int)sizeof library ||
@@ -57,7 +57,7 @@ static int usable(struct search *search, const char *origin, const char *home) {
     note(search, "%s%s (%s: no " LIBJVM " there)", separator(search), origin, home);
     return 0;
   }
-  char real[PATH_MAX]; /* by which the JVM knows itself */
+  char real[PATH_MAX]; /* the path by which the JVM finds itself */
   if (realpath(library, real) && strchr(real, ':')) {
     note(search, "%s%s (%s: a Java cannot run in a folder with a colon in its path)", separator(search), origin, real);
     return 0;
@@ -88,7 +88,7 @@ static int findOnPath(struct search *search) {
     size_t length = strcspn(entry, ":");
     if (snprintf(file, sizeof file, "%.*s/java", (int)length, entry) < (int)sizeof file &&
         access(file, X_OK) == 0 && realpath(file, real)) {
-      /* home/bin/java; where it is a script instead, home/lib/server will not be there. */
+      /* The path is home/bin/java. If it is a script, home/lib/server does not exist. */
       for (int up = 0; up < 2; up++) {
         char *slash = strrchr(real, '/');
         if (slash)

@@ -1,4 +1,4 @@
-/* Where the plugin lies, and what a JVM is started with. */
+/* The plugin's location, and the options of its JVM. */
 #define _GNU_SOURCE
 #include "jvm_options.h"
 
@@ -20,38 +20,45 @@
 #define COLLECTOR "-XX:+UseSerialGC"
 
 static const char *const defaults[] = {
-    /* The host's SIGINT, SIGTERM, SIGHUP and SIGQUIT stay the host's. */
+    /* The host keeps its SIGINT, SIGTERM, SIGHUP and SIGQUIT. */
     "-Xrs",
     "--enable-native-access=ALL-UNNAMED",
-    /* Proxies allocate nothing per step: a small heap and the collector with the fewest threads. */
+    /* Proxies allocate nothing per step. A small heap and the collector with the fewest threads suffice. */
     COLLECTOR,
     "-Xms16m",
     "-Xmx256m",
-    /* No file in /tmp, and no page that a slow disk can hold a safepoint up with. */
+    /* Avoids a file in /tmp, and a page that delays a safepoint on a slow disk. */
     "-XX:-UsePerfData",
-    /* The JDK writes classes with these while the plugin starts, and never again: to compile them takes C2 a quarter of
-     * a second, for which what moves data would wait. */
+    /*
+     * The JDK writes classes with these methods only while the plugin starts. C2 would compile them for a quarter of a
+     * second and delay the threads that move data.
+     */
     "-XX:CompileCommand=quiet",
     "-XX:CompileCommand=exclude,jdk.internal.classfile.impl.*::*",
-    /* The JDK's selector makes an Integer of the descriptor of each stream that it finds ready: these exist already. */
+    /*
+     * The JDK's selector makes an Integer of the descriptor of each ready stream. Cached Integers avoid the allocation.
+     */
     "-Djava.lang.Integer.IntegerCache.high=4095",
-    /* What is logged comes out of NCCL's logger. */
+    /* Log lines pass through NCCL's logger. */
     "-Dlog4j.provider=org.millrace.plugin.NcclLogProvider",
     NULL,
 };
 
 #define USERS_OPTIONS "MILLRACE_JAVA_OPTS"
-/* The JVM reads these itself: one before what it is given, the other behind that. */
+/* Variables that the JVM reads itself: FIRST_OPTIONS before the given options, LAST_OPTIONS after them. */
 #define FIRST_OPTIONS "JAVA_TOOL_OPTIONS"
 #define LAST_OPTIONS "_JAVA_OPTIONS"
 #define CACHE "-XX:AOTCache="
-/* The first release whose JVM takes -XX:AOTCache with profiles of methods; an older one refuses to start. */
+/* First release with a JVM that accepts -XX:AOTCache with method profiles. An older JVM refuses to start. */
 #define OLDEST_JAVA_WITH_CACHE 25
 
-/* What is looked at of a jar, from its end: there lies its directory, with the checksum of every file in it. */
+/*
+ * Number of bytes at the end of a jar that are hashed. They contain its directory, with the checksum of every file in
+ * it.
+ */
 #define STAMP_BYTES (1 << 20)
 
-/* FNV-1a, by words; what is left of a word at the end is of no matter. */
+/* FNV-1a, by words. An incomplete word at the end is ignored. */
 static uint64_t hash(uint64_t from, const uint64_t *words, size_t bytes) {
   for (size_t i = 0; i < bytes / sizeof *words; i++) {
     from = (from ^ words[i]) * 0x100000001B3u;
@@ -97,7 +104,7 @@ void millraceAddOption(struct millraceOptions *options, const char *text, void *
   }
 }
 
-/* Notes what is wrong; returns -1. */
+/* Stores the problem. Returns -1. */
 __attribute__((format(printf, 2, 3))) static int refuse(struct millraceOptions *options, const char *format,
                                                         ...) {
   va_list arguments;
@@ -109,8 +116,10 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct millraceOptions *
 
 #define CLASS_PATH "-Djava.class.path="
 
-/* A name of the jar without a colon, which separates the parts of a class path; null if there is none. It stays open: the
- * JVM opens it by that name. */
+/*
+ * Returns a name of the jar without a colon, because a colon separates the parts of a class path; null on failure. The
+ * file stays open, because the JVM opens it by that name.
+ */
 static const char *withoutColon(struct millraceOptions *options, const char *jar) {
   int file = open(jar, O_RDONLY | O_CLOEXEC);
   snprintf(options->openJar, sizeof options->openJar, "/proc/self/fd/%d", file);
@@ -129,7 +138,7 @@ static int setClassPath(const char *directory, struct millraceOptions *options) 
       return refuse(options, "%s cannot be a part of a class path, for its colon: choose another folder, or mount /proc",
                     jar);
   } else {
-    /* A class path is taken, too; its first part stands for all. */
+    /* A class path is accepted, too. Only its first part is checked. */
     snprintf(jar, sizeof jar, "%.*s", (int)strcspn(given, ":"), given);
     if (access(jar, R_OK) != 0)
       return refuse(options, "there is no %s, which MILLRACE_JAR names; set it to a millrace.jar", jar);
@@ -141,13 +150,13 @@ static int setClassPath(const char *directory, struct millraceOptions *options) 
   return 0;
 }
 
-/* What a variable says; empty if it is not set. */
+/* Returns the value of a variable; empty if it is not set. */
 static const char *optionsIn(const char *variable) {
   const char *given = secure_getenv(variable);
   return given ? given : "";
 }
 
-/* The name of the collector that options choose, by which they would end a JVM that has another one; null for none. */
+/* Returns the name of the collector that options choose; null for none. A JVM with two collectors terminates. */
 static const char *collectorIn(const char *given) {
   static const char *const collectors[] = {"SerialGC", "ParallelGC", "G1GC", "ZGC", "ShenandoahGC", "EpsilonGC"};
   char option[32];
@@ -159,7 +168,7 @@ static const char *collectorIn(const char *given) {
   return NULL;
 }
 
-/* Ours is left out where others have chosen; of theirs, what the user gave to the plugin alone prevails. */
+/* Omits our collector if other options choose one. Among others, the choice in the plugin's own variable prevails. */
 static void addCollector(struct millraceOptions *options) {
   const char *first = collectorIn(optionsIn(FIRST_OPTIONS)), *last = collectorIn(optionsIn(LAST_OPTIONS));
   if (!collectorIn(optionsIn(USERS_OPTIONS))) {
@@ -196,7 +205,7 @@ void millraceTellOptions(ncclDebugLogger_t logFunction) {
                   "NET/Millrace: the JVM is started with %s=%.400s, too", variables[i], optionsIn(variables[i]));
 }
 
-/* Whether others have a say in archives: the JVM takes no second one, and ends over some pairs. */
+/* Returns whether other options concern archives. The JVM accepts no second archive, and terminates with some pairs. */
 static int othersChooseArchive(void) {
   static const char *const variables[] = {USERS_OPTIONS, FIRST_OPTIONS, LAST_OPTIONS};
   static const char *const words[] = {"AOT", "-Xshare", "Archive"};
@@ -207,8 +216,10 @@ static int othersChooseArchive(void) {
   return 0;
 }
 
-/* Whether a file belongs to this machine alone. Another machine can cut or delete a file of a network file system, and a
- * process that has mapped it then dies of SIGBUS. StartupCache has the same list. */
+/*
+ * Returns whether a file belongs to this machine alone. Another machine can truncate or delete a file of a network file
+ * system, and a process that has mapped it then dies of SIGBUS. StartupCache has the same list.
+ */
 static int isLocal(int file) {
   static const unsigned int types[] = {
       EXT4_SUPER_MAGIC,   XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC,   RAMFS_MAGIC,
@@ -236,7 +247,9 @@ static int copyToMemory(int file) {
   return copy;
 }
 
-/* Puts the path of a cache there by which the JVM can map it safely. Returns 0, or -1 if there is no such cache. */
+/*
+ * Stores the option with a path of the cache that the JVM can map safely. Returns 0, or -1 if there is no such cache.
+ */
 static int locateCache(const char *directory, struct millraceOptions *options) {
   char name[64], path[PATH_MAX];
   if (millraceCacheName(options->jar, name, sizeof name) != 0 ||
@@ -262,7 +275,7 @@ void millraceAddCache(const char *directory, int release, struct millraceOptions
   if (locateCache(directory, options) != 0)
     return;
   millraceAddOption(options, options->cache, NULL);
-  /* One that does not fit is no one's concern: what it was to spare is done, and nothing else differs. */
+  /* A cache that does not fit needs no report. The start is slower, and nothing else differs. */
   millraceAddOption(options, "-Xlog:aot*=off", NULL);
   millraceAddOption(options, "-Dorg.millrace.cache=given", NULL);
 }

@@ -1,4 +1,4 @@
-/* Where the plugin lies, and what a JVM is started with. */
+/* The plugin's location, and the options of its JVM. */
 #ifndef MILLRACE_JVM_OPTIONS_H
 #define MILLRACE_JVM_OPTIONS_H
 
@@ -22,31 +22,37 @@ struct millraceOptions {
   char problem[700];
 };
 
-/* Puts the directory that this library was loaded from there; returns null, or what is wrong. */
+/* Writes the directory from which this library was loaded. Returns null, or the problem. */
 const char *millraceLocatePlugin(char *directory, size_t size);
 
-/* What every JVM is started with, and what a cache is made with ('millrace plugin install' calls this): they
- * must not differ. Ends with a null. */
+/*
+ * Returns the options of every JVM and of every cache, ending with a null ('millrace plugin install' calls this
+ * function). Both must have the same options.
+ */
 __attribute__((visibility("default"))) const char *const *millraceJavaOptions(void);
 
-/* Adds the class path and the options that every JVM is started with; returns 0, or -1 with options->problem. */
+/* Adds the class path and the options of every JVM. Returns 0, or -1 with options->problem. */
 int millraceJvmOptions(const char *directory, struct millraceOptions *options);
 
-/* Puts the name of a jar's cache there, which tells jars apart by what they contain: a JVM does not, and would run
- * another jar's classes. Returns 0, or -1 if the jar cannot be read. */
+/*
+ * Writes the name of a jar's cache, which depends on the jar's content. A JVM does not compare the content, and would
+ * run another jar's classes. Returns 0, or -1 if the jar cannot be read.
+ */
 __attribute__((visibility("default"))) int millraceCacheName(const char *jar, char *name, size_t size);
 
-/* Adds the jar's cache if it lies beside the plugin, a Java of this release takes one, and no variable chooses another
- * archive. A JVM ignores the cache of another Java. The caller closes cacheCopy after the JVM has started. */
+/*
+ * Adds the jar's cache if it lies beside the plugin, a Java of this release accepts it, and no variable chooses another
+ * archive. A JVM ignores the cache of another Java. The caller closes cacheCopy after the JVM has started.
+ */
 void millraceAddCache(const char *directory, int release, struct millraceOptions *options);
 
-/* Adds what the user wants: last, so that it prevails. Returns 0, or -1 with options->problem if that is too much. */
+/* Adds the user's options last, so that they prevail. Returns 0, or -1 with options->problem if they exceed a limit. */
 int millraceAddUsersOptions(struct millraceOptions *options);
 
-/* Puts the names of the variables there that have options, for a message of what to look at. */
+/* Writes the names of the variables that contain options, for an error message. */
 void millraceOptionVariables(char *names, size_t size);
 
-/* Logs the options that a JVM takes from its environment by itself. */
+/* Logs the options that a JVM takes directly from its environment. */
 void millraceTellOptions(ncclDebugLogger_t logFunction);
 
 void millraceAddOption(struct millraceOptions *options, const char *text, void *extra);

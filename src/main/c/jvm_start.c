@@ -1,4 +1,4 @@
-/* Gets Java to fill in its functions: in a JVM that the process has, or in one that is started here. */
+/* Makes Java install its functions, in the process's JVM or in a JVM that is started here. */
 #define _GNU_SOURCE
 #include "jvm_find.h"
 #include "shim.h"
@@ -26,15 +26,15 @@ typedef jint (*createVm_t)(JavaVM **, void **, void *);
 
 enum state { NOT_STARTED, STARTING, STARTED, FAILED, FORKED };
 
-/* Guarded by lock. The reason is what went wrong, one line. */
+/* Guarded by lock. The reason is one line that describes the failure. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed; /* waits by CLOCK_MONOTONIC: a clock that is set does not end a wait */
+static pthread_cond_t changed; /* waits by CLOCK_MONOTONIC, so that setting the clock does not end a wait */
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-static pid_t starter_pid;      /* the process that has the JVM */
+static pid_t starter_pid;      /* process that contains the JVM */
 static enum state state = NOT_STARTED;
 static char reason[900];
 
-/* What the JVM said while it was started: why it would not start. */
+/* Messages of the JVM during its start. They contain the reason of a failure. */
 static char words[300];
 
 static void succeed(void) {
@@ -58,7 +58,10 @@ __attribute__((format(printf, 1, 2))) static void fail(const char *format, ...) 
   va_end(arguments);
 }
 
-/* The JVM's own messages. Once it runs they go where they always go, and so do those for a file (-Xlog:...:file=). */
+/*
+ * Collects the JVM's own messages during the start. Afterwards they take their usual way, and messages for a file
+ * always do (-Xlog:...:file=).
+ */
 static jint JNICALL listen_to_vm(FILE *stream, const char *format, va_list arguments) {
   if (__atomic_load_n(&state, __ATOMIC_RELAXED) != STARTING || (stream != stdout && stream != stderr))
     return vfprintf(stream, format, arguments);
@@ -67,7 +70,7 @@ static jint JNICALL listen_to_vm(FILE *stream, const char *format, va_list argum
   return 0;
 }
 
-/* The JVM's words in one line. */
+/* Returns the JVM's messages in one line. */
 static const char *why(void) {
   size_t length = strlen(words);
   while (length > 0 && words[length - 1] == '\n')
@@ -78,8 +81,10 @@ static const char *why(void) {
   return length > 0 ? words : "it did not say why";
 }
 
-/* A JVM that cannot initialize itself ends the process, which is not ours to end: the thread that was to
- * start it is put to rest instead. Later, ends are as the JVM wants them. */
+/*
+ * A JVM that cannot initialize itself terminates the process. That is the host's decision, so the starting thread is
+ * suspended forever instead. After the start, the JVM may terminate the process.
+ */
 static void rest_if_starting(void) {
   if (__atomic_load_n(&state, __ATOMIC_RELAXED) != STARTING)
     return;
@@ -99,7 +104,7 @@ static void JNICALL on_abort_of_vm(void) {
   rest_if_starting();
 }
 
-/* Puts what a pending exception says into text. */
+/* Writes the message of a pending exception to text. */
 static void describe_exception(JNIEnv *env, char *text, size_t size) {
   jthrowable thrown = (*env)->ExceptionOccurred(env);
   (*env)->ExceptionClear(env);
@@ -113,7 +118,7 @@ static void describe_exception(JNIEnv *env, char *text, size_t size) {
   (*env)->ExceptionClear(env);
 }
 
-/* Lets Java fill in its functions; where is said in the message if it cannot. */
+/* Lets Java install its functions. The message of a failure contains where. */
 static void call_java(JNIEnv *env, const char *where) {
   char text[500];
   jclass entry = (*env)->FindClass(env, "org/millrace/plugin/PluginEntry");
@@ -135,7 +140,7 @@ static void call_java(JNIEnv *env, const char *where) {
   }
 }
 
-/* True if the process has a JVM: then it is that one or none. */
+/* Returns true if the process already has a JVM. Then only that JVM is used. */
 static int use_existing_vm(void) {
   void *library = dlopen("libjvm.so", RTLD_NOW | RTLD_NOLOAD);
   createdVms_t created = library ? (createdVms_t)dlsym(library, "JNI_GetCreatedJavaVMs") : NULL;
@@ -162,7 +167,7 @@ static void start_vm(ncclDebugLogger_t logFunction) {
     fail("%s", problem);
     return;
   }
-  /* First, as the JVM may complain of each option that follows. */
+  /* These come first, because the JVM may complain about each later option. */
   options.count = 0;
   millraceAddOption(&options, "vfprintf", (void *)listen_to_vm);
   millraceAddOption(&options, "exit", (void *)on_exit_of_vm);
@@ -215,7 +220,7 @@ static void *starter(void *logFunction) {
   return NULL;
 }
 
-/* On a thread of its own, as a caller's stack may be too small for a JVM. */
+/* Starts a separate thread, because a caller's stack may be too small for a JVM. */
 static int launch(ncclDebugLogger_t logFunction) {
   pthread_attr_t attributes;
   pthread_t thread;
@@ -238,7 +243,7 @@ static void make_condition(void) {
   pthread_condattr_destroy(&attributes);
 }
 
-/* A child has the JVM's memory and none of its threads: a caller would wait for ever. */
+/* A child has the JVM's memory without its threads, so a caller would wait forever. */
 static void leave_to_parent(void) {
   millraceForget();
   if (state == STARTING || state == STARTED) {
@@ -258,7 +263,7 @@ static void after_fork_in_parent(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* The lock is this thread's; the threads that waited for the condition are not here. */
+/* This thread holds the lock. Threads that waited for the condition do not exist in the child. */
 static void after_fork_in_child(void) {
   make_condition();
   leave_to_parent();

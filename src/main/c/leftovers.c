@@ -1,5 +1,8 @@
-/* Files in shared memory that would stay for ever: this process's when it exits and has closed nothing, as the JVM in it does not hear of an exit that is C's,
- * and those of dead processes beside them. Their names say whose they are: see org.millrace.file.FileName. */
+/*
+ * Deletes files in shared memory that would otherwise remain. These are this process's own files if it exits without
+ * closing them, because the JVM does not observe C's exit. They also include files of dead processes. Each file name
+ * contains its owner, see org.millrace.file.FileName.
+ */
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -19,7 +22,10 @@ struct process {
   long pid, start, namespace;
 };
 
-/* What /proc tells of a process: its state, its threads, and when it started. 0 if it shows none, negative in doubt. */
+/*
+ * Reads the state, the number of threads and the start time of a process from /proc. Returns 0 if it does not exist,
+ * and a negative number if this is unknown.
+ */
 static int look(long pid, char *state, long *threads, long *start) {
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%ld/stat", pid);
@@ -39,7 +45,7 @@ static int find_self(struct process *self) {
   long threads;
   self->pid = getpid();
   ssize_t length = readlink("/proc/self", link, sizeof link - 1);
-  if (length <= 0 || (link[length] = 0, atol(link)) != self->pid) /* none, or of another namespace */
+  if (length <= 0 || (link[length] = 0, atol(link)) != self->pid) /* no /proc, or one of another namespace */
     return 0;
   length = readlink("/proc/self/ns/pid", link, sizeof link - 1);
   if (length <= 0 || look(self->pid, &state, &threads, &self->start) != 1)
@@ -48,7 +54,9 @@ static int find_self(struct process *self) {
   return sscanf(link, "pid:[%ld]", &self->namespace) == 1;
 }
 
-/* What /proc does not show it may hide (hidepid): then the kernel says whether anything has the number. */
+/*
+ * /proc may hide processes that it does not show (hidepid). The kernel then reports whether a process has the number.
+ */
 static int is_dead(const struct process *process) {
   char state;
   long threads, start;
@@ -57,7 +65,10 @@ static int is_dead(const struct process *process) {
          (found == 1 && (start != process->start || (strchr("ZX", state) && threads <= 1)));
 }
 
-/* Whether a name is one of ours, whose, and whether it is a trace: these stay for those who ask what happened, and Java sweeps them. */
+/*
+ * Returns whether a file name is ours. Reads its owner and whether the file is a trace. Traces of failures stay for
+ * analysis, and Java sweeps them.
+ */
 static int read_name(const char *name, struct process *owner, int *trace) {
   char kind[8];
   int end = 0;
@@ -68,7 +79,10 @@ static int read_name(const char *name, struct process *owner, int *trace) {
   return *trace || !strcmp(kind, "sock") || !strcmp(kind, "ring") || !strcmp(kind, "mem");
 }
 
-/* Whether nothing is open in a trace and nothing has failed: org.millrace.trace.TraceLayout, OPEN_OFFSET and FAILED_OFFSET. */
+/*
+ * Returns whether a trace contains no open connection and no failure: org.millrace.trace.TraceLayout, OPEN_OFFSET and
+ * FAILED_OFFSET.
+ */
 static int is_uneventful(int directory, const char *name) {
   int open_and_failed[2] = {1, 1};
   int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -79,7 +93,7 @@ static int is_uneventful(int directory, const char *name) {
   return length == sizeof open_and_failed && open_and_failed[0] == 0 && open_and_failed[1] == 0;
 }
 
-/* A child of the host that exits has another number, and leaves its parent's files alone. */
+/* A child of the host that exits has another process number, and does not delete its parent's files. */
 static void delete_leftovers(void) {
   struct process self, owner;
   DIR *directory = find_self(&self) ? opendir(DIRECTORY) : NULL;
@@ -90,7 +104,7 @@ static void delete_leftovers(void) {
     if (!read_name(entry->d_name, &owner, &trace) || owner.namespace != self.namespace)
       continue;
     int own = owner.pid == self.pid && owner.start == self.start;
-    /* Anybody may have put something there by our name: a pipe would have us wait for its writer. */
+    /* Any user may have created a file with our name. A pipe would block until its writer opens it. */
     if (fstatat(dirfd(directory), entry->d_name, &file, AT_SYMLINK_NOFOLLOW) != 0 || file.st_uid != geteuid() ||
         !(S_ISREG(file.st_mode) || S_ISSOCK(file.st_mode)))
       continue;

@@ -1,12 +1,12 @@
-/* Events of messages for whatever profiler NCCL has, as NCCL's own Socket network makes them: of those that its proxy
- * sends and receives through us. It has none of connections that are taken over, as NCCL makes such an event only below
- * one of its proxy's own.
+/* Events of messages for NCCL's profiler, in the form of NCCL's own Socket network. They cover messages that NCCL's
+ * proxy sends and receives through this plugin. Connections that are taken over have no such events, because NCCL creates
+ * them only below events of its own proxy.
  *
- * A request with an event is a number here, with the highest bit set, that Java's requests do not have:
+ * A request with an event is a number with the highest bit set, which Java's requests do not have:
  *
- *   63 62                      12 11            0   (12 bits, if nobody says otherwise)
+ *   63 62                      12 11            0   (12 bits by default)
  *  +--+--------------------------+---------------+
- *  | 1| how often it was taken   | place         |
+ *  | 1| number of uses           | place         |
  *  +--+--------------------------+---------------+
  */
 #include "net_events.h"
@@ -27,9 +27,9 @@ static struct place {
   int used;
   uint64_t taken;
   void *request;
-  /* Whose request it is; null while the place is free. */
+  /* Connection of the request; null while the place is free. */
   void *comm;
-  /* Null where there is none. */
+  /* Null for a message without an event. */
   void *events[MILLRACE_MAX_RECVS];
 } requests[REQUESTS];
 static unsigned next;
@@ -39,14 +39,14 @@ void netEventsUse(ncclProfilerCallback_t function) {
     __atomic_store_n(&callback, function, __ATOMIC_RELEASE);
 }
 
-/* The place of a request of ours; null if it is Java's own, or is done. */
+/* Returns the place of a request of ours; null if it is Java's own, or complete. */
 static struct place *place_of(void *request) {
   uint64_t number = (uint64_t)request;
   struct place *place = &requests[number % REQUESTS];
   return number & TAG && place->used && (number & ~TAG) >> PLACE_BITS == place->taken ? place : NULL;
 }
 
-/* A free place; null if there is none nearby. */
+/* Takes a free place. Returns null if none is free nearby. */
 static struct place *take(void) {
   for (int tries = 0; tries < 64; tries++) {
     struct place *place = &requests[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % REQUESTS];
@@ -107,8 +107,10 @@ void netEventStop(void *request) {
   release(place);
 }
 
-/* Their events are not stopped, as NCCL's own proxy does not stop those above them: the profiler's context that they are
- * of may have ended, where communicators share their resources. */
+/*
+ * The events are not stopped, and NCCL's own proxy does not stop the events above them either. If communicators share
+ * their resources, the profiler context of these events may already have ended.
+ */
 void netEventsClose(void *comm) {
   if (__atomic_load_n(&callback, __ATOMIC_ACQUIRE))
     for (int i = 0; i < REQUESTS; i++)

@@ -4,23 +4,25 @@
 
 #include "shim.h"
 
-/* Buffers of one receive at the most: what NCCL's own networks allow. */
+/* Maximum number of buffers of one receive, as in NCCL's own networks. */
 #define MILLRACE_MAX_RECVS 8
 
-/* What NCCL hands to init: it passes an event on to the profiler, if there is one. */
+/* Stores the callback that NCCL passes to init. It passes an event to the profiler, if there is one. */
 void netEventsUse(ncclProfilerCallback_t function);
 
-/* Messages were posted on a connection as one request. If a profiler wants any of them the request becomes one of
- * ours. */
+/*
+ * Records messages that were posted on a connection as one request. If a profiler accepts any of them, the request is
+ * replaced by one of ours.
+ */
 void netEventStart(void *comm, int count, void **parents, int receives, const size_t *bytes, void **request);
 
-/* Java's request. */
+/* Returns Java's request. */
 void *netEventRequest(void *request);
 
-/* It is done, or has failed. */
+/* Ends the events of a request that is complete or has failed. */
 void netEventStop(void *request);
 
-/* A connection is closed: of its requests that were not done nobody asks any more. */
+/* Releases the incomplete requests of a closed connection, because NCCL does not test them any longer. */
 void netEventsClose(void *comm);
 
 #endif

@@ -1,5 +1,4 @@
-/* Forwards the operations of NCCL's network tables to Java, without what Java has no use for: traffic
- * classes. */
+/* Forwards the operations of NCCL's network tables to Java. Omits traffic classes, which Java does not use. */
 #include "async_error.h"
 #include "net_events.h"
 #include "net_thunks.h"
@@ -99,7 +98,7 @@ ncclResult_t netIrecv10(void *recvComm, int n, void **data, size_t *sizes, int *
   return result;
 }
 
-/* Host memory needs no flush: a null request is one that is done. */
+/* Host memory needs no flush. A null request is complete. */
 ncclResult_t netIflush(void *recvComm, int n, void **data, int *sizes, void **mhandles, void **request) {
   (void)recvComm, (void)n, (void)data, (void)sizes, (void)mhandles;
   *request = NULL;
@@ -131,7 +130,7 @@ ncclResult_t netCloseListen(void *listenComm) {
   MILLRACE_FORWARD_SHIELDED(closeListen, listenComm);
 }
 
-/* NCCL 2.28 also finalizes a plugin whose init has failed, perhaps for want of a JVM. */
+/* NCCL 2.28 also finalizes a plugin after a failed init, for instance without a JVM. */
 ncclResult_t netFinalize11(void *ctx) {
   if (!millraceInstalled())
     return ncclSuccess;

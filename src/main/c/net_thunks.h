@@ -1,13 +1,13 @@
-/* The entries of NCCL's network tables. A signature that several versions share is named after the first
- * that has it. */
+/* The entries of NCCL's network tables. A signature that several versions share has the number of the first version. */
 #ifndef MILLRACE_NET_THUNKS_H
 #define MILLRACE_NET_THUNKS_H
 
 #include "shim.h"
 
-/* Fields that are equal in all versions. What is not here stays null: NCCL calls getDeviceMr,
- * irecvConsumed, makeVDevice and setNetAttr only where they are given, and regMrDmaBuf only for devices
- * that support it. */
+/*
+ * Fields that are equal in all versions. All other fields stay null. NCCL calls getDeviceMr, irecvConsumed, makeVDevice
+ * and setNetAttr only if they are set, and regMrDmaBuf only for devices that support it.
+ */
 #define MILLRACE_NET_COMMON                                                                    \
   .name = "Millrace", .devices = netDevices, .accept = netAccept, .regMr = netRegMr,           \
   .deregMr = netDeregMr, .iflush = netIflush, .test = netTest, .closeSend = netCloseSend,      \

@@ -1,5 +1,7 @@
-/* What a communicator was told to do last: a communicator's block of the file that a process writes down what it does in
- * (org.millrace.trace.TraceLayout and CommunicatorFields, whose numbers these are). */
+/*
+ * Latest operations of a communicator: its block of the process's trace file (org.millrace.trace.TraceLayout and
+ * CommunicatorFields, which have the same numbers).
+ */
 #ifndef MILLRACE_OPERATIONS_H
 #define MILLRACE_OPERATIONS_H
 
@@ -9,31 +11,33 @@
 #define MILLRACE_OPERATION_NAME 32
 #define MILLRACE_OPERATION_HOW 16
 
-/* Operation n lies at n modulo their number. Times are of CLOCK_MONOTONIC, in nanoseconds; 0 until it happens. */
+/* Operation n lies at n modulo the number of records. Times are CLOCK_MONOTONIC in nanoseconds; 0 until the event. */
 typedef struct millraceOperation {
-  /* Among the communicator's collectives it is this one, from 0 on; -1 of a send or receive. */
+  /* Number among the communicator's collectives, from 0; -1 for a send or receive. */
   int64_t sequence;
-  /* Its length; -1 if not known. */
+  /* Length in bytes; -1 if unknown. */
   int64_t bytes;
   int64_t count;
-  /* NCCL's number of the type of elements; -1 if not known. */
+  /* NCCL's number of the element type; -1 if unknown. */
   int32_t type;
   int32_t channels;
-  /* -1 where there is none. */
+  /* -1 for none. */
   int32_t peer;
   int32_t root;
   int64_t enqueued;
   int64_t started;
   int64_t ended;
   char name[MILLRACE_OPERATION_NAME];
-  /* Where kernels say so: a bit for each channel, of the first 64, whose block has started, and has ended. */
+  /*
+   * Bits of the first 64 channels with a block that has started, and that has ended; set only if kernels report them.
+   */
   uint64_t channelsStarted;
   uint64_t channelsEnded;
   /* Algorithm and protocol. */
   char how[MILLRACE_OPERATION_HOW];
 } millraceOperation;
 
-/* enqueued counts operations, and is stored after the operation's record, with release. */
+/* enqueued is the number of operations. It is stored with release after the operation's record. */
 typedef struct millraceOperations {
   char head[128];
   int64_t enqueued;

@@ -1,12 +1,12 @@
-/* Keeps what NCCL's profiler events say of operations, in memory that Java gives for each communicator and that other
- * processes read. A handle is a number, as the record that it means may be another operation's by the time of its end,
- * and its place another communicator's: of communicators that share resources NCCL's progress thread is one, which may
- * tell of a kernel of one that has ended.
+/* Records NCCL's profiler events of operations, in memory that Java allocates for each communicator and that other
+ * processes read. A handle is a number and not a pointer. At its end, its record may already belong to another operation,
+ * and its place to another communicator. Communicators that share resources have one progress thread in NCCL, which may
+ * report a kernel of a communicator that has ended.
  *
  *   63          52 51       44 43          36 35        34                 0
  *  +--------------+-----------+--------------+----------+-------------------+
- *  | place + 1    | channel+1 | how often    | transfer | the operation's   |
- *  |              |           | it was taken |          | number            |
+ *  | place + 1    | channel+1 | number       | transfer | the operation's   |
+ *  |              |           | of uses      |          | number            |
  *  +--------------+-----------+--------------+----------+-------------------+
  */
 #include "operations.h"
@@ -24,28 +24,30 @@
 #define NUMBER_MASK (TRANSFER - 1)
 #define PLACES 4095
 #define CHANNELS_KEPT 64
-/* Between two operations: Java's threads may sleep by then. */
+/* Time between two operations after which Java's threads may sleep. */
 #define PAUSE_NANOSECONDS 1000000
 
-/* The communicators that are open: NCCL's contexts. operations is null where none is. NCCL launches a communicator's
- * operations on one thread at a time, and tells of kernels on its progress thread. */
+/*
+ * Open communicators, which are NCCL's contexts. operations is null for a free place. NCCL launches a communicator's
+ * operations on one thread at a time, and reports kernels on its progress thread.
+ */
 static struct place {
   millraceOperations *operations;
   int64_t enqueued;
   int64_t collectives;
   uint64_t taken;
-  /* In turns how many have begun, and how many have ended. */
+  /* Numbers of begun and of ended events, alternating. */
   int64_t events[2 * MILLRACE_KINDS];
   int64_t latest;
 } places[PLACES];
 
-/* what: a channel's block, or that it is a transfer. */
+/* what: bits of a channel's block, or of a transfer. */
 static void *handle_of(const struct place *place, uint64_t what, uint64_t number) {
   uint64_t taken = __atomic_load_n(&place->taken, __ATOMIC_RELAXED) & TAKEN_MASK;
   return (void *)((uint64_t)(place - places + 1) << PLACE_SHIFT | taken << TAKEN_SHIFT | what | (number & NUMBER_MASK));
 }
 
-/* Null if the handle is none of an open communicator. */
+/* Returns null if the handle belongs to no open communicator. */
 static struct place *place_of(void *handle) {
   uint64_t number = (uint64_t)handle >> PLACE_SHIFT;
   struct place *place = number ? &places[number - 1] : NULL;
@@ -68,7 +70,7 @@ static void count(struct place *place, void *handle, int ended) {
   __atomic_add_fetch(&place->events[2 * kind_of(handle) + ended], 1, __ATOMIC_RELAXED);
 }
 
-/* The record of an operation; null if it is another one's by now. */
+/* Returns the record of an operation; null if another operation has replaced it. */
 static millraceOperation *record_of(struct place *place, void *handle) {
   uint64_t number = (uint64_t)handle & NUMBER_MASK;
   uint64_t newest = (uint64_t)__atomic_load_n(&place->enqueued, __ATOMIC_ACQUIRE);
@@ -101,7 +103,7 @@ static void say_type(millraceOperation *record, const char *type) {
     }
 }
 
-/* Adds a word to a text, as far as there is room; the bytes behind the text are zero. */
+/* Adds a word to a text, if there is room. The bytes after the text are zero. */
 static void append(char *text, size_t size, const char *word) {
   size_t used = strlen(text);
   if (!word || used + 2 >= size)
@@ -111,7 +113,7 @@ static void append(char *text, size_t size, const char *word) {
   strncpy(text + used, word, size - 1 - used);
 }
 
-/* Takes a free place for what Java has given; null if there is none. */
+/* Takes a free place for Java's memory. Returns null if none is free. */
 static struct place *take(millraceOperations *operations) {
   for (int i = 0; i < PLACES; i++) {
     struct place *place = &places[i];
@@ -126,8 +128,10 @@ static struct place *take(millraceOperations *operations) {
   return NULL;
 }
 
-/* A process without Java, or whose user wants no events, has a null context and no events. In no version may init fail:
- * NCCL 2.28 and 2.29 go on with what failed. */
+/*
+ * A process without Java, or with events disabled by the user, has a null context and no events. init must not fail in
+ * any version, because NCCL 2.28 and 2.29 continue with a failed profiler.
+ */
 ncclResult_t profilerInit(void **context, uint64_t communicator, int *mask, int nodes, int ranks, int rank) {
   millraceCall_t call = millraceInstalled();
   millraceOperations *operations = NULL;
@@ -159,11 +163,11 @@ void profilerEnqueued(void *context, void **handle, const struct millraceEnqueue
   int64_t number = place->enqueued, time = now();
   millraceCall_t call = time - place->latest > PAUSE_NANOSECONDS ? millraceInstalled() : NULL;
   place->latest = time;
-  /* First of all: a kernel waits for whom it wakes. */
+  /* This comes first, because a kernel waits for the threads that it wakes. */
   if (call)
     MILLRACE_CALL(call, profilerPauseEnded, operations);
   millraceOperation *record = &operations->records[number % MILLRACE_OPERATION_RECORDS];
-  /* Readers count the oldest record as gone once enqueued says that it is the next to be written. */
+  /* Readers treat the oldest record as gone once enqueued shows that it is written next. */
   record->sequence = operation->collective ? place->collectives++ : -1;
   record->count = (int64_t)operation->count;
   say_type(record, operation->type);
@@ -204,7 +208,7 @@ ncclResult_t profilerStop(void *handle) {
   return ncclSuccess;
 }
 
-/* A block of a kernel has ended. */
+/* Records that a block of a kernel has ended. */
 ncclResult_t profilerRecord(void *handle, ncclProfilerEventState_t state, ncclProfilerEventStateArgs_v4_t *arguments) {
   struct place *place = place_of(handle);
   uint64_t channel = channel_of(handle);

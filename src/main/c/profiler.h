@@ -1,12 +1,12 @@
-/* What the versions of NCCL's profiler table share: an event as it is kept. */
+/* Common parts of the versions of NCCL's profiler table: an event in the form that is recorded. */
 #ifndef MILLRACE_PROFILER_H
 #define MILLRACE_PROFILER_H
 
 #include "shim.h"
 
-/* An operation that is enqueued, whichever version's descriptor said so. */
+/* An enqueued operation, from the event descriptor of any version. */
 struct millraceEnqueued {
-  /* A collective, or a send or receive. */
+  /* Whether it is a collective; otherwise it is a send or receive. */
   int collective;
   const char *function;
   const char *type;
@@ -18,13 +18,13 @@ struct millraceEnqueued {
   const char *protocol;
 };
 
-/* What is counted, as it comes to Java: of each how many have begun, and how many have ended. */
+/* Kinds of events. Java receives for each kind the numbers of begun and of ended events. */
 enum millraceKind { MILLRACE_COLLECTIVES, MILLRACE_TRANSFERS, MILLRACE_BLOCKS, MILLRACE_KINDS };
 
 ncclResult_t profilerInit(void **context, uint64_t communicator, int *mask, int nodes, int ranks, int rank);
 ncclResult_t profilerFinalize(void *context);
 
-/* Both give an event's handle, which stays null for what is not kept. */
+/* Both write an event's handle, which stays null for an event that is not recorded. */
 void profilerEnqueued(void *context, void **handle, const struct millraceEnqueued *operation);
 void profilerBlockStarted(void *context, void **handle, void *operation, int channel);
 

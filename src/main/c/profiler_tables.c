@@ -1,6 +1,8 @@
-/* ncclProfiler_v4 to v7. NCCL takes them from the library that NCCL_PROFILER_PLUGIN names, and from the one that brought
- * the network where there is no other. Kept are operations that are enqueued and, where the user wants them, blocks of
- * kernels. Of the rest, which NCCL tells of as parents of those, a null handle. */
+/*
+ * ncclProfiler_v4 to v7. NCCL takes them from the library that NCCL_PROFILER_PLUGIN names. Without one, it takes them
+ * from the library of its network. Enqueued operations are recorded, and kernel blocks if the user enables them. Other
+ * events, which NCCL reports as parents of these, get a null handle.
+ */
 #include "profiler.h"
 
 #define START(version)                                                                                               \

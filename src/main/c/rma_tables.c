@@ -1,5 +1,7 @@
-/* The RMA tables, v14 of NCCL 2.30.5 and since, v15 of 2.31, v16 and v17 of 2.32: one-sided operations that the host
- * begins, over the same groups and windows as GIN's. */
+/*
+ * The RMA tables, v14 since NCCL 2.30.5, v15 of 2.31, v16 and v17 of 2.32. They contain one-sided operations that
+ * the host starts, over the same groups and windows as GIN.
+ */
 #include "gin_thunks.h"
 
 #include "nccl/rma_v17.h"
@@ -8,7 +10,10 @@ static ncclResult_t ginProperties(int dev, ncclNetProperties_v12_t *props) {
   MILLRACE_FORWARD(ginGetProperties, 14, dev, props);
 }
 
-/* As GIN's, but for file descriptors, with which NCCL would register memory here: it goes by address. */
+/*
+ * Properties like GIN's, except for file descriptors. With them NCCL would register memory here by descriptor, and this
+ * plugin registers it by address.
+ */
 static ncclResult_t getProperties(int dev, ncclNetProperties_v12_t *props) {
   ncclResult_t result = ginProperties(dev, props);
   if (result == ncclSuccess)
@@ -36,7 +41,7 @@ static ncclResult_t iput(void *rmaCtx, int context, uint64_t srcOff, void *srcMh
   MILLRACE_FORWARD(rmaPut, rmaCtx, context, srcOff, srcMhandle, size, dstOff, dstMhandle, (int)rank, request);
 }
 
-/* Every signal of ours is strong: it comes after all that its context sent to that rank before. */
+/* Every signal is strong. It arrives after all earlier data of its context to that rank. */
 static ncclResult_t iputSignal(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
                                uint64_t dstOff, void *dstMhandle, uint32_t rank, uint64_t signalOff,
                                void *signalMhandle, uint64_t signalValue, uint32_t signalOp,
@@ -69,7 +74,7 @@ MILLRACE_EXPORT const ncclRma_v14_t ncclRmaPlugin_v14 = {
     MILLRACE_RMA_COMMON, .connect = connectAll, .createContext = createContext,
     .iput = iput, .iputSignal = iputSignal, .iget = iget};
 
-/* That others may be joined to an operation is a hint: they are, as far as they come before it is taken. */
+/* The flag that other operations may join an operation is a hint. They are joined if they arrive before it is taken. */
 static ncclResult_t iput15(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
                            uint64_t dstOff, void *dstMhandle, uint32_t rank, uint32_t optFlags, void **request) {
   (void)optFlags;
@@ -95,7 +100,7 @@ MILLRACE_EXPORT const ncclRma_v15_t ncclRmaPlugin_v15 = {
     MILLRACE_RMA_COMMON, .connect = connectAll, .createContext = createContext,
     .iput = iput15, .iputSignal = iputSignal15, .iget = iget15};
 
-/* A signal comes behind what its own rank put before it, and says nothing of what others put. */
+/* A signal arrives after earlier puts of its own rank, and has no order with puts of other ranks. */
 static ncclResult_t getRmaProperties(void *collComm, ncclRmaProperties_v16_t *properties) {
   (void)collComm;
   properties->flushesAllPutsOnAnySignal = false;
@@ -106,14 +111,14 @@ MILLRACE_EXPORT const ncclRma_v16_t ncclRmaPlugin_v16 = {
     MILLRACE_RMA_COMMON, .getRmaProperties = getRmaProperties, .connect = connectAll,
     .createContext = createContext, .iput = iput15, .iputSignal = iputSignal15, .iget = iget15};
 
-/* An abort is not looked at: connecting ends by its own deadline. */
+/* The abort flag is ignored, because connecting has its own deadline. */
 static ncclResult_t connect17(void *ctx, void *handles[], int nranks, int rank, void *listenComm, void **collComm,
                               volatile uint32_t *abortFlag) {
   (void)abortFlag;
   return connectAll(ctx, handles, nranks, rank, listenComm, collComm);
 }
 
-/* Every context has all peers: those that it will not use cost nothing. */
+/* Every context has all peers. Peers that it does not use cost nothing. */
 static ncclResult_t createContext17(void *collComm, ncclRmaConfig_v17_t *config, void **rmaCtx) {
   MILLRACE_FORWARD_SHIELDED(rmaCreateContext, collComm, config->nContexts, rmaCtx);
 }

@@ -1,4 +1,4 @@
-/* What the shim's files share. */
+/* Declarations that the shim's files share. */
 #ifndef MILLRACE_SHIM_H
 #define MILLRACE_SHIM_H
 
@@ -10,51 +10,67 @@
 
 #define MILLRACE_EXPORT __attribute__((visibility("default")))
 
-/* What calls Java, or null while nobody has filled it in, and on a stack that Java cannot run on. */
+/* Returns the function that calls Java. Returns null until Java installs it, and on a stack that Java cannot run on. */
 millraceCall_t millraceInstalled(void);
 
-/* Whether Java can run on the stack that this is called on; if not, a line says so once for each thread. */
+/* Returns whether Java can run on the current stack. If not, a line reports it once for each thread. */
 int millraceStackFits(void);
 
-/* The logger that NCCL gives, and a line at level WARN in the one that it gave last. */
+/* Stores the logger that NCCL passes. millraceWarn writes a line at level WARN to the logger that was passed last. */
 void millraceWarnThrough(ncclDebugLogger_t given);
 __attribute__((format(printf, 1, 2))) void millraceWarn(const char *format, ...);
 
-/* In a forked child: Java's threads are not there, and nothing of it may be called any more. */
+/*
+ * Forgets Java's functions in a forked child. Java's threads do not exist there, and none of its functions may be
+ * called.
+ */
 void millraceForget(void);
 
-/* Makes sure that they are filled: starts a JVM if the process needs one. On failure one line has gone
- * to the logger. Safe from any thread; the first does the work, the others wait for it. */
+/*
+ * Ensures that Java has installed its functions. Starts a JVM if the process needs one. On failure one line was logged.
+ * Safe from any thread. The first thread does the work, and the others wait for it.
+ */
 ncclResult_t millraceStart(ncclDebugLogger_t logFunction);
 
-/* Where the library begins in memory that some code is part of: which NCCL calls. Null if it is none's. */
+/*
+ * Returns the load address of the library that contains some code, which identifies the calling NCCL. Returns null if
+ * no library contains it.
+ */
 const void *millraceLibrary(const void *code);
 
-/* The version of NCCL that that library has, as its ncclGetVersion says it; 0 if it has no such function. */
+/* Returns the version of that library's NCCL from its ncclGetVersion; 0 if it has no such function. */
 int millraceNcclVersion(const void *code);
 
-/* Returns the path of that library if it is RCCL: its SONAME or a library that it needs says so. Null for any other. */
+/*
+ * Returns the path of that library if it is RCCL, by its SONAME or by a library that it needs. Returns null otherwise.
+ */
 const char *millraceRccl(const void *code);
 
-/* The library that calls the function which this stands in, one of a table's. */
+/* The library that calls the enclosing function of a table. */
 #define MILLRACE_CALLER millraceLibrary(__builtin_return_address(0))
 
-/* Has the files in shared memory deleted that this process leaves when it exits, and those of dead ones. */
+/* Registers the deletion of files in shared memory at exit: files of this process, and files of dead processes. */
 void millraceDeleteLeftoversAtExit(void);
 
-/* Threads that Java starts inherit the signal mask of the thread they are started on: between these two
- * they take no signal that the host waits for. Signals of a thread's own faults stay open, as the JVM
- * uses them. */
+/*
+ * Threads that Java starts inherit the signal mask of their creator. Between these two calls they inherit a mask that
+ * blocks the host's signals. Signals of a thread's own faults stay unblocked, because the JVM uses them.
+ */
 void millraceBlockSignals(sigset_t *before);
 void millraceRestoreSignals(const sigset_t *before);
 
-/* A JVM is about to be started, whose library has this code. The program's later handlers of faults come behind the JVM's. */
+/*
+ * Prepares for the start of the JVM with a library that contains this code. The program's later fault handlers are
+ * called after the JVM's.
+ */
 void millraceShareFaults(const void *code);
 
-/* The JVM handles faults from now on. */
+/* Records that the JVM handles faults from now on. */
 void millraceKnowHandler(void);
 
-/* Looks for a program's handler that replaced the JVM's, of so many faults, the commonest first. Warns of it once. */
+/*
+ * Checks whether a program's handler replaced the JVM's, for the first count faults, the most common first. Warns once.
+ */
 void millraceCheckFaults(int count);
 
 /* The arguments of a call, each as a word. */
@@ -76,13 +92,13 @@ void millraceCheckFaults(int count);
   MILLRACE_PICK(__VA_ARGS__, MILLRACE_13, MILLRACE_12, MILLRACE_11, MILLRACE_10, MILLRACE_9, MILLRACE_8,          \
                 MILLRACE_7, MILLRACE_6, MILLRACE_5, MILLRACE_4, MILLRACE_3, MILLRACE_2, MILLRACE_1, )(__VA_ARGS__)
 
-/* A call, which is first checked against the function's type. */
+/* A call that is first checked against the function's type. */
 #define MILLRACE_CALL(call, function, ...)                                                                        \
   ((void)sizeof(((const struct millraceUpcalls *)NULL)->function(__VA_ARGS__)),                                   \
    (call)((int)(offsetof(struct millraceUpcalls, function) / sizeof(millraceCall_t)),                             \
           (const int64_t[]){MILLRACE_WORDS(__VA_ARGS__)}))
 
-/* Calls a Java function; before it is there NCCL is told of an error. */
+/* Calls a Java function. Until Java has installed it, NCCL receives an error. */
 #define MILLRACE_FORWARD(function, ...)                                    \
   do {                                                                     \
     millraceCall_t call = millraceInstalled();                             \

@@ -1,10 +1,13 @@
-/* Keeps the host's signals away from Java's threads, and Java's from the host.
+/*
+ * Keeps the host's signals away from Java's threads, and Java's from the host.
  *
- * A JVM gets SIGSEGV in normal operation, at safepoints and where a null pointer is used: its handlers of faults must stay
- * first. A program may set its own later. Its calls of sigaction and signal are led here, in the import table of each
- * object. The program's action is kept, and the JVM calls it for each fault that is not the JVM's. The JVM asks for such
- * actions by three functions of libjsig, which are answered here. A handler that was set in another way, by dlsym or a
- * system call, is found at the next call of the plugin: it becomes the program's, and the JVM's is set again. */
+ * A JVM gets SIGSEGV in normal operation, at safepoints and at uses of a null pointer. Its fault handlers must
+ * therefore stay first. A program may set its own handlers later. Its calls of sigaction and signal are redirected to
+ * this file, in the import table of each object. The program's action is kept, and the JVM calls it for each fault that
+ * is not the JVM's. The JVM asks for such actions by three functions of libjsig, which this file provides. A handler
+ * that was set in another way, by dlsym or a system call, is found at the next call of the plugin. It then becomes the
+ * program's action, and the JVM's handler is set again.
+ */
 #define _GNU_SOURCE
 #include "descriptors.h"
 #include "imports.h"
@@ -22,8 +25,10 @@ typedef sighandler_t (*signal_t)(int, sighandler_t);
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 #define FAULTS ((int)(sizeof faults / sizeof *faults))
 
-/* The program's action of a fault, and the JVM's. A handler may read and write the program's at any time, so it is published
- * by a pointer. Its place is used again after VERSIONS - 1 more changes. */
+/*
+ * The program's action of a fault, and the JVM's. A handler may read and write the program's action at any time, so it
+ * is published by a pointer. A version's slot is reused after VERSIONS - 1 more changes.
+ */
 static struct action {
   struct sigaction versions[VERSIONS], jvm;
   unsigned next;
@@ -40,8 +45,10 @@ static sighandler_t program_signal(int, sighandler_t);
 static sighandler_t program_sysv_signal(int, sighandler_t);
 static sighandler_t program_sigset(int, sighandler_t);
 
-/* Functions that are led here. A program at fixed addresses may see its own jump in place of a function: both are known.
- * The function itself is called for other signals. */
+/*
+ * Functions that are redirected. A program at fixed addresses may see its own jump in place of a function. Both
+ * addresses are known. The function itself is called for other signals.
+ */
 static struct {
   const char *name;
   void *instead, *own, *seen;
@@ -61,7 +68,7 @@ static struct sigaction *current(struct action *action) {
   return __atomic_load_n(&action->current, __ATOMIC_ACQUIRE);
 }
 
-/* Returns the action before. */
+/* Returns the previous action. */
 static struct sigaction replace(struct action *action, const struct sigaction *by) {
   struct sigaction *version = &action->versions[__atomic_fetch_add(&action->next, 1, __ATOMIC_RELAXED) % VERSIONS];
   *version = *by;
@@ -114,15 +121,17 @@ static sighandler_t program_sigset(int signal, sighandler_t handler) {
   return sigismember(&before, signal) ? SIG_HOLD : old;
 }
 
-/* No handler is left: the instruction is executed again, and the JVM reports a crash. */
+/* Handles a fault without a handler. The instruction is executed again, and the JVM reports a crash. */
 static void report_crash(struct action *action, int signal, const siginfo_t *info) {
   set(action, SIG_DFL, 0);
   if (info->si_code <= 0)
     raise(signal);
 }
 
-/* The JVM calls it for a fault that is not its own. A handler that was set over the JVM's may call the JVM's for faults
- * that are not its own, either: the same fault then comes again, from a deeper frame. */
+/*
+ * The JVM calls this function for a fault that is not its own. A handler that was set over the JVM's may in turn call
+ * the JVM's for faults that are not its own. The same fault then arrives again, from a deeper frame.
+ */
 static void call_program(int signal, siginfo_t *info, void *context) {
   struct action *action = kept_action(signal);
   struct sigaction now = *current(action);
@@ -171,14 +180,17 @@ static void end_signals(void) {
   __atomic_store_n(&kept, 1, __ATOMIC_RELEASE);
 }
 
-/* JVM_get_signal_action: the action of a fault that is not the JVM's. For the default one the JVM reports a crash. */
+/*
+ * JVM_get_signal_action: returns the action of a fault that is not the JVM's. For the default action the JVM reports a
+ * crash.
+ */
 static struct sigaction *get_action(int signal) {
   static struct sigaction to_program = {.sa_sigaction = call_program, .sa_flags = SA_SIGINFO}, by_default;
   struct action *action = kept_action(signal);
   return !action ? NULL : current(action)->sa_handler == SIG_DFL ? &by_default : &to_program;
 }
 
-/* The JVM looks for the functions of libjsig in the whole process. */
+/* The JVM looks for libjsig's functions in the whole process. */
 static void *dlsym_of_jvm(void *handle, const char *name) {
   static const struct {
     const char *name;
@@ -217,7 +229,7 @@ static int lead(struct dl_phdr_info *info, size_t size, void *unused) {
         millraceStoreImport(&object, slot, (uintptr_t)dlsym_of_jvm);
       void *now = (void *)__atomic_load_n(slot, __ATOMIC_RELAXED);
       for (int k = 0; k < FUNCTIONS && !is_jvm; k++)
-        /* An import that is resolved when it is first called leads back into the object until then. */
+        /* An import that is resolved at its first call points into the object itself until then. */
         if (now == functions[k].own || now == functions[k].seen ||
             (millraceObjectHas(&object, now) && strcmp(name, functions[k].name) == 0))
           millraceStoreImport(&object, slot, (uintptr_t)functions[k].instead);
@@ -231,7 +243,7 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *loaded) {
   return 1;
 }
 
-/* Leads the imports of objects here that were loaded since the last time. */
+/* Redirects the imports of objects that were loaded since the last scan. */
 static void lead_imports(void) {
   unsigned long long loaded = 0;
   dl_iterate_phdr(count_loaded, &loaded);
@@ -246,7 +258,7 @@ static int has_libjsig(void) {
   return dlsym(RTLD_DEFAULT, "JVM_begin_signal_setting") != NULL;
 }
 
-/* libjsig before the C library does all this. */
+/* Does nothing if libjsig is loaded before the C library, because libjsig does all this. */
 void millraceShareFaults(const void *code) {
   void *library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   if (has_libjsig() || !library)
@@ -255,7 +267,7 @@ void millraceShareFaults(const void *code) {
     Dl_info info;
     const ElfW(Sym) *symbol = NULL;
     void *seen = dlsym(RTLD_DEFAULT, functions[i].name), *own = dlsym(library, functions[i].name);
-    /* A sanitizer's comes before the C library's. */
+    /* A sanitizer's function precedes the C library's. */
     int defined = seen && dladdr1(seen, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx != SHN_UNDEF;
     functions[i].own = defined ? seen : own;
     functions[i].seen = defined ? own : seen;
@@ -269,7 +281,10 @@ void millraceKnowHandler(void) {
     read_jvms();
 }
 
-/* Puts the JVM's handler before one that was set past the import tables. It takes the stack that the other asks for. */
+/*
+ * Sets the JVM's handler again if another handler was set without the import tables. Uses an alternate stack if the
+ * other handler does.
+ */
 static int repair(int i) {
   struct action *action = &actions[i];
   struct sigaction now, jvms = action->jvm;

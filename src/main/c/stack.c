@@ -1,11 +1,14 @@
-/* Whether Java can run on the stack of the thread that calls. A JVM that cannot guard the end of a thread's stack ends the process, and a class whose initializer
- * has run out of stack is lost for good; and all that it knows of a stack is what the thread was made with, which is not a coroutine's. */
+/*
+ * Checks whether Java can run on the calling thread's stack. A JVM that cannot guard the end of a thread's stack
+ * terminates the process. A class with an initializer that runs out of stack stays unusable. The JVM knows only the
+ * stack with which the thread was created, and a coroutine's stack is another one.
+ */
 #define _GNU_SOURCE
 #include "shim.h"
 
 #include <pthread.h>
 
-/* Guards take 96 KiB of it, and 128 have been too little for the first calls. */
+/* Minimum stack that must be left. Guards take 96 KiB of it, and 128 KiB were too little for the first calls. */
 #define LEAST_STACK_BYTES (192 << 10)
 
 static __thread struct {
@@ -17,7 +20,7 @@ static void find_stack(void) {
   pthread_attr_t attributes;
   void *low;
   size_t bytes;
-  stack.high = UINTPTR_MAX; /* in doubt it fits */
+  stack.high = UINTPTR_MAX; /* fits in doubt */
   if (pthread_getattr_np(pthread_self(), &attributes) != 0)
     return;
   if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {

@@ -1,6 +1,8 @@
-/* ncclTunerPlugin_v5 to v7. NCCL asks the library that brought the network for a tuner, too, whether or
- * not that network was chosen; what a tuner fails to do fails the communicator. So a tuner without Java,
- * or one that has nothing to say (a null context), leaves every choice to NCCL. */
+/*
+ * ncclTunerPlugin_v5 to v7. NCCL also takes a tuner from the library of a network that was not chosen. A failing tuner
+ * fails the communicator. A tuner without Java, or without choices (a null context), therefore leaves every choice to
+ * NCCL.
+ */
 #include "shim.h"
 
 static ncclResult_t init(void **ctx, uint64_t commId, size_t nRanks, size_t nNodes,
@@ -18,7 +20,7 @@ static ncclResult_t getCollInfo(void *ctx, ncclFunc_t collType, size_t nBytes, i
                                 int *nChannels) {
   if (!ctx)
     return ncclSuccess;
-  millraceCheckFaults(1); /* of SIGSEGV, a system call: each operation comes here */
+  millraceCheckFaults(1); /* one system call, for SIGSEGV only, because each operation calls this function */
   MILLRACE_FORWARD(tunerGetCollInfo, ctx, (int)collType, nBytes, numPipeOps, collCostTable, numAlgo,
                    numProto, regBuff, nChannels);
 }

@@ -1,19 +1,23 @@
-/* What the shim and millrace.jar agree on: the functions of Java's, and how they are called. */
+/* Interface between the shim and millrace.jar: Java's functions, and the way to call them. */
 #ifndef MILLRACE_UPCALLS_H
 #define MILLRACE_UPCALLS_H
 
 #include "nccl/plugin.h"
 
-/* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.Upcalls
- * holds the same number; a shim and a jar that differ refuse each other. */
+/*
+ * Increases with every change of the struct or of a function's meaning. org.millrace.plugin.Upcalls holds the same
+ * number. A shim and a jar with different numbers refuse each other.
+ */
 #ifndef MILLRACE_PLUGIN_INTERFACE
 #define MILLRACE_PLUGIN_INTERFACE 11
 #endif
 
-/* One function per operation, whatever version of NCCL's tables the call came through. Where versions
- * fill structs differently, the version is the first argument. There is no such struct: its order numbers
- * the functions (org.millrace.plugin.Upcalls has the same), and its types are what a call is checked
- * against. A library is the NCCL that calls: where it begins in memory. */
+/*
+ * One function per operation, for all versions of NCCL's tables. If versions fill structs differently, the version is
+ * the first argument. No such struct exists in memory. Its order numbers the functions (org.millrace.plugin.Upcalls has
+ * the same order), and each call is checked against its types. A library argument is the load address of the calling
+ * NCCL.
+ */
 struct millraceUpcalls {
   ncclResult_t (*init)(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction,
                        const void *library, int ncclVersion, const char *rccl);
@@ -87,18 +91,23 @@ struct millraceUpcalls {
   ncclResult_t (*collNetCloseListen)(void *listenComm);
 };
 
-/* All of them are called through one function of Java's, by number and with each argument as a word: to make
- * a native function of a Java method takes ten milliseconds and more, and a program waits for it. */
+/*
+ * All functions are called through one Java function, by number and with each argument as a word. Creating a native
+ * function for a Java method takes at least ten milliseconds, and a program waits for it.
+ */
 typedef ncclResult_t (*millraceCall_t)(int function, const int64_t *arguments);
 
-/* What Java calls in the shim: see async_error.c. */
+/* Functions of the shim that Java calls, see async_error.c. */
 struct millraceDowncalls {
   int (*askers)(const void *library, int answer, char *report, size_t size);
   int (*lost)(uint64_t communicator, int lost);
 };
 
-/* Fills the tables, once for the life of the process, and gives the shim's own functions. ncclInvalidUsage: the
- * interface is not the one above. ncclSuccess also when they were filled before: the first stays. */
+/*
+ * Installs Java's function, once for the life of the process, and returns the shim's own functions. Returns
+ * ncclInvalidUsage if the interface is not the one above. Returns ncclSuccess also after an earlier installation, which
+ * stays.
+ */
 __attribute__((visibility("default"))) ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call,
                                                                            const struct millraceDowncalls **shim);
 

@@ -1,4 +1,4 @@
-/* What goes to NCCL's log from C. */
+/* Writes C's lines to NCCL's log. */
 #include "shim.h"
 
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 static ncclDebugLogger_t logger;
 
-/* Release: pairs with the acquire below, as NCCL's threads give a logger and warn at the same time. */
+/* The release pairs with the acquire below, because NCCL's threads pass a logger and warn at the same time. */
 void millraceWarnThrough(ncclDebugLogger_t given) { __atomic_store_n(&logger, given, __ATOMIC_RELEASE); }
 
 void millraceWarn(const char *format, ...) {
