@@ -16,26 +16,27 @@ import org.millrace.rehearsal.RecordedRun.Connection;
 import org.millrace.rehearsal.RecordedRun.Step;
 
 /**
- * What a recording says that frames cost, on their way between two devices, and in a kernel that hands them on. Both
- * are taken for a server that works on one frame after another, and hands each on some time after: from one that came
- * while the server was busy it is seen how long it works, from others how long all of it takes.
+ * Costs of frames in a recording: on their way between two devices, and in a kernel that passes them on. Both are
+ * modeled as a server that works on one frame after another and delivers each some time later. A frame that arrived
+ * while the server was busy shows the work time. Any other frame shows the total time.
  *
- * @param kernel    from a frame's being told to the device, to the proxy's taking the one that follows from it
- * @param wire      from a frame's being taken to its being told to the other device, without the link's part
- * @param slotBytes the longest frame
- * @param channels  of collectives
- * @param proxies   threads of a rank that serve connections
- * @param exchanges whether two ranks exchange what is short, as the engine's do and NCCL's do not
- * @param skews     by how much later than the first rank each rank began an operation; shortest first
+ * @param kernel    from the report of a frame to the device until the proxy takes the frame that follows from it
+ * @param wire      from the time when the proxy takes a frame until its report to the peer's device, without the link's
+ *                  part
+ * @param slotBytes size of the longest frame
+ * @param channels  number of channels of collectives
+ * @param proxies   number of a rank's threads that serve connections
+ * @param exchanges whether two ranks exchange short data, as the engine's ranks do and NCCL's do not
+ * @param skews     delays of ranks at the beginning of operations, after the first rank; shortest first
  */
 record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxies, boolean exchanges, long[] skews) {
 
-    /** Of the emulated device, unless longer frames are seen. */
+    /** Slot size of the emulated device, in bytes. Used unless the recording has longer frames. */
     private static final long USUAL_SLOT_BYTES = 128 << 10;
-    /** A frame's header, as a link counts it. */
+    /** Size of a frame's header, as a link counts it. */
     private static final int HEADER_BYTES = 64;
 
-    /** Nanoseconds of a frame, and of a byte. */
+    /** Time of a frame as a linear function of its size: nanoseconds for each frame, and for each byte. */
     record Line(double fixed, double perByte) {
 
         static final Line NONE = new Line(0, 0);
@@ -46,10 +47,10 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
     }
 
     /**
-     * What frames wait for.
+     * A server that frames wait for.
      *
-     * @param work how long it works on a frame
-     * @param all  how long a frame takes that finds it free
+     * @param work time that the server works on a frame
+     * @param all  time of a frame that finds the server free
      */
     record Server(Line work, Line all) {
 
@@ -62,7 +63,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         }
     }
 
-    /** Frames that a server has worked on, by size. */
+    /** Observed times of frames at a server, by size. */
     private static final class Seen {
 
         private final Map<Long, List<Long>> waited = new TreeMap<>();
@@ -97,7 +98,10 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
                 skews(run));
     }
 
-    /** In an operation the next frame that goes out follows from the oldest that came in and none has followed from. */
+    /**
+     * Returns the server of kernels. Within an operation, each outgoing frame follows from the oldest incoming frame
+     * that no other frame has followed from.
+     */
     private static Server kernels(RecordedRun run) {
         record Place(long hash, int rank, int channel, int kind) {
         }
@@ -139,13 +143,13 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         return seen.server();
     }
 
-    /** Without what the link did that there was. */
+    /** Returns the server of networks, without the times that the recorded link added. */
     private static Server wires(RecordedRun run) {
         Map<Frame, Double> arrivals = new HashMap<>();
         Map<RecordedRun.Process, Double> lines = new HashMap<>();
         Map<RecordedRun.Process, LinkShape> links = new HashMap<>();
         run.processes().forEach(process -> links.put(process, link(process)));
-        for (Step step : run.steps()) { // by time
+        for (Step step : run.steps()) { // sorted by time
             Connection on = step.connection();
             if (on.sends()) {
                 LinkShape link = links.get(on.process());
@@ -181,8 +185,9 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
     }
 
     /**
-     * Least squares through the means of each size, by how many they are of; neither part is less than nothing. Means,
-     * for an operation is many frames one after the other; without the slowest hundredth, which something else delayed.
+     * Fits a line by least squares through the means of all sizes, weighted by the numbers of samples. Neither
+     * coefficient is negative. Uses means, because an operation consists of many frames in sequence. Excludes the
+     * slowest hundredth, because other causes delayed it.
      */
     static Line line(Map<Long, List<Long>> samples) {
         double weight = 0;
@@ -210,12 +215,15 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         return fixed >= 0 ? new Line(fixed, slope) : new Line(0, sumXX == 0 ? 0 : sumXY / sumXX);
     }
 
-    /** Only the program makes a rank late: one whose call came before the end of the one before it is not. */
+    /**
+     * Returns the delays of ranks. Counts only delays by the program: a rank that made its call before its previous
+     * operation ended has none.
+     */
     private static long[] skews(RecordedRun run) {
         Map<List<Long>, List<Long>> begins = new HashMap<>();
         run.byRank().forEach((hash, ranks) -> ranks.values().forEach(calls -> {
             long ended = 0;
-            for (Call call : calls) { // by time
+            for (Call call : calls) { // sorted by time
                 if (!call.isTransfer() && call.started() > 0) {
                     begins.computeIfAbsent(List.of(hash, call.sequence()), key -> new ArrayList<>())
                             .add(call.enqueued() >= ended ? call.started() : -1);
@@ -229,12 +237,12 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         }).sorted().toArray();
     }
 
-    /** {@return for how long ranks wait, on average, until the last of so many has begun} */
+    /** {@return average time that ranks wait until the last of the given number of ranks has begun, in nanoseconds} */
     double stragglers(int ranks) {
         double mean = 0;
         double last = 0;
         double below = 0;
-        for (int i = 0; i < skews.length; i++) { // the greatest of so many that are drawn from these
+        for (int i = 0; i < skews.length; i++) { // expected maximum of as many random draws from the delays
             double upTo = Math.pow((i + 1.0) / skews.length, ranks);
             last += skews[i] * (upTo - below);
             below = upTo;

@@ -17,25 +17,28 @@ import org.millrace.rehearsal.Simulation.Program;
 import org.millrace.rehearsal.Simulation.Rank;
 
 /**
- * What the operations of a recording would take on other numbers of ranks, over other links. Ranks are alike, and so
- * are hosts: of a ring one host stands for all, of a tree a rank of each level.
+ * Forecast of the times of recorded operations on other numbers of ranks and over other links. All ranks are alike, and
+ * so are all hosts. One host therefore stands for all hosts of a ring, and one rank for each level of a tree.
  */
 public final class Forecast {
 
-    /** Up to there two ranks exchange what they have, in the engine's all-reduce. */
+    /** Maximum size of an all-reduce, in bytes, that two ranks of the engine perform by exchanging their data. */
     private static final long MOST_EXCHANGED = 16 << 10;
     private static final int SLICES = 4;
-    /** A chunk that is so much shorter than a slot is one frame; one that fits into it, two. */
+    /**
+     * Divisor of the slot size. A chunk up to this part of a slot is one frame, and a longer one that fits into a slot
+     * is two.
+     */
     private static final int SMALL = 16;
     private static final int TREES = 2;
 
     /**
-     * How long an operation would take, in nanoseconds.
+     * Predicted time of an operation, in nanoseconds.
      *
-     * @param calls      how often a rank has called it in the recording
-     * @param recorded   what it took there, the median; 0 if that is not known
-     * @param time       from the last rank's beginning to the last one's end
-     * @param stragglers for how long ranks wait for that beginning, on average
+     * @param calls      number of a rank's calls in the recording
+     * @param recorded   median of the recorded times; 0 if unknown
+     * @param time       time from the beginning of the last rank until the end of the last one
+     * @param stragglers average time that ranks wait for that beginning
      */
     public record Row(Kind kind, String algorithm, int ranks, long calls, double recorded, double time, double latency,
             double bandwidth, double proxy, double kernel, double stragglers) {
@@ -47,10 +50,10 @@ public final class Forecast {
     private final int perHost;
 
     /**
-     * Of a recording.
+     * Creates a forecast from a recording.
      *
-     * @param link    between hosts, of each rank
-     * @param perHost ranks of a host
+     * @param link    link of each rank to other hosts
+     * @param perHost number of ranks of a host
      */
     public Forecast(RecordedRun run, LinkShape link, int perHost) {
         this(run, Costs.of(run), link, perHost);
@@ -68,7 +71,7 @@ public final class Forecast {
         }
     }
 
-    /** {@return one line about what was measured in the recording} */
+    /** {@return one line about the measured costs in the recording} */
     public String basis() {
         double most = costs.slotBytes();
         return String.format(Locale.ROOT,
@@ -80,7 +83,7 @@ public final class Forecast {
                 costs.channels(), costs.proxies());
     }
 
-    /** {@return the recorded operations on so many ranks; by kind, and by algorithm where there are several} */
+    /** {@return the recorded operations on a number of ranks, by kind, and by algorithm if there are several} */
     public List<Row> rows(int ranks) {
         if (ranks < 2 || ranks > perHost && ranks % perHost != 0) {
             throw new MillraceException(
@@ -120,8 +123,8 @@ public final class Forecast {
     }
 
     /**
-     * Operations of the rank with the most, and how often it has called them; sends and receives of one kernel are one:
-     * with all other ranks, or with one.
+     * Returns the operations of the rank with the most calls, and the number of calls of each. Sends and receives of
+     * one kernel count as one operation, with all other ranks or with one.
      */
     private Map<Kind, Long> kinds() {
         List<Call> most = new ArrayList<>();
@@ -150,7 +153,7 @@ public final class Forecast {
         return kinds;
     }
 
-    /** Of a task that is one of a ring's rounds. */
+    /** Program of a block in a ring, with several rounds. */
     private record RingProgram(long rounds, int steps, int slices, boolean local) implements Program {
 
         @Override
@@ -201,7 +204,7 @@ public final class Forecast {
         }
     }
 
-    /** Of a task that hands on what has come. */
+    /** Program of a block that passes on each frame that arrives. */
     private record PipeProgram(long tasks, boolean receives, boolean sends, boolean local) implements Program {
 
         @Override
@@ -243,9 +246,9 @@ public final class Forecast {
     }
 
     /**
-     * Two trees, each of half the channels: who has children in one is a leaf in the other. A leaf's line is also that
-     * of who is a leaf's parent in the other tree, which is that of the level above; whoever has children sends half of
-     * the data up as a leaf, too.
+     * Adds two trees, each with half the channels. A rank with children in one tree is a leaf in the other. The leaves
+     * therefore share proxies and line with the level above them. Ranks of the other inner levels have a further block,
+     * which sends half of the data up as a leaf.
      */
     private void tree(Simulation simulation, double bytes, int ranks) {
         int channels = Math.max(TREES, costs.channels()) / TREES;
@@ -262,11 +265,11 @@ public final class Forecast {
             for (int level = 0; level <= depth; level++) {
                 boolean local = isLocal(depth - level);
                 boolean leaf = level == depth;
-                int children = level == 0 ? 1 : 2; // the root has one
+                int children = level == 0 ? 1 : 2; // the root has one child
                 if (level > 0) {
                     up[level] = simulation.new Block(of[level], new PipeProgram(frames, !leaf, true, local),
                             share / frames, leaf ? 1 : 2, 1);
-                    if (!leaf && level < depth - 1) { // as a leaf of the other tree
+                    if (!leaf && level < depth - 1) { // the rank is also a leaf of the other tree
                         simulation.new Block(of[level], new PipeProgram(frames, false, true, false), share / frames, 1,
                                 1);
                     }
@@ -283,7 +286,10 @@ public final class Forecast {
         }
     }
 
-    /** Whether a rank whose number has so many zeros at its end has its parent on its own host. */
+    /**
+     * Returns whether the parent of a rank is on the same host, for a rank number with the given number of trailing
+     * zeros.
+     */
     private boolean isLocal(int zeros) {
         return 2L << zeros < perHost;
     }
@@ -319,7 +325,7 @@ public final class Forecast {
         block.sendTo(block);
     }
 
-    /** {@return what all operations of a rank take, in nanoseconds, each by the algorithm that is quicker} */
+    /** {@return total time of a rank's operations in nanoseconds, each with its faster algorithm} */
     public static double total(List<Row> rows) {
         Map<Kind, Double> best = new HashMap<>();
         for (Row row : rows) {

@@ -13,20 +13,24 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.file.PrivateFile;
 
 /**
- * The records of a thread. It stores into memory that is there: a thread of the recorder's goes ahead, gives the file
- * its blocks, and makes pages writable, so that the one that records waits neither for a disk nor for the write-back
- * that has made them read-only. Where that falls behind, records are dropped, and counted.
+ * Records of a thread in a mapped file. The recording thread stores only into prepared memory. A thread of the recorder
+ * works ahead: it allocates blocks of the file and makes pages writable. The recording thread therefore waits neither
+ * for a disk nor for pages that the write-back has made read-only. If the recorder's thread falls behind, records are
+ * dropped and counted.
  */
 final class RecordFile {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
-    /** By address, as the trace is written: the mapping lives as long as the process. */
+    /** All memory, for access by address as in the trace. The mapping lives as long as the process. */
     private static final MemorySegment MEMORY = everything();
     private static final int PAGE_BYTES = 4096;
     private static final int PAGE_RECORDS = PAGE_BYTES / RecordFormat.RECORD_BYTES;
-    /** So many bytes are ready, at the most: thirty milliseconds of the smallest steps. */
+    /** Maximum number of prepared bytes. They last for thirty milliseconds of the smallest steps. */
     private static final long AHEAD_BYTES = 4 << 20;
-    /** So many get ready at once: a write of many pages costs a sixth of as many writes of one. */
+    /**
+     * Number of bytes that are prepared at once. Writing many pages at once takes a sixth of the time of separate
+     * writes.
+     */
     private static final long BLOCK_BYTES = 256 << 10;
     private static final VarHandle READY;
     static {
@@ -43,10 +47,13 @@ final class RecordFile {
     private final long capacity;
     private final long ahead;
     private final long blockRecords;
-    /** Of the thread that records. */
+    /** Number of appended records. Only the recording thread accesses it. */
     private long count;
     private long lost;
-    /** All records before it may be stored. By {@link #READY} where another thread looks. */
+    /**
+     * Number of the first record that must not be stored yet. The recorder's thread writes it and the recording thread
+     * reads it, both by {@link #READY}.
+     */
     private long ready;
 
     private RecordFile(@Nullable FileChannel channel, long header, long capacity) {
@@ -58,12 +65,12 @@ final class RecordFile {
         blockRecords = Math.min(BLOCK_BYTES / RecordFormat.RECORD_BYTES, Math.max(PAGE_RECORDS, ahead / 4));
     }
 
-    @SuppressWarnings("restricted") // only memory that this has mapped is accessed
+    @SuppressWarnings("restricted") // only memory that this class has mapped is accessed
     private static MemorySegment everything() {
         return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
     }
 
-    /** {@return a new file, of at most so many bytes besides its header} */
+    /** {@return a new file with a header and at most the given number of bytes for records} */
     static RecordFile create(Path path, long bytes) throws IOException {
         FileChannel channel = PrivateFile.create(path, RecordFormat.HEADER_BYTES);
         long capacity = Math.max(2 * PAGE_RECORDS, Long.highestOneBit(bytes / RecordFormat.RECORD_BYTES));
@@ -73,19 +80,20 @@ final class RecordFile {
         MEMORY.set(ValueLayout.JAVA_INT, header + RecordFormat.VERSION_OFFSET, RecordFormat.VERSION);
         MEMORY.set(ValueLayout.JAVA_INT, header + RecordFormat.RECORD_BYTES_OFFSET, RecordFormat.RECORD_BYTES);
         MEMORY.set(ValueLayout.JAVA_LONG, header + RecordFormat.CAPACITY_OFFSET, capacity);
-        LONG.setRelease(MEMORY, header + RecordFormat.MAGIC_OFFSET, RecordFormat.MAGIC); // from now on it is one
+        // Release: publishes the other words of the header to readers of the file.
+        LONG.setRelease(MEMORY, header + RecordFormat.MAGIC_OFFSET, RecordFormat.MAGIC);
         made.prepare();
         return made;
     }
 
-    /** {@return what drops every record} */
+    /** {@return a file that drops every record} */
     static RecordFile none() {
         return new RecordFile(null, Arena.global().allocate(RecordFormat.HEADER_BYTES, Long.BYTES).address(), 2);
     }
 
-    /** Appends a record, over the oldest if there is no other room. One thread at a time. */
+    /** Appends a record, and overwrites the oldest one if the ring is full. One thread at a time. */
     void append(long head, long first, long second, long third, long fourth, long fifth, long sixth, long seventh) {
-        if (count >= (long) READY.getAcquire(this)) { // pairs with prepare()
+        if (count >= (long) READY.getAcquire(this)) { // pairs with the release in prepare()
             LONG.setOpaque(MEMORY, header + RecordFormat.LOST_OFFSET, ++lost);
             return;
         }
@@ -98,20 +106,21 @@ final class RecordFile {
         LONG.setOpaque(MEMORY, at + 5 * Long.BYTES, fifth);
         LONG.setOpaque(MEMORY, at + 6 * Long.BYTES, sixth);
         LONG.setOpaque(MEMORY, at + 7 * Long.BYTES, seventh);
-        LONG.setRelease(MEMORY, header + RecordFormat.COUNT_OFFSET, ++count); // pairs with readers of the file
+        // pairs with the acquire in prepare() and in readers
+        LONG.setRelease(MEMORY, header + RecordFormat.COUNT_OFFSET, ++count);
     }
 
-    /** Makes blocks of pages ready: on the recorder's thread. */
+    /** Prepares blocks of pages. Recorder's thread only. */
     void prepare() throws IOException {
         long wanted = (long) LONG.getAcquire(MEMORY, header + RecordFormat.COUNT_OFFSET) + ahead;
         for (long block = ready; block + blockRecords <= wanted; block += blockRecords) {
             long offset = (block & capacity - 1) * RecordFormat.RECORD_BYTES;
             long bytes = blockRecords * RecordFormat.RECORD_BYTES;
-            if (block < capacity) { // bytes that are only promised would kill the process when none are left
+            if (block < capacity) { // writing to unallocated bytes of a full disk would kill the process
                 PrivateFile.fill(channel.position(RecordFormat.HEADER_BYTES + offset), bytes);
             }
             for (long page = 0; page < bytes; page += PAGE_BYTES) {
-                LONG.getAndAdd(MEMORY, records + offset + page, 0L); // a write, of what is there
+                LONG.getAndAdd(MEMORY, records + offset + page, 0L); // a write that keeps the content
             }
             READY.setRelease(this, block + blockRecords);
         }

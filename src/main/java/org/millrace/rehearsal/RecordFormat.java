@@ -1,9 +1,9 @@
 package org.millrace.rehearsal;
 
 /**
- * A file of records: a header, and a ring of records of one cache line each. {@code count} is stored last, with
- * release; record n lies at n modulo the capacity. Little endian; times as {@link System#nanoTime()} counts in the
- * process.
+ * A file of records: a header, and a ring of records of one cache line each. The writer stores {@code count} last, with
+ * release. Record n lies at position n modulo the capacity. All values are little endian. Times are values of the
+ * process's {@link System#nanoTime()}.
  *
  * <pre>
  *   header
@@ -25,7 +25,7 @@ package org.millrace.rehearsal;
  *   | kind | type | name | communicator | enqueued | number | bytes | count | sequence | peer | root | launch |
  *   +------+------+------+--------------+----------+--------+-------+-------+----------+------+------+--------+
  *
- *   when an operation ran
+ *   start and end of an operation
  *   0      4              8         16      24
  *   +------+--------------+---------+-------+--------+--------- - -
  *   | kind | communicator | started | ended | number |
@@ -58,7 +58,7 @@ final class RecordFormat {
 
     private RecordFormat() {}
 
-    /** The first word of a record. */
+    /** Returns the first word of a record. */
     static long head(int kind, int small, int name, int subject) {
         return kind | (small & BYTE) << Byte.SIZE | (name & 0xffffL) << Short.SIZE | (long) subject << Integer.SIZE;
     }
@@ -67,7 +67,7 @@ final class RecordFormat {
         return (int) head & BYTE;
     }
 
-    /** A step's protocol, or an operation's type. */
+    /** Returns a step's protocol or an operation's type. */
     static int small(long head) {
         return (byte) (head >>> Byte.SIZE);
     }
@@ -76,7 +76,7 @@ final class RecordFormat {
         return (int) (head >>> Short.SIZE) & 0xffff;
     }
 
-    /** The connection, or the communicator. */
+    /** Returns the number of the connection or of the communicator. */
     static int subject(long head) {
         return (int) (head >>> Integer.SIZE);
     }

@@ -11,28 +11,28 @@ import org.millrace.DataType;
 import org.millrace.Operation;
 
 /**
- * A recording that was read.
+ * The content of a recording.
  *
- * @param processes   those that wrote it
- * @param steps       of all of them, by time
- * @param calls       operations of all of them, by time
- * @param lost        records for which no room was ready, of all of them
+ * @param processes   processes that wrote the recording
+ * @param steps       steps of all processes, by time
+ * @param calls       operations of all processes, by time
+ * @param lost        number of records in all processes that were dropped because no memory was prepared
  * @param truncated   whether the oldest records have been overwritten
- * @param connections those that have steps; all, if steps were not read
- * @param threads     that served connections of a process, of the process with the most
+ * @param connections connections with steps; all connections if steps were not read
+ * @param threads     number of a process's threads that served connections; the largest over all processes
  */
 public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> calls, long lost, boolean truncated,
         List<Connection> connections, int threads) {
 
-    /** As operations are called: those of {@link Operation}, and the halves of a transfer. */
+    /** Kind of a transfer's half. Other operations have the labels of {@link Operation}. */
     public static final String SEND = "send";
-    /** See {@link #SEND}. */
+    /** Kind of a transfer's other half, see {@link #SEND}. */
     public static final String RECEIVE = "receive";
 
     /**
-     * A process that was recorded.
+     * A recorded process.
      *
-     * @param link what {@code MILLRACE_LINK} was set to
+     * @param link value of {@code MILLRACE_LINK}; empty if it was not set
      */
     public record Process(String host, long pid, Optional<String> link) {
     }
@@ -40,13 +40,13 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     /**
      * A communicator of a process.
      *
-     * @param hash NCCL's, or the engine's number: the same on all its ranks
+     * @param hash number of the communicator in NCCL or the engine, the same on all its ranks
      */
     public record Group(Process process, long hash, int rank, int size) {
     }
 
     /**
-     * A direction of a connection; what is not known is -1.
+     * A direction of a connection. Unknown numbers are -1.
      *
      * @param kind as {@link org.millrace.trace.ConnectionIdentity#kind}
      * @param peer as the network names it
@@ -54,12 +54,12 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     public record Connection(Process process, long hash, int rank, int peer, int channel, String direction, int kind,
             String key, String network, String peerText) {
 
-        /** {@return whether it sends} */
+        /** {@return whether this direction sends} */
         public boolean sends() {
             return !direction.equals("RECEIVE");
         }
 
-        /** {@return for people} */
+        /** {@return text for people} */
         @Override
         public String toString() {
             return "rank " + (rank < 0 ? "?" : rank) + (sends() ? " -> " : " <- ")
@@ -69,64 +69,65 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     }
 
     /**
-     * A frame of a connection; times are nanoseconds since 1970.
+     * A frame of a connection. Times are nanoseconds since 1970.
      *
-     * @param taken    when the network got it, or got a place for it
-     * @param done     when the network had read it, or the device was told of it
-     * @param end      the first step after it
+     * @param taken    time when the network received the frame to send, or a place for the frame to receive
+     * @param done     time when the network had read the sent frame, or when the received frame was reported to the
+     *                 device
+     * @param end      number of the first step after the frame
      * @param protocol as {@link org.millrace.abi.Protocol#ordinal}
-     * @param idle     how long nothing was there to take before it: of a kernel's, or of the peer's
-     * @param blocked  how long it was there and could not be taken: for want of room in the network, or in the device
+     * @param idle     time without a frame to take before it, because the kernel or the peer supplied none
+     * @param blocked  time during which the frame could not be taken, for lack of room in the network or in the device
      */
     public record Step(Connection connection, int protocol, long taken, long done, long end, long size, long idle,
             long blocked) {
 
-        /** {@return how long the kernel let it wait} */
+        /** {@return time that the frame waited for the kernel, in nanoseconds} */
         public long kernelWait() {
             return connection.sends() ? idle : blocked;
         }
 
-        /** {@return how long the network, or the peer, let it wait} */
+        /** {@return time that the frame waited for the network or the peer, in nanoseconds} */
         public long wireWait() {
             return done - taken + (connection.sends() ? blocked : idle);
         }
     }
 
     /**
-     * An operation of a rank; times are nanoseconds since 1970.
+     * An operation of a rank. Times are nanoseconds since 1970.
      *
-     * @param kind     its label; {@link #SEND} or {@link #RECEIVE} for halves of transfers
-     * @param number   its number in the communicator of the process
-     * @param started  0 if not known
-     * @param ended    0 if not known
-     * @param bytes    of one rank's data; -1 if not known
-     * @param count    as the call was given it
-     * @param type     as {@link DataType#code}; -1 if not known
-     * @param sequence as the trace counts it; -1 if not known
-     * @param peer     -1 if there is none
-     * @param root     -1 if there is none
-     * @param launch   the same for what one kernel does; -1 if not known
+     * @param kind     label of the operation; {@link #SEND} or {@link #RECEIVE} for the halves of a transfer
+     * @param number   number of the operation in the process's communicator
+     * @param started  time of its start; 0 if unknown
+     * @param ended    time of its end; 0 if unknown
+     * @param bytes    size of one rank's data; -1 if unknown
+     * @param count    count that was passed to the call
+     * @param type     as {@link DataType#code}; -1 if unknown
+     * @param sequence sequence number, as in the trace; -1 if unknown
+     * @param peer     rank of the peer; -1 without a peer
+     * @param root     rank of the root; -1 without a root
+     * @param launch   number of the kernel, which several operations may share; -1 if unknown
      */
     public record Call(Group group, String kind, long number, long enqueued, long started, long ended, long bytes,
             long count, int type, long sequence, int peer, int root, long launch) {
 
-        /** {@return whether it is a send or a receive} */
+        /** {@return whether the operation is a send or a receive} */
         public boolean isTransfer() {
             return kind.equals(SEND) || kind.equals(RECEIVE);
         }
 
-        /** {@return nanoseconds from its kernel's beginning to its end; -1 if not known} */
+        /** {@return nanoseconds from the beginning of its kernel to the end; -1 if unknown} */
         public long nanos() {
             return started == 0 || ended == 0 ? -1 : ended - started;
         }
 
-        /** {@return what rows of tables are about: kind and size} */
+        /** {@return kind and size of the operation, which form the key of a table's row} */
         public Kind what() {
             return new Kind(kind, bytes);
         }
     }
 
-    /** Operations that a table has a row for. */
+    /** Kind and size of the operations in a table's row. */
     public record Kind(String name, long bytes) implements Comparable<Kind> {
 
         @Override
@@ -137,14 +138,14 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     }
 
     /**
-     * {@return the earliest time in the recording: of a step or an operation; as large as possible if it has neither}
+     * {@return the earliest time of a step or an operation in the recording; {@code Long.MAX_VALUE} if it has neither}
      */
     public long begin() {
         return Math.min(steps.isEmpty() ? Long.MAX_VALUE : steps.getFirst().taken(),
                 calls.isEmpty() ? Long.MAX_VALUE : calls.getFirst().enqueued());
     }
 
-    /** {@return the operations of each rank of a communicator, in their order; by hash and rank} */
+    /** {@return the operations of each rank of a communicator in their order, by hash and rank} */
     public Map<Long, Map<Integer, List<Call>>> byRank() {
         Map<Long, Map<Integer, List<Call>>> all = new TreeMap<>();
         for (Call call : calls) {
@@ -155,12 +156,12 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
         return all;
     }
 
-    /** {@return how long each kind of operation took, in nanoseconds, of all whose time is known; shortest first} */
+    /** {@return the known times of the operations of each kind, in nanoseconds; shortest first} */
     public Map<Kind, long[]> times() {
         return times(calls);
     }
 
-    /** {@return the same of some operations} */
+    /** {@return the known times of the given operations by kind, in nanoseconds; shortest first} */
     public static Map<Kind, long[]> times(List<Call> calls) {
         Map<Kind, LongStream.Builder> all = new TreeMap<>();
         for (Call call : calls) {
@@ -173,12 +174,15 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
         return sorted;
     }
 
-    /** {@return the middle of sorted numbers; 0 if there are none} */
+    /** {@return the median of sorted numbers; 0 for no numbers} */
     public static long median(long[] sorted) {
         return sorted.length == 0 ? 0 : sorted[sorted.length / 2];
     }
 
-    /** {@return how many channels a rank had: under libnccl nobody tells, and it is as many as lead to one peer} */
+    /**
+     * {@return the number of a rank's channels. Under libnccl it is unknown, and the number of connections to one peer
+     * replaces it}
+     */
     public int channels() {
         List<Connection> used = connections.stream().filter(Connection::sends).toList();
         long named = used.stream().filter(one -> one.kind == 0).mapToInt(Connection::channel).distinct().count();
@@ -194,7 +198,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
         return (int) Math.max(1, Math.max(named, unnamed));
     }
 
-    /** {@return our name of an operation, of the trace's or NCCL's} */
+    /** {@return our name of an operation that the trace or NCCL has named} */
     static String kind(String name) {
         if (name.equals("Send") || name.equals("Recv")) {
             return name.equals("Send") ? SEND : RECEIVE;
@@ -207,7 +211,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
         return name;
     }
 
-    /** {@return the bytes of elements; -1 if their type is not known} */
+    /** {@return size of the elements in bytes; -1 if their type is unknown} */
     static long bytes(long count, int type) {
         try {
             return count * DataType.ofCode(type).bytes();

@@ -24,19 +24,19 @@ import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.Recorder;
 
 /**
- * What a process does, in files: one that says what connections and communicators are, in lines of text, and one of
- * records ({@link RecordFormat}) for each thread that serves connections, and for operations. A thread takes over the
- * file of one that has ended.
+ * Records a process in several files. One text file defines connections and communicators. Each thread that serves
+ * connections has a file of records ({@link RecordFormat}), and so have the operations. A thread takes over the file of
+ * a thread that has ended.
  */
 public final class Recording implements Recorder {
 
     private static final long PAUSE_NANOS = 10_000_000;
-    /** As often native code is looked at, which keeps its last operations only. */
+    /** Interval between two looks at the operations of native code, which keeps only the most recent ones. */
     private static final long LOOK_NANOS = 1_000_000;
 
     private static boolean opened;
 
-    /** A file, and who writes it. */
+    /** A file and the thread that writes it. */
     private record Writer(Thread thread, RecordFile file) {
     }
 
@@ -58,10 +58,10 @@ public final class Recording implements Recorder {
     private volatile @Nullable Thread preparing;
 
     /**
-     * A recording of this process.
+     * Creates a recording of this process.
      *
-     * @param bytes    of each file of records
-     * @param complain is told, once, that something cannot be recorded
+     * @param bytes    size of each file of records, in bytes
+     * @param complain receives one message if the recording becomes incomplete
      */
     Recording(Path directory, long bytes, Consumer<String> complain) throws IOException {
         this.directory = directory;
@@ -73,17 +73,17 @@ public final class Recording implements Recorder {
         Files.createDirectories(directory);
         definitions = PrivateFile.create(directory.resolve(name + RecordFormat.DEFINITIONS_SUFFIX), 0);
         define("millrace-recording", RecordFormat.VERSION);
-        Instant now = Instant.now(); // two clocks at once: processes' times are compared
+        Instant now = Instant.now(); // reads both clocks together, because readers compare times of several processes
         define("process", ProcessIdentity.HOST, self.pid(), now.getEpochSecond() * 1_000_000_000L + now.getNano(),
                 System.nanoTime());
         operations = newFile();
     }
 
     /**
-     * Begins to record this process, if a configuration wants it, and it was not begun before.
+     * Begins to record this process if a configuration requests it. Does nothing if a recording has begun before.
      *
-     * @param complain is told, once, what cannot be recorded later
-     * @throws ConfigurationException if it cannot be; the message says what to do
+     * @param complain receives one message if the recording becomes incomplete later
+     * @throws ConfigurationException if recording is impossible; the message names the remedy
      */
     public static synchronized void open(Configuration configuration, Consumer<String> complain) {
         Path directory = configuration.get(Settings.RECORD).orElse(null);
@@ -152,7 +152,7 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** {@return the number of a name, by which records say it} */
+    /** {@return the number that stands for a name in records} */
     int name(String text) {
         synchronized (operationLock) {
             return names.computeIfAbsent(text, added -> {
@@ -162,7 +162,7 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** The file of the thread that calls. */
+    /** Returns the file of the calling thread. */
     RecordFile file() {
         RecordFile own = ofThread.get();
         return own == null ? claim() : own;
@@ -213,7 +213,7 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** Has pages ready where threads record, and looks at what native code writes. */
+    /** Prepares memory for the recording threads, and collects the operations of native code. */
     void prepareOnce() {
         try {
             looks.forEach(Runnable::run);
@@ -226,7 +226,7 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** The operations of a communicator. */
+    /** Records the operations of a communicator. */
     static final class OperationRecorder implements Recorder.Operations {
 
         private final Recording recording;
@@ -273,12 +273,12 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** One direction of a connection. A step is recorded when it is done, with all its times. */
+    /** Records one direction of a connection. It writes a step with all its times when the step is done. */
     static final class StepRecorder implements Recorder.Steps {
 
-        /** Frames that are under way at a time, at the most; a power of two. */
+        /** Maximum number of frames in flight. A power of two. */
         private static final int FRAMES = 64;
-        /** As many are under way when no further one may be taken. */
+        /** Number of frames in flight at which no further frame may be taken. */
         private static final int WINDOW = 8;
 
         private final Recording recording;
@@ -290,9 +290,12 @@ public final class Recording implements Recorder {
         private final int[] protocols = new int[FRAMES];
         private long frames;
         private long framesDone;
-        /** Since when the next frame might have come: the one before it was taken, or the window was left. */
+        /**
+         * Time since which the next frame could have been taken. It starts when the previous frame is taken or when the
+         * window is no longer full.
+         */
         private long free = System.nanoTime();
-        /** Since when the next frame is seen and cannot be taken; 0 if it is not. */
+        /** Time since which the next frame is available but cannot be taken; 0 if it is not available. */
         private long blockedSince;
 
         StepRecorder(Recording recording, int connection) {

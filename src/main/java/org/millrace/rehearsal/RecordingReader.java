@@ -26,7 +26,7 @@ import org.millrace.rehearsal.RecordedRun.Group;
 import org.millrace.rehearsal.RecordedRun.Process;
 import org.millrace.rehearsal.RecordedRun.Step;
 
-/** Reads a directory of recordings: also of processes that were killed, or still write. */
+/** Reads a directory of recordings. The recorded processes may have been killed or may still be writing. */
 public final class RecordingReader {
 
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -46,7 +46,7 @@ public final class RecordingReader {
         this.wantsSteps = wantsSteps;
     }
 
-    /** Reads all of a directory: see {@link #read(Path, boolean)}. */
+    /** Reads all recordings of a directory, including steps, see {@link #read(Path, boolean)}. */
     public static RecordedRun read(Path directory) {
         return read(directory, true);
     }
@@ -54,8 +54,8 @@ public final class RecordingReader {
     /**
      * Reads all recordings of a directory.
      *
-     * @param steps whether steps are wanted, which are many
-     * @throws MillraceException if there is none, or one cannot be read; the message says which, and what to do
+     * @param steps whether to read steps, which may be millions
+     * @throws MillraceException if there is none, or if one cannot be read; the message names the file and the remedy
      */
     public static RecordedRun read(Path directory, boolean steps) {
         RecordingReader reader = new RecordingReader(steps);
@@ -101,7 +101,10 @@ public final class RecordingReader {
         return String.valueOf(file.getFileName());
     }
 
-    /** Under libnccl an end does not know whose the other one is: what they have in common tells. */
+    /**
+     * Completes the peers of connections. Under libnccl an end does not know the rank of its peer, but both ends have
+     * the same key.
+     */
     private void namePeers(List<Definitions> all) {
         for (Definitions each : all) {
             each.connections.values()
@@ -123,7 +126,7 @@ public final class RecordingReader {
         }
     }
 
-    /** A process's file of text, and what its records need of it. */
+    /** The text file of a process, and the definitions that its records refer to. */
     private final class Definitions {
 
         private final Path file;
@@ -140,7 +143,7 @@ public final class RecordingReader {
             this.file = file;
             name = named(file).substring(0, named(file).length() - RecordFormat.DEFINITIONS_SUFFIX.length());
             String text = Files.readString(file, StandardCharsets.UTF_8);
-            // a line that is not whole was being written when the process was killed
+            // an incomplete line was being written when the process was killed
             List<String[]> lines =
                     text.substring(0, text.lastIndexOf('\n') + 1).lines().map(line -> line.split("\t", -1)).toList();
             try {
@@ -187,7 +190,7 @@ public final class RecordingReader {
             try (FileChannel channel = FileChannel.open(records); Arena arena = Arena.ofConfined()) {
                 long length = channel.size();
                 if (length < RecordFormat.HEADER_BYTES) {
-                    return; // it was being made
+                    return; // the file was being created
                 }
                 MemorySegment memory = channel.map(MapMode.READ_ONLY, 0, length, arena);
                 long magic = memory.get(LONG, RecordFormat.MAGIC_OFFSET);
@@ -209,7 +212,8 @@ public final class RecordingReader {
                 for (long number = Math.max(0, count - capacity); number < count; number++) {
                     long at = RecordFormat.HEADER_BYTES + number % capacity * RecordFormat.RECORD_BYTES;
                     MemorySegment.copy(memory, at, copy, 0, RecordFormat.RECORD_BYTES);
-                    if (memory.get(LONG, RecordFormat.COUNT_OFFSET) - number < capacity) { // nor is it overwritten now
+                    // the writer has not overwritten the record during the copy
+                    if (memory.get(LONG, RecordFormat.COUNT_OFFSET) - number < capacity) {
                         add(copy);
                     }
                 }

@@ -6,23 +6,23 @@ import java.util.PriorityQueue;
 import org.millrace.net.link.LinkShape;
 
 /**
- * Frames that kernels hand on to each other, by way of their ranks' proxies and lines: one queue of events, in the
- * order of their times, and of their making where these are equal. Each time carries what it consists of, along the way
- * of dependencies that it came: so the parts of the end are the parts of the longest way.
+ * Simulates kernels that pass frames to each other through the proxies and lines of their ranks. One queue holds all
+ * events, ordered by time, and by creation for equal times. Each time carries its components along its path of
+ * dependencies. The components of the end are therefore the components of the critical path.
  */
 final class Simulation {
 
-    /** Of a frame's header on a wire, as {@code MILLRACE_LINK} counts it. */
+    /** Size of a frame's header on a wire, as {@code MILLRACE_LINK} counts it. */
     private static final int HEADER_BYTES = 64;
     private static final double NANOS = 1e9;
 
     /**
-     * A time, and what it consists of, in nanoseconds.
+     * A time and its components, in nanoseconds.
      *
-     * @param latency   of links
-     * @param bandwidth waiting for lines, and being sent over them
-     * @param proxy     what proxies and networks do, and the wait for them
-     * @param kernel    what kernels do
+     * @param latency   latency of links
+     * @param bandwidth waits for lines, and transmission over them
+     * @param proxy     work of proxies and networks, and waits for them
+     * @param kernel    work of kernels
      */
     record Moment(double latency, double bandwidth, double proxy, double kernel) {
 
@@ -37,22 +37,22 @@ final class Simulation {
         }
     }
 
-    /** What a block of a kernel does: its tasks in their order, one of which needs a frame at the most. */
+    /** Program of a kernel's block: its tasks in their order. Each task needs at most one new frame. */
     interface Program {
 
-        /** How many tasks there are. */
+        /** Returns the number of tasks. */
         long tasks();
 
-        /** How many frames must have come before a task. */
+        /** Returns the number of frames that must have arrived before a task. */
         long needed(long task);
 
         boolean sends(long task);
 
-        /** Whether what a task sends stays on the host. */
+        /** Returns whether the frame that a task sends stays on the host. */
         boolean local(long task);
     }
 
-    /** A block of a kernel, on a rank. */
+    /** A block of a kernel on a rank. */
     final class Block {
 
         private final Program program;
@@ -66,11 +66,11 @@ final class Simulation {
         private Moment free = Moment.BEGIN;
 
         /**
-         * A block.
+         * Creates a block.
          *
-         * @param bytes  of each frame
-         * @param inputs how many frames a task takes in, of equal ranks
-         * @param copies how many it sends, to equal ranks
+         * @param bytes  size of each frame
+         * @param inputs number of frames that a task receives, from equal ranks
+         * @param copies number of frames that a task sends, to equal ranks
          */
         Block(Rank rank, Program program, double bytes, int inputs, int copies) {
             this.rank = rank;
@@ -85,7 +85,7 @@ final class Simulation {
             targets.add(target);
         }
 
-        /** Does all tasks whose frames are there. */
+        /** Runs all tasks that have their frames. */
         private void run(Moment now) {
             while (task < program.tasks() && program.needed(task) <= arrived) {
                 Moment begin = free.time() >= now.time() ? free : now;
@@ -100,18 +100,18 @@ final class Simulation {
         }
     }
 
-    /** Whose proxies and line a block uses. */
+    /** A rank with the proxies and the line that its blocks use. */
     static final class Rank {
 
         private final double[] proxiesFree;
         private double lineFree;
 
-        /** A rank with so many threads that serve its connections. */
+        /** Creates a rank with a number of threads that serve its connections. */
         Rank(int proxies) {
             proxiesFree = new double[proxies];
         }
 
-        /** Has the first that is free work for so long from a time on, or later; returns when it has done that. */
+        /** Lets the first free proxy work for a time, from the given time or later. Returns the end of its work. */
         private double proxy(double from, double nanos) {
             int first = 0;
             for (int i = 1; i < proxiesFree.length; i++) {
@@ -146,7 +146,7 @@ final class Simulation {
         this.link = link;
     }
 
-    /** {@return when the last block ends, and what that consists of} */
+    /** {@return the end of the last block, and its components} */
     Moment run() {
         blocks.forEach(block -> block.run(Moment.BEGIN));
         for (Event event = queue.poll(); event != null; event = queue.poll()) {

@@ -1,7 +1,7 @@
 /**
- * Recordings of runs, and what is made of them: {@link org.millrace.rehearsal.Recording} writes what a process does,
- * {@link org.millrace.rehearsal.RecordedRun} reads it. Nothing else depends on this package but what starts a
- * recording, and the command line.
+ * Recordings of runs, and forecasts from them. {@link org.millrace.rehearsal.Recording} writes the activity of a
+ * process, and {@link org.millrace.rehearsal.RecordedRun} holds it after reading. Only the start of a recording and the
+ * command line depend on this package.
  */
 @NullMarked
 package org.millrace.rehearsal;
