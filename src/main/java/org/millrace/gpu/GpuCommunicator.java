@@ -36,13 +36,13 @@ import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.nccl.NcclCommunicator;
 
 /**
- * A communicator of libnccl. Its calls block while NCCL connects ranks on their first use; {@link NcclWatch} sees to it
- * that they do not for good.
+ * Communicator of libnccl. Its calls block while NCCL connects ranks at their first use. {@link NcclWatch} ends calls
+ * that do not return.
  */
 final class GpuCommunicator implements Communicator {
 
     private static final Logger LOG = LogManager.getLogger(GpuCommunicator.class);
-    /** Kernels leave soon after an abort. */
+    /** Time for kernels to leave after an abort. */
     private static final Duration ABORT_DEADLINE = Duration.ofSeconds(10);
 
     private final GpuRank member;
@@ -56,8 +56,8 @@ final class GpuCommunicator implements Communicator {
     private final Duration patience;
     private final LaunchCounts launched;
     /**
-     * Whether {@link #launched} knows of all that is launched: not of what a graph repeats. A count that stays behind
-     * accuses nobody.
+     * Whether {@link #launched} counts all launches. It does not count the repetitions of a graph. A count that is too
+     * low does not cause a failure.
      */
     private volatile boolean counts = true;
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -78,7 +78,7 @@ final class GpuCommunicator implements Communicator {
         watch.start();
     }
 
-    /** The part of joining that other ranks take part in. */
+    /** Performs the part of joining that involves other ranks. */
     static Communicator join(GpuRank.Libraries libraries, String rendezvous, int rank, int size,
             Configuration configuration, CommunicatorListener listener) {
         GpuRank member = GpuRank.meet(libraries, rendezvous, rank, size, configuration, listener);
@@ -157,7 +157,7 @@ final class GpuCommunicator implements Communicator {
         collective(() -> nccl.reduce(send, rank() == root ? receive : null, count, type, op, root, on));
     }
 
-    /** As sends and receives of one group, which every NCCL since 2.7 has. */
+    /** Runs as a group of sends and receives, which every NCCL since 2.7 supports. */
     @Override
     public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         CudaStream on = begin(stream);
@@ -170,7 +170,7 @@ final class GpuCommunicator implements Communicator {
         });
     }
 
-    /** As {@link #allToAll}, a group of sends and receives. */
+    /** Runs as a group of sends and receives, like {@link #allToAll}. */
     @Override
     public void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
             DeviceStream stream) {
@@ -184,7 +184,7 @@ final class GpuCommunicator implements Communicator {
         });
     }
 
-    /** As {@link #allToAll}, a group of sends and receives. */
+    /** Runs as a group of sends and receives, like {@link #allToAll}. */
     @Override
     public void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             DeviceStream stream) {
@@ -239,7 +239,7 @@ final class GpuCommunicator implements Communicator {
         watch.call(call);
     }
 
-    /** As a CUDA graph. */
+    /** Records a CUDA graph. */
     @Override
     public Plan plan(DeviceStream stream, Runnable operations) {
         counts = false;
@@ -278,7 +278,7 @@ final class GpuCommunicator implements Communicator {
         failure.throwIfFailed();
     }
 
-    /** The watch has asked NCCL. */
+    /** Returns the failure. The watch polls NCCL's own error. */
     @Override
     public Optional<MillraceException> asyncError() {
         return Optional.ofNullable(failure.get()).map(thrown -> MillraceException.again(thrown.getMessage(), thrown));
@@ -306,7 +306,7 @@ final class GpuCommunicator implements Communicator {
                 failure.fail(new AbortedException(what, rank(), CommunicatorException.NOBODY, null, null));
                 givenUp = new DeadlineException(what, rank(), CommunicatorException.NOBODY, null, null);
             }
-            // A rank that left at once would look to its slower neighbours like one that was lost.
+            // If a rank left at once, slower peers could not distinguish it from a lost rank.
             MillraceException alone = failure.get() != null ? null : member.control().leaveTogether(patience, begun);
             if (alone instanceof DeadlineException late) {
                 givenUp = late;
@@ -320,7 +320,7 @@ final class GpuCommunicator implements Communicator {
         }
     }
 
-    /** @param together whether the others leave, too: NCCL waits for them when a communicator is destroyed */
+    /** @param together whether the other ranks leave, too; NCCL waits for them when it destroys a communicator */
     private void tearDown(boolean together) {
         boolean isQuiet = watch.stop();
         plans.close();
@@ -343,8 +343,9 @@ final class GpuCommunicator implements Communicator {
     }
 
     /**
-     * A communicator's plans: operations of libnccl that were captured as CUDA graphs. NCCL keeps what their kernels
-     * and its proxies need until a graph is given back, so all are before NCCL's communicator is.
+     * Plans of a communicator, which are operations of libnccl captured as CUDA graphs. NCCL keeps the data of their
+     * kernels and of its proxies until a graph is destroyed. All graphs must therefore be destroyed before NCCL's
+     * communicator.
      */
     static final class GraphPlans implements AutoCloseable {
 
@@ -352,15 +353,13 @@ final class GpuCommunicator implements Communicator {
         private final BiConsumer<CudaGraph.Executable, DeviceStream> launcher;
         private final Set<GraphPlan> plans = ConcurrentHashMap.newKeySet();
 
-        /**
-         * @param launcher launches a graph, as the communicator launches operations
-         */
+        /** @param launcher launches a graph in the same way as the communicator launches operations */
         GraphPlans(String who, BiConsumer<CudaGraph.Executable, DeviceStream> launcher) {
             this.who = who;
             this.launcher = launcher;
         }
 
-        /** Makes a plan of what is called, of which nothing runs now. */
+        /** Records the calls as a plan. None of them runs now. */
         Plan capture(CudaStream stream, Runnable operations) {
             requireNoGroup("a plan is made");
             CudaGraph captured = graph(stream, operations);
@@ -377,7 +376,7 @@ final class GpuCommunicator implements Communicator {
                 OperationGroup.record(operations);
             } catch (RuntimeException | Error thrown) {
                 try {
-                    stream.endGraph().close(); // or the stream stays unusable
+                    stream.endGraph().close(); // Without this call, the stream would remain unusable.
                 } catch (RuntimeException invalid) {
                     thrown.addSuppressed(invalid);
                 }

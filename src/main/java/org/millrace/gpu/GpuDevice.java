@@ -29,18 +29,18 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.engine.bootstrap.GroupFailure;
 
 /**
- * A rank's GPU. Its memory can be sliced and handed to operations, but a Java program that reads or writes it gets an
- * exception: see {@link DeviceSegments}.
+ * GPU of a rank. Programs can slice its memory and pass it to operations. A Java program that reads or writes the
+ * memory gets an exception. See {@link DeviceSegments}.
  */
 final class GpuDevice implements Device {
 
     private final CudaDevice cuda;
     private final String name;
     private final GroupFailure failure;
-    /** Of communicators that were split off and are open. */
+    /** Failures of open communicators that were split off. */
     private final Set<GroupFailure> others = ConcurrentHashMap.newKeySet();
     private final Set<GpuStream> streams = ConcurrentHashMap.newKeySet();
-    /** What was taken here and is not freed, by address. */
+    /** Sizes in bytes of memory that was allocated here and is not freed, by address. */
     private final ConcurrentSkipListMap<Long, Long> taken = new ConcurrentSkipListMap<>();
     private final StagingMemory staging = new StagingMemory(this::allocate);
     private final StagedCopies copies;
@@ -59,9 +59,10 @@ final class GpuDevice implements Device {
     }
 
     @Override
-    @SuppressWarnings("restricted") // an action of the arena's end
+    @SuppressWarnings("restricted") // The restricted method adds an action to the end of the arena.
     public MemorySegment allocate(long bytes, Arena arena) {
-        DeviceMemory memory = cuda.allocate(bytes == 0 ? 1 : bytes); // of nothing CUDA gives no address
+        // CUDA returns no address for an allocation of 0 bytes.
+        DeviceMemory memory = cuda.allocate(bytes == 0 ? 1 : bytes);
         taken.put(memory.address(), memory.byteSize());
         Runnable free = () -> {
             taken.remove(memory.address());
@@ -136,13 +137,13 @@ final class GpuDevice implements Device {
                 "stream " + stream + " is not an open stream of " + name + ": make it with this device's newStream()");
     }
 
-    /** A communicator that was split off runs operations here, too. */
+    /** Adds a communicator that was split off and runs operations on this device, too. */
     void share(GroupFailure other) {
         users.incrementAndGet();
         others.add(other);
     }
 
-    /** It is closed: the thread that closed it knows what became of its operations. */
+    /** Removes a communicator that is closed. The thread that closed it knows the result of its operations. */
     void unshare(GroupFailure other) {
         others.remove(other);
         if (users.decrementAndGet() == 0) {
@@ -151,7 +152,10 @@ final class GpuDevice implements Device {
         }
     }
 
-    /** Nobody knows whose kernels a stream holds: what failed one communicator may have ended any of them early. */
+    /**
+     * Throws the failure of any of the device's communicators. The communicators of a stream's kernels are unknown, so
+     * the failure of one communicator may have ended any kernel early.
+     */
     void throwIfFailed() {
         failure.throwIfFailed();
         others.forEach(GroupFailure::throwIfFailed);
@@ -166,7 +170,7 @@ final class GpuDevice implements Device {
         streams.remove(stream);
     }
 
-    /** Waits until no stream holds any work; false if the time passed first. */
+    /** Waits until no stream contains work. Returns false if the deadline passes before. */
     boolean awaitIdle(Duration deadline) {
         long end = System.nanoTime() + deadline.toNanos();
         boolean idle = true;
@@ -176,7 +180,7 @@ final class GpuDevice implements Device {
         return idle;
     }
 
-    /** Refuses memory that a kernel would fault on, which would end this process's use of the GPU. */
+    /** Refuses memory that would make a kernel fault. A fault would end this process's use of the GPU. */
     void checkReach(String what, MemorySegment segment, long bytes) {
         if (bytes == 0 || isTaken(segment.address(), bytes)) {
             return;
@@ -185,7 +189,7 @@ final class GpuDevice implements Device {
             throw new IllegalArgumentException(what + ": the segment is host memory;"
                     + " take device memory from Device.allocate, or give the device's view of pinned memory");
         }
-        // Taken by somebody else, as through NCCL or another process: CUDA knows.
+        // The memory was allocated elsewhere, for instance by NCCL or another process. CUDA has its attributes.
         CudaRuntime.PointerAttributes known = CudaRuntime.PointerAttributes.of(cuda.runtime(), segment);
         if (known.kind() == CudaRuntime.PointerAttributes.Kind.UNREGISTERED) {
             throw new IllegalArgumentException(
@@ -199,7 +203,8 @@ final class GpuDevice implements Device {
     }
 
     /**
-     * A CUDA stream that fails with its device's communicators: a kernel that waits for a lost rank would never tell.
+     * CUDA stream that fails when a communicator of its device fails. Otherwise, a kernel that waits for a lost rank
+     * would never report it.
      */
     static final class GpuStream implements DeviceStream {
 
@@ -217,7 +222,7 @@ final class GpuDevice implements Device {
 
         @Override
         public boolean query() {
-            // In this order: kernels of a communicator that was aborted end as if they had completed.
+            // The order matters, because kernels of an aborted communicator end as if they had completed.
             boolean done = isIdle();
             device.throwIfFailed();
             return done;
@@ -238,7 +243,7 @@ final class GpuDevice implements Device {
             cuda.record(mark);
             return Completions.of(() -> {
                 boolean done = mark.query();
-                device.throwIfFailed(); // behind it, as in query()
+                device.throwIfFailed(); // After the query of the event, as in query().
                 return done;
             }).whenComplete((_, _) -> mark.close());
         }
@@ -267,12 +272,12 @@ final class GpuDevice implements Device {
             cuda.call(function);
         }
 
-        /** Waits without telling of a failure; false if the time passed first. */
+        /** Waits without reporting a failure. Returns false if the deadline passes before. */
         boolean awaitIdle(Duration deadline) {
             try {
                 return Waiting.until(cuda::query, deadline);
             } catch (MillraceException | IllegalStateException brokenOrClosed) {
-                return true; // nothing will run there any more
+                return true; // Nothing more can run on the stream.
             }
         }
 
@@ -289,14 +294,15 @@ final class GpuDevice implements Device {
     }
 
     /**
-     * Copies between a GPU and host memory that it cannot reach by itself: the Java heap, and memory that is not
-     * pinned, which CUDA would read at once, or keep the thread for until it is written. They go piece by piece through
-     * pinned memory, in the order of the stream.
+     * Copies between a GPU and host memory that it cannot access directly: the Java heap, and memory that is not
+     * pinned. CUDA would read such memory immediately, or block the thread until it is written. The copies use pieces
+     * of pinned memory, in the order of the stream.
      */
     static final class StagedCopies implements AutoCloseable {
 
         /**
-         * Pinned memory is dear, and one piece is copied by the host while none is by the GPU: a call is 10 µs of that.
+         * Size of a piece in bytes. Pinned memory is expensive. While the host copies a piece, the GPU copies none, and
+         * a call takes 10 µs of that time.
          */
         private static final long PIECE_BYTES = 4 << 20;
 
@@ -310,20 +316,20 @@ final class GpuDevice implements Device {
         }
 
         /**
-         * Takes what copies there and back need, before operations are enqueued: to pin memory can wait for kernels to
-         * end, and hold up what they wait for.
+         * Allocates the memory for one copy in each direction, before operations are enqueued. Pinning memory may wait
+         * for kernels to end, and may delay operations that these kernels need.
          */
         synchronized void prepare() {
             if (!prepared) {
                 prepared = true;
                 try (StagingMemory.Lease _ = pinned.take(PIECE_BYTES);
                         StagingMemory.Lease _ = pinned.take(PIECE_BYTES)) {
-                    return; // both are idle from now on
+                    return; // Both pieces are available from now on.
                 }
             }
         }
 
-        /** Whether memory of the host is to be copied so. What a graph records, CUDA copies by itself. */
+        /** Returns whether host memory needs a staged copy. CUDA itself makes the copies that a graph records. */
         boolean isFor(MemorySegment host, CudaStream stream) {
             if (host.byteSize() == 0 || stream.isCapturing()) {
                 return false;
@@ -359,7 +365,7 @@ final class GpuDevice implements Device {
                     stream.call(() -> there.copyFrom(piece));
                 }
             }
-            stream.call(lease::close); // behind the last copy
+            stream.call(lease::close); // Runs after the last copy.
         }
 
         @Override

@@ -17,15 +17,15 @@ import org.millrace.nccl.NcclWindow;
 import org.millrace.plugin.InProcessPlugin;
 
 /**
- * One rank of GIN on GPUs: its GPU, windows, and the device communicators that its kernels are given. NCCL's device
- * functions post to queues that this JVM serves, by {@link org.millrace.plugin.InProcessPlugin}. What other ranks take
- * part in is bounded by {@code MILLRACE_CONNECT_DEADLINE}. One thread uses it.
+ * One rank of GIN on GPUs, with its GPU, its windows, and the device communicators for its kernels. NCCL's device
+ * functions post to queues that this JVM serves through {@link org.millrace.plugin.InProcessPlugin}. The setting
+ * {@code MILLRACE_CONNECT_DEADLINE} limits calls that involve other ranks. One thread uses this object.
  */
 public final class GpuGinRank implements AutoCloseable {
 
     private static final long PAGE = 4096;
 
-    /** Memory of this GPU that kernels of all ranks put to and from. */
+    /** Memory of this GPU that kernels of all ranks use in puts. */
     public record GpuWindow(DeviceMemory memory, NcclWindow window) {
     }
 
@@ -42,8 +42,8 @@ public final class GpuGinRank implements AutoCloseable {
     /**
      * Joins the other ranks.
      *
-     * @param rendezvous where they meet, as for {@link org.millrace.Millrace#join}
-     * @throws MillraceException if CUDA or NCCL cannot be used, or a rank does not come
+     * @param rendezvous address of the rendezvous, as for {@link org.millrace.Millrace#join}
+     * @throws MillraceException if CUDA or NCCL cannot be used, or a rank does not arrive
      */
     public static GpuGinRank join(String rendezvous, int rank, int size, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
@@ -55,20 +55,20 @@ public final class GpuGinRank implements AutoCloseable {
         return member.device();
     }
 
-    /** The CUDA runtime, for modules. */
+    /** Returns the CUDA runtime, for modules. */
     public CudaRuntime cuda() {
         return member.libraries().cuda();
     }
 
-    /** The loaded NCCL. */
+    /** Returns the loaded NCCL library. */
     public NcclLibrary nccl() {
         return member.libraries().nccl();
     }
 
     /**
-     * Takes memory and registers it as a window, with all ranks.
+     * Allocates memory and registers it as a window. Collective.
      *
-     * @param bytes how much, rounded up to whole pages; the same on all ranks
+     * @param bytes size of the window, rounded up to whole pages; the same on all ranks
      */
     public GpuWindow window(long bytes) {
         DeviceMemory memory = nccl().allocate(device(), (bytes + PAGE - 1) / PAGE * PAGE);
@@ -90,9 +90,9 @@ public final class GpuGinRank implements AutoCloseable {
     }
 
     /**
-     * Makes a device communicator, with all ranks.
+     * Creates a device communicator. Collective.
      *
-     * @param compiledWith {@code NCCL_VERSION_CODE} of the headers with which they were compiled
+     * @param compiledWith {@code NCCL_VERSION_CODE} of the headers that the kernels were compiled with
      */
     public NcclDeviceCommunicator device(NcclDeviceCommunicator.Requirements requirements, int compiledWith) {
         try {
@@ -111,29 +111,29 @@ public final class GpuGinRank implements AutoCloseable {
     }
 
     /**
-     * {@return what this JVM has served of kernels' descriptors, summed over all contexts; nothing if another process's
-     * plugin serves them}
+     * {@return the counts of kernels' descriptors that this JVM has served, summed over all contexts; zero if the
+     * plugin of another process serves them}
      */
     public GinServed served() {
         return InProcessPlugin.ginServed();
     }
 
-    /** Throws what another rank, or a connection, failed of. */
+    /** Throws the failure of another rank or of a connection, if there was one. */
     public void throwIfFailed() {
         member.failure().watch();
         member.failure().throwIfFailed();
     }
 
-    /** Tells the other ranks that this one gives up. */
+    /** Reports to the other ranks that this rank has failed. */
     public void fail(Throwable why) {
         failed = true;
         member.failure().fail(why);
     }
 
     /**
-     * Gives everything back and leaves. Kernels must have ended, unless this rank has failed: then what NCCL holds is
-     * left to the end of the process, because giving it back would wait for kernels that may never end. Closing twice
-     * is allowed.
+     * Frees all resources and leaves the group. All kernels must have ended, unless this rank has failed. After a
+     * failure, the resources of NCCL stay allocated until the process ends, because freeing them would wait for kernels
+     * that may never end. May be called twice.
      */
     @Override
     public void close() {

@@ -9,10 +9,10 @@ import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 
-/** Makes communicators over libnccl, a GPU for each rank. */
+/** Provider of communicators over libnccl, with one GPU for each rank. */
 public final class GpuProvider implements CommunicatorProvider {
 
-    /** For {@link java.util.ServiceLoader}. */
+    /** Creates the provider, for {@link java.util.ServiceLoader}. */
     public GpuProvider() {}
 
     @Override
@@ -21,8 +21,7 @@ public final class GpuProvider implements CommunicatorProvider {
     }
 
     /**
-     * Loads the CUDA runtime and NCCL and counts the GPUs; takes none of them into use, and changes nothing that NCCL
-     * reads.
+     * Loads the CUDA runtime and NCCL and counts the GPUs. Initializes no GPU, and changes no setting that NCCL reads.
      */
     @Override
     public Optional<String> whyUnusable(Map<String, String> settings) {
@@ -31,13 +30,17 @@ public final class GpuProvider implements CommunicatorProvider {
             libraries.cuda().deviceCount();
             return Optional.empty();
         } catch (ConfigurationException refused) {
-            return Optional.empty(); // not this provider's fault: join says what is wrong with the settings
+            // This is not an error of the provider. The join method reports the invalid setting.
+            return Optional.empty();
         } catch (MillraceException | LinkageError unusable) {
             return Optional.of(reason(unusable));
         }
     }
 
-    /** An error in a class's initialization says nothing itself: its cause does. */
+    /**
+     * Returns the message of a failure. An error in the initialization of a class has no message, but its cause has
+     * one.
+     */
     private static String reason(Throwable unusable) {
         Throwable reason = unusable;
         while (reason.getMessage() == null && reason.getCause() != null) {

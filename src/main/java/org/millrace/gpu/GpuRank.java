@@ -31,13 +31,13 @@ import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.UniqueId;
 import org.millrace.plugin.InProcessPlugin;
 
-/** A rank that has met the others: a GPU, NCCL's communicator, and the control plane beside it. */
+/** Rank that has joined the others, with its GPU, NCCL's communicator, and the control plane. */
 record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, CudaDevice device,
         NcclCommunicator nccl, Duration patience) {
 
     private static final long LOOK_MILLIS = 20;
 
-    /** Both libraries, loaded from where the settings say. */
+    /** CUDA runtime and NCCL, loaded from the paths in the settings. */
     record Libraries(CudaRuntime cuda, NcclLibrary nccl) {
 
         static Libraries load(Configuration configuration) {
@@ -48,18 +48,18 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
         }
     }
 
-    /** The part of joining before others are met. */
+    /** Performs the part of joining that involves no other rank. */
     static Libraries prepare(Configuration configuration) {
         Libraries libraries = Libraries.load(configuration);
-        libraries.cuda().deviceCount(); // a rank without a GPU says so before it keeps others waiting
+        libraries.cuda().deviceCount(); // A rank without a GPU fails here, before other ranks wait for it.
         InProcessPlugin.configure(variables(configuration));
         InProcessPlugin.activate();
         return libraries;
     }
 
     /**
-     * The settings that somebody has set, as environment variables: libnccl, and the plugin that it loads, know of no
-     * system properties and of no sizes with units.
+     * Returns the settings that the user has set, as environment variables. libnccl and the plugin that it loads
+     * support neither system properties nor sizes with units.
      */
     static Map<String, String> variables(Configuration configuration) {
         Map<String, String> variables = new LinkedHashMap<>();
@@ -82,7 +82,7 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
         };
     }
 
-    /** The part of joining that other ranks take part in. */
+    /** Performs the part of joining that involves other ranks. */
     static GpuRank meet(Libraries libraries, String rendezvous, int rank, int size, Configuration configuration,
             CommunicatorListener listener) {
         Duration patience = configuration.get(Settings.CONNECT_DEADLINE);
@@ -105,7 +105,7 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
         }
     }
 
-    /** The same rank in a communicator of some of the ranks; empty for a rank that gets none. */
+    /** Returns this rank in a communicator of some of the ranks; empty if this rank joins no new communicator. */
     Optional<GpuRank> split(int color, int key) {
         ControlPlane group = control.split(color, key);
         try {
@@ -122,10 +122,10 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
         }
     }
 
-    /** Makes a call of NCCL's that waits for the other ranks; ends the wait when one of them has failed. */
+    /** Makes an NCCL call that waits for the other ranks. Ends the wait when one of them has failed. */
     <T> T bounded(String function, Callable<T> call) {
         return bounded(function + " of rank " + control.rank(), patience, failure, () -> {
-            try (CurrentDevice _ = device.makeCurrent()) { // for the thread that makes the call
+            try (CurrentDevice _ = device.makeCurrent()) { // The thread that makes the call needs a current device.
                 return call.call();
             }
         });
@@ -139,11 +139,11 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
     }
 
     /**
-     * Makes a call of NCCL's that waits for other ranks without a deadline, on a thread of its own. (NCCL has
-     * communicators whose calls do not wait, but starts a thread for each of their operations.) If it is given up, that
-     * thread stays behind until the call returns, if it ever does: NCCL has no way to take it back.
+     * Makes an NCCL call that waits for other ranks without a deadline, on a separate thread. NCCL has communicators
+     * with calls that do not wait, but it starts a thread for each of their operations. If the call is given up, its
+     * thread remains until the call returns, if it ever does. NCCL cannot cancel it.
      *
-     * @param look called again and again meanwhile; ends the wait by throwing
+     * @param look called repeatedly during the wait; ends the wait by an exception
      */
     static <T> T bounded(String what, Duration deadline, Runnable look, Callable<T> call) {
         FutureTask<T> task = new FutureTask<>(call);
@@ -176,7 +176,7 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
                 : new MillraceException(what + " failed: " + cause, cause);
     }
 
-    /** How many ranks with lower numbers run on this machine: they have its first GPUs. Collective. */
+    /** Returns the number of ranks with lower numbers on this machine, which have its first GPUs. Collective. */
     private static int placeOnMachine(ControlPlane control) {
         byte[] mine = Machine.kernel().getBytes(StandardCharsets.UTF_8);
         byte[][] all = control.allGather(mine);

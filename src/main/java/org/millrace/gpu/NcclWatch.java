@@ -27,10 +27,10 @@ import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.proxy.ProxyException;
 
 /**
- * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread
- * of its own, because the user's may be stuck in a call: another rank's failure, a connection that the takeover lost,
- * NCCL's own error, and a call that does not return. The first of them aborts NCCL's communicator, which frees kernels
- * and calls.
+ * Makes a communicator's NCCL calls, and detects failures while its kernels run. Detection uses a separate thread,
+ * because the user's thread may be blocked in a call. It detects another rank's failure, a connection that the takeover
+ * lost, NCCL's own error, and a call that does not return. The first failure aborts NCCL's communicator, and kernels
+ * and calls then end.
  */
 final class NcclWatch implements Runnable {
 
@@ -47,9 +47,12 @@ final class NcclWatch implements Runnable {
     private final Consumer<MillraceException> lostConnections;
     private final Thread thread;
     private volatile boolean ended;
-    /** When the call that is under way began; 0 if there is none. Written by the user's thread. */
+    /**
+     * Start time of the call in progress, a value of {@link System#nanoTime()}; 0 if no call is in progress. Written by
+     * the user's thread.
+     */
     private volatile long callSince;
-    /** Which of them the program was told of. This thread's alone. */
+    /** Start time of the last call that was reported to the program. Used by the watching thread only. */
     private long toldOf;
 
     NcclWatch(GpuRank member, LaunchCounts launched, Duration stall, Duration late) {
@@ -64,7 +67,10 @@ final class NcclWatch implements Runnable {
         thread = Thread.ofPlatform().daemon().name("watch-" + nccl.rank()).unstarted(this);
     }
 
-    /** How a connection that was taken over failed: which ranks it joins NCCL does not tell. */
+    /**
+     * Returns the failure of a connection that was taken over. NCCL does not report the ranks that the connection
+     * joins.
+     */
     private CommunicatorException ofConnection(MillraceException lost) {
         int rank = nccl.rank();
         String text = "rank " + rank + ": " + lost.getMessage();
@@ -75,7 +81,7 @@ final class NcclWatch implements Runnable {
         };
     }
 
-    /** NCCL's own account, as the kind of failure that it is. */
+    /** Returns NCCL's error as an exception of the matching kind. */
     private MillraceException typed(NcclException told) {
         int rank = nccl.rank();
         if (told.result() == NcclResult.REMOTE_ERROR) {
@@ -91,7 +97,7 @@ final class NcclWatch implements Runnable {
         thread.start();
     }
 
-    /** Makes a call of NCCL's, as one of the thread's group if there is one. */
+    /** Makes an NCCL call, as part of the thread's group if there is one. */
     void call(Runnable enqueue) {
         OperationGroup.join(library, () -> new Group(library))
                 .map(Group.class::cast)
@@ -100,8 +106,8 @@ final class NcclWatch implements Runnable {
     }
 
     /**
-     * Makes a call of NCCL's for some communicators. What NCCL refuses poisons them all: it may have told some ranks'
-     * kernels and not others'.
+     * Makes an NCCL call for some communicators. If NCCL refuses the call, all of them fail, because NCCL may have
+     * launched kernels on some ranks and not on others.
      */
     private static void watched(Collection<NcclWatch> watches, Runnable call) {
         watches.forEach(each -> each.callSince = System.nanoTime() | 1);
@@ -119,8 +125,8 @@ final class NcclWatch implements Runnable {
     }
 
     /**
-     * All calls of libnccl in a thread's group, of whichever communicators: NCCL's own group, which makes all their
-     * plans before it launches one of them.
+     * All calls of libnccl in a thread's group, for any communicators. It is NCCL's own group, which makes all plans
+     * before it launches one of them.
      */
     private static final class Group implements OperationGroup.Part {
 
@@ -131,11 +137,14 @@ final class NcclWatch implements Runnable {
             nccl = library.group();
         }
 
-        /** NCCL has all it needs. */
+        /** Does nothing, because NCCL already has all calls. */
         @Override
         public void prepare(boolean alone) {}
 
-        /** Its end connects and launches. If it is stuck or fails so are all members: NCCL does not say which it is. */
+        /**
+         * Ends NCCL's group, which connects and launches. If this blocks or fails, all members fail, because NCCL does
+         * not report the communicator that caused it.
+         */
         @Override
         public boolean launch() {
             watched(watches, nccl::close);
@@ -166,17 +175,17 @@ final class NcclWatch implements Runnable {
         try {
             NcclResult result = nccl.asyncError();
             if (result != NcclResult.SUCCESS && result != NcclResult.IN_PROGRESS) {
-                nccl.awaitReady(Duration.ZERO); // throws it, with NCCL's own words
+                nccl.awaitReady(Duration.ZERO); // The call throws the error with NCCL's message.
             }
         } catch (NcclException told) {
             MillraceException kind = typed(told);
             if (kind instanceof PeerLostException) {
-                failure.suspect(kind); // another rank may be about to explain it
+                failure.suspect(kind); // Another rank may report the reason soon.
             } else {
                 failure.fail(kind);
             }
         } catch (IllegalStateException closed) {
-            // between the end of the communicator and that of this thread
+            // The communicator has been closed, and this thread has not yet ended.
         }
     }
 
@@ -198,7 +207,7 @@ final class NcclWatch implements Runnable {
     /**
      * Waits until the watching thread has ended, also if the waiting thread is interrupted. Called from another thread.
      *
-     * @return false if a call of NCCL's does not return: the communicator can be aborted then, and not destroyed
+     * @return false if an NCCL call does not return; the communicator can then be aborted, but not destroyed
      */
     boolean stop() {
         ended = true;

@@ -67,7 +67,10 @@ final class ControlConnection {
     /** Recovers a lost stream; null if the connection does not recover. */
     private @Nullable StreamRecovery recovery;
     private Reconnector.@Nullable Outage outage;
-    /** Whether there is no stream, or a new stream that has not yet received the number of the first frame to send. */
+    /**
+     * Whether the connection has no stream, or a new stream that has not yet received the number of the first frame to
+     * send.
+     */
     private boolean isLost;
     private final ByteBuffer resumedFrom = ByteBuffer.allocate(Long.BYTES);
 

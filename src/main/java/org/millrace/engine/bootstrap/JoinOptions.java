@@ -16,7 +16,8 @@ import org.millrace.net.socket.SocketOptions;
  * @param deadline       time to wait for the other ranks, when joining and again in each collective call
  * @param secret         text that each rank must know to be admitted, or null. If it is null, a group at {@code file:}
  *                       admits each process that can read the file, and a group at {@code tcp:} admits any process
- * @param secretRequired whether a group that other hosts can reach must have a secret, instead of a warning
+ * @param secretRequired whether a group at {@code tcp:} without TLS must have a secret; if not, a missing secret only
+ *                       causes a warning
  * @param tls            identity of this process under TLS; null if ranks communicate without TLS
  * @param sockets        selection of the addresses that this machine announces, also if its name has no reachable
  *                       address, and the time to recover lost connections between hosts
