@@ -1,9 +1,11 @@
-/* A kernel that stays on a GPU for a while and copies what the host tells it: between GPUs, and between a GPU and pinned memory. Its first block is one warp. It
- * reads the commands, which lie in the host's memory, so that nobody else polls across PCIe, makes the shortest copies itself, in half the time that a copy
- * engine takes to be started and to answer, and gives the others to workers, a block each, which make many at once where a copy engine makes one behind the
- * other. org.millrace.cuda.CopyKernel is its host.
+/*
+ * A kernel that stays on a GPU for a while and makes copies that the host requests. It copies between GPUs, and between a
+ * GPU and pinned memory. Its first block is one warp. It reads the commands, which lie in the host's memory, so that no
+ * other block polls across PCIe. It makes the shortest copies itself, in half the time that a copy engine needs to start
+ * and to answer. It gives the other copies to workers of one block each. They make many copies at once, and a copy engine
+ * makes one after the other. org.millrace.cuda.CopyKernel is its host.
  *
- * The PTX is checked in, in a version that drivers for CUDA 11.5 and newer read; after a change:
+ * The PTX is checked in, in a version that drivers for CUDA 11.5 and newer read. After a change:
  *
  *   nvcc -ptx -arch=compute_75 -I headers -o copy.ptx src/main/cuda/copy.cu
  *   sed "s|^[.]version .*|.version 7.5|" copy.ptx >src/main/resources/org/millrace/cuda/copy.ptx
@@ -15,45 +17,63 @@ typedef unsigned long long u64;
 typedef ulonglong2 Line;
 
 enum { ALL = 0xffffffff, LANES = 32 };
-/* Loads of each lane that are under way at once: all of a copy. */
+/* Number of loads that each lane has in flight at once. They cover a whole copy. */
 enum { LOADS = 4 };
-/* A look brings a command to each lane: reads across PCIe that are under way at once. */
+/* Number of commands that a look reads, one for each lane. The reads across PCIe are in flight at once. */
 enum { LOOK_COMMANDS = LANES };
-/* Looks at the commands for each at the time. */
+/* Number of looks at the commands between two reads of the time. */
 enum { LOOKS = 8 };
-/* Copies that a worker makes before it says so, while others wait for it already: a fence takes as long as a copy. */
+/*
+ * Maximum number of copies that a worker makes between two reports, if others already wait for it. A fence takes as
+ * long as a copy.
+ */
 enum { COPIES_AT_ONCE = 8 };
-/* A launch whose workers find no room within this time gives up, so that nobody waits behind it: the host launches again. */
+/*
+ * Time limit for the arrival of a launch's workers, in nanoseconds. A launch gives up if its workers find no room,
+ * so that no other work waits behind it. The host then launches again.
+ */
 enum { ARRIVAL_NANOS = 100000 };
-/* Few registers too: a worker is to find room beside a block of a program that takes every multiprocessor. */
+/*
+ * Threads of a worker, and the number of blocks that determines its registers. Few registers let a worker fit beside a
+ * program's block that occupies a whole multiprocessor.
+ */
 enum { WORKER_THREADS = 128, BLOCKS_BY_REGISTERS = 8 };
 
-/* A copy that a worker is to make. It is there when its number is: how many this worker was given before. */
+/*
+ * A copy for a worker. It is complete when its number is stored, which is the ordinal among the copies given to this
+ * worker.
+ */
 struct Work {
     u64 to;
     u64 from;
     u64 bytes;
     u32 number;
-    u32 ordered; // it must not be seen before those that this worker was given earlier
+    u32 ordered; // it must not become visible before earlier copies of this worker
 };
 
-/* As many launches may wait for room, each in a stream of its own: one may stand behind a kernel of the program's that does not end without copies. */
+/*
+ * Maximum number of launches that wait for room, each in a stream of its own. One may queue behind a kernel of the
+ * program that does not end without copies.
+ */
 enum { STREAMS = 8 };
 
-/* In the GPU's memory, zeroed once. The host knows its size (CopyKernel). */
+/* Lies in the GPU's memory, zeroed once. The host knows its size (CopyKernel). */
 struct Workers {
     Work works[MILLRACE_COPY_WORKERS][MILLRACE_COPY_GIVEN];
     u32 given[MILLRACE_COPY_WORKERS]; // by the first block
-    u32 taken[MILLRACE_COPY_WORKERS]; // by each worker, while it is not there
-    u32 owned;                        // 1 while a launch serves the host, or its workers are still there
-    u32 ended;                        // workers of that launch
-    u32 arrived[STREAMS];             // workers, of all launches of a stream
-    u32 chosen[STREAMS];              // which launch of a stream has found out whether it serves the host, and, lowest bit, whether it does
-    u32 left[STREAMS];                // which launch of a stream gives its workers no more
+    u32 taken[MILLRACE_COPY_WORKERS]; // by each worker, when it leaves
+    u32 owned;                        // 1 while a launch serves the host, or while its workers have not ended
+    u32 ended;                        // number of ended workers of that launch
+    u32 arrived[STREAMS];             // number of arrived workers, of all launches of a stream
+    // by stream: launch that has decided whether it serves the host; lowest bit: the decision
+    u32 chosen[STREAMS];
+    u32 left[STREAMS];                // by stream: launch that gives its workers no more copies
 };
 
-/* Half a command. Pairs with the host's releases of its words, behind which lies what is to be copied. A fence behind a relaxed load would wait for all that
- * the warp has stored, which takes as long as the load. */
+/*
+ * Loads half a command. Pairs with the host's releases of its words. Data to be copied was stored before these
+ * releases. A fence after a relaxed load would wait for all stores of the warp, which takes as long as the load.
+ */
 static __device__ Line load_half(const uint64_t *words) {
     Line value;
     asm volatile("ld.acquire.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(value.x), "=l"(value.y) : "l"(words) : "memory");
@@ -64,7 +84,10 @@ static __device__ bool is_missing(Line half, u32 number) {
     return half.x >> MILLRACE_COPY_NUMBER_SHIFT != (unsigned short)number || half.y >> MILLRACE_COPY_NUMBER_SHIFT != (unsigned short)number;
 }
 
-/* Half an even or odd one of the commands: the first 16 lie in one half a lane, the others in a second. By all lanes. */
+/*
+ * Returns the even or odd halves of the commands. Each lane of first holds one half of the first 16 commands, and each
+ * lane of second one half of the others. All lanes call it.
+ */
 static __device__ Line half_of(Line first, Line second, u32 lane, u32 odd) {
     u32 from = lane * 2 % LANES + odd;
     u64 x = __shfl_sync(ALL, first.x, from), y = __shfl_sync(ALL, first.y, from);
@@ -91,12 +114,12 @@ static __device__ void store_release_here(u32 *word, u32 value) {
     asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
 }
 
-/* What was copied before is there for all before what is copied behind it. */
+/* Makes all earlier copies visible to all threads before all later copies. */
 static __device__ void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 static __device__ void store(uint32_t *word, u32 value) { asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory"); }
 
-/* Whoever sees the value sees all that the warp has stored before. */
+/* Stores a value with release. A thread that reads the value sees all earlier stores of the warp. */
 static __device__ void store_release(uint32_t *word, u32 value) {
     fence();
     store(word, value);
@@ -108,7 +131,7 @@ static __device__ u64 nanoseconds() {
     return now;
 }
 
-/* Volatile: another GPU or the host has written what is read. */
+/* Volatile, because another GPU or the host has written the data. */
 template <typename T> static __device__ T get(u64 from) { return *(const volatile T *)from; }
 template <typename T> static __device__ void put(u64 to, T value) { *(volatile T *)to = value; }
 
@@ -139,7 +162,10 @@ template <typename T> static __device__ void copy(u64 to, u64 from, u32 bytes, u
     }
 }
 
-/* The host asks for no more than what LOADS of each lane bring. A number of 4 or 8 bytes is never seen in part: whoever polls for it need not look at it twice. */
+/*
+ * Makes a copy. The host requests no more bytes than LOADS of each lane cover. A number of 4 or 8 bytes never becomes
+ * visible in part, so a poller need not read it twice.
+ */
 static __device__ void carry_out(u64 to, u64 from, u32 bytes, u32 lane) {
     u32 alignment = (u32)to | (u32)from | bytes;
     if (alignment % sizeof(Line) == 0) {
@@ -160,13 +186,14 @@ struct Command {
     u64 to;
     u64 from;
     u32 bytes;
-    u32 worker; // from 1; 0: the warp copies, or there is none
+    u32 worker; // number of the worker, from 1; 0 if the warp copies, or without a command
     bool ordered;
 };
 
 /*
- * Lanes from first to before end give their commands to workers, behind what the warp has copied; those of one worker in the order of the lanes. The host gives a
- * worker no more than there is room for. By all lanes.
+ * Gives the commands of the lanes from first to before end to workers, after the copies that the warp has made.
+ * Commands for one worker keep the order of the lanes. The host gives a worker no more commands than it has room for.
+ * All lanes call it.
  */
 static __device__ void give(Workers *workers, Command command, u32 first, u32 end, u32 lane) {
     u32 worker = lane >= first && lane < end ? command.worker : 0;
@@ -174,7 +201,7 @@ static __device__ void give(Workers *workers, Command command, u32 first, u32 en
     u32 before = same & (1u << lane) - 1;
     volatile u32 *given = &workers->given[worker > 0 ? worker - 1 : 0];
     u32 number = *given + __popc(before) + 1;
-    __syncwarp(); // all have read it
+    __syncwarp(); // all lanes have read it
     if (worker > 0) {
         Work *work = &workers->works[worker - 1][number % MILLRACE_COPY_GIVEN];
         work->to = command.to;
@@ -189,13 +216,13 @@ static __device__ void give(Workers *workers, Command command, u32 first, u32 en
     __syncwarp();
 }
 
-/* What a look found: how many commands, and whether the warp has made copies itself. */
+/* Result of a look: the number of commands, and whether the warp has made copies itself. */
 struct Look {
     u32 found;
     bool copied;
 };
 
-/* Carries out, or gives away, the commands from number on that are there, of those that one look brings. */
+/* Reads the available commands from number on, up to LOOK_COMMANDS. Executes them or gives them to workers. */
 static __device__ Look look(const millraceCopyMailbox *mailbox, Workers *workers, u32 number, u32 lane) {
     u32 mine = number + lane / 2;
     Line first = load_half(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].to + lane % 2 * 2);
@@ -205,11 +232,11 @@ static __device__ Look look(const millraceCopyMailbox *mailbox, Workers *workers
         return none;
     }
     Line second = first;
-    if (lost == 0) { // many come: the others are read only then
+    if (lost == 0) { // many commands are available; the others are read only in this case
         mine += LANES / 2;
         second = load_half(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].to + lane % 2 * 2);
     }
-    __syncwarp(); // what one lane has acquired, others read
+    __syncwarp(); // other lanes read the words that one lane has acquired
     u32 more = lost == 0 ? __ballot_sync(ALL, is_missing(second, mine)) : ALL;
     u32 end = lost != 0 ? (__ffs(lost) - 1) / 2 : more != 0 ? LANES / 2 + (__ffs(more) - 1) / 2 : LOOK_COMMANDS;
     Line addresses = half_of(first, second, lane, 0);
@@ -223,7 +250,7 @@ static __device__ Look look(const millraceCopyMailbox *mailbox, Workers *workers
     u32 own = __ballot_sync(ALL, lane < end && command.worker == 0);
     bool copied = false;
     for (u32 i = 0; i < end;) {
-        if (copied) { // each lane's stores, for whoever sees what comes behind them
+        if (copied) { // publishes each lane's stores before later stores
             fence();
             __syncwarp();
         }
@@ -241,7 +268,7 @@ static __device__ Look look(const millraceCopyMailbox *mailbox, Workers *workers
     return all;
 }
 
-/* By all threads of a block; the loads of one pass are under way at once. */
+/* Copies with all threads of a block. The loads of one pass are in flight at once. */
 template <typename T> static __device__ void copy_by_block(u64 to, u64 from, u64 bytes) {
     const u32 loads = 4;
     u64 count = bytes / sizeof(T);
@@ -262,7 +289,7 @@ template <typename T> static __device__ void copy_by_block(u64 to, u64 from, u64
     }
 }
 
-/* As many as are whole elements; returns the rest, which lies behind them. */
+/* Copies whole elements. Returns the number of remaining bytes, which lie after them. */
 template <typename T> static __device__ u64 copy_whole(u64 *to, u64 *from, u64 bytes) {
     u64 body = bytes / sizeof(T) * sizeof(T);
     copy_by_block<T>(*to, *from, body);
@@ -271,7 +298,7 @@ template <typename T> static __device__ u64 copy_whole(u64 *to, u64 *from, u64 b
     return bytes - body;
 }
 
-/* A worker. It leaves when the first block gives no more, and it has made all that it was given. */
+/* A worker. It leaves when the first block gives no more copies, and it has made all that it was given. */
 static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *workers, u32 me, u32 stream, u32 launch) {
     __shared__ Work shared;
     if (threadIdx.x == 0) {
@@ -288,14 +315,15 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
     }
     __syncthreads(); // shared may be written again
     u32 number = workers->taken[me];
-    u32 told = number; // to the host
-    bool more = false; // the next but one was there too
+    u32 told = number; // number that the host knows
+    bool more = false; // whether the next copy but one was available too
     while (true) {
         if (threadIdx.x == 0) {
             const Work *work = &workers->works[me][(number + 1) % MILLRACE_COPY_GIVEN];
             bool there = load_acquire_here(&work->number) == number + 1;
             while (!there) {
-                bool last = load_acquire_here(&workers->left[stream]) == launch; // what was given before is there
+                // all earlier copies are then available
+                bool last = load_acquire_here(&workers->left[stream]) == launch;
                 there = load_acquire_here(&work->number) == number + 1;
                 if (last) {
                     break;
@@ -321,7 +349,7 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
         if (alignment % sizeof(Line) == 0) {
             bytes = copy_whole<Line>(&to, &from, bytes);
         }
-        if (alignment % sizeof(u64) == 0) { // numbers of 8 and of 4 bytes are never seen in part
+        if (alignment % sizeof(u64) == 0) { // numbers of 8 and of 4 bytes never become visible in part
             bytes = copy_whole<u64>(&to, &from, bytes);
         }
         if (alignment % sizeof(u32) == 0) {
@@ -329,7 +357,7 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
         }
         copy_whole<unsigned char>(&to, &from, bytes);
         number++;
-        __syncthreads(); // pairs the other threads' stores with the fence of this one; shared may be written again
+        __syncthreads(); // pairs the other threads' stores with the fence of this thread; shared may be written again
         if (threadIdx.x == 0 && (!more || number - told == COPIES_AT_ONCE)) {
             store_release(&mailbox->copied[me], number);
             told = number;
@@ -342,16 +370,20 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
     }
 }
 
-/* By one lane. Whether this launch serves the host: it waits for one, no other serves it, and all workers are there.
- * One that comes late leaves at once, and so does one whose workers do not come. */
+/*
+ * Decides whether this launch serves the host. One lane calls it. The host must wait for a launch, no other launch may
+ * serve it, and all workers must be there. A late launch leaves at once. A launch leaves after a time limit if its
+ * workers do not arrive.
+ */
 static __device__ bool is_chosen(millraceCopyMailbox *mailbox, Workers *workers, u32 stream, u32 launch) {
     u32 all = launch * (gridDim.x - 1);
     bool mine = false;
     u64 begin = nanoseconds();
     while (!mine && load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT && nanoseconds() - begin < ARRIVAL_NANOS) {
         if (load_acquire_here(&workers->arrived[stream]) == all && atomicCAS(&workers->owned, 0, 1) == 0) {
-            fence(); // pairs with the release by the launch before: what it and its workers counted is there
-            mine = load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT; // pairs with the host's release: done is there
+            fence(); // pairs with the release by the previous launch; the counts of it and its workers are visible
+            // pairs with the host's release; done is visible
+            mine = load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT;
             if (!mine) {
                 store_release_here(&workers->owned, 0);
             }
@@ -362,9 +394,11 @@ static __device__ bool is_chosen(millraceCopyMailbox *mailbox, Workers *workers,
 }
 
 /*
- * The first block carries out commands, in their order, until none has come for linger nanoseconds, or life nanoseconds are over. Then it says that it is
- * leaving, looks once more, and goes: a host that posts a command and then finds that nobody has said so knows that the command will be seen. It begins when all
- * workers are there: what is given to one must not wait for the end of somebody else's kernel. A stream's launches are counted from 1.
+ * The first block executes commands in their order. It leaves when no command has arrived for linger nanoseconds, or
+ * when life nanoseconds have passed. It then stores that it is leaving, looks once more, and ends. A host that posts a
+ * command and then reads no leaving state knows that the kernel will see the command. The first block begins when all
+ * workers are there, because a copy for a worker must not wait for the end of another kernel. A stream's launches are
+ * counted from 1.
  */
 extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS)
     copy_commands(millraceCopyMailbox *mailbox, u64 linger, u64 life, Workers *workers, u32 stream, u32 launch) {
@@ -379,10 +413,11 @@ extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS
     if (!__shfl_sync(ALL, lane == 0 && is_chosen(mailbox, workers, stream, launch), 0)) {
         return;
     }
-    u32 number = __shfl_sync(ALL, load_acquire_host(&mailbox->done), 0); // the host has posted nothing since it began to wait
+    // the host has posted nothing since it began to wait
+    u32 number = __shfl_sync(ALL, load_acquire_host(&mailbox->done), 0);
     u64 born = nanoseconds();
     u64 busy = born;
-    u32 seen = number; // when the time was busy
+    u32 seen = number; // number of commands at the time busy
     bool leaving = false;
     if (lane == 0) {
         store(&mailbox->state, MILLRACE_COPY_PRESENT | stream << MILLRACE_COPY_STREAM_SHIFT);
@@ -391,11 +426,11 @@ extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS
         Look by = look(mailbox, workers, number, lane);
         if (by.found > 0) {
             number += by.found;
-            __syncwarp(); // pairs the other lanes' stores with the fence of this one
+            __syncwarp(); // pairs the other lanes' stores with the fence of this lane
             if (lane == 0 && by.copied) {
                 store_release(&mailbox->done, number);
             } else if (lane == 0) {
-                store(&mailbox->done, number); // the places are free: their words were read
+                store(&mailbox->done, number); // the places are free, because their words were read
             }
         } else if (leaving) {
             break;
@@ -410,14 +445,16 @@ extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS
                     store(&mailbox->state, MILLRACE_COPY_LEAVING);
                 }
                 __syncwarp();
-                asm volatile("fence.sc.sys;" ::: "memory"); // pairs with the host's full fence between a command and its look at the state
+                // pairs with the host's full fence between its store of a command and its read of the state
+                asm volatile("fence.sc.sys;" ::: "memory");
             }
         }
     }
     if (lane == 0) {
         store_release_here(&workers->left[stream], launch);
         store_release(&mailbox->state, MILLRACE_COPY_GONE);
-        while (load_acquire_here(&workers->ended) != gridDim.x - 1) { // the next launch's workers begin where these end
+        // the next launch's workers continue from the counts of these workers
+        while (load_acquire_here(&workers->ended) != gridDim.x - 1) {
         }
         workers->ended = 0;
         store_release_here(&workers->owned, 0);

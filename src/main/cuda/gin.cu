@@ -1,22 +1,27 @@
 /*
- * What `millrace gin --device cuda` runs on GPUs: puts and signals of NCCL's device API. Compiled where it runs, with the headers of the NCCL that is there,
- * because the struct that kernels take by value, ncclDevComm, and the queues behind it change with the release.
+ * Kernels of `millrace gin --device cuda`, which test puts and signals of NCCL's device API. They are compiled where they
+ * run, with the headers of the installed NCCL. The struct ncclDevComm, which kernels take by value, and the queues behind
+ * it change with the release.
  *
  *   nvcc -cubin -O2 -std=c++17 -arch=sm_90 -DNCCL_GIN_GDAKI_ENABLE=0 -I INCLUDE gin.cu -o gin.cubin
  *
- * Nothing waits for longer than `patience` nanoseconds: a kernel that ran out of it says in `outcome` which wait it was, and for what, and ends.
+ * No wait takes longer than `patience` nanoseconds. A kernel that exceeds it writes the failed wait and its parameters to
+ * `outcome`, and ends.
  */
 #include <nccl.h>
 #include <nccl_device.h>
 #include <stdint.h>
 
-/* Signals of each context, all counted up and never reset. */
+/* Signals of each context. All count up and are never reset. */
 #define ARRIVED 0
 #define BARRIER 1
 
-/* outcome[0] is 0, or one more than the signal that did not come; outcome[1] the value waited for, outcome[2] the one found, outcome[3] the context. */
+/*
+ * outcome[0] is 0, or the number of the missing signal plus 1. outcome[1] is the expected value, outcome[2] the value
+ * found, and outcome[3] the context.
+ */
 
-/* At a signal between two looks at the clock, which cost as much as many of them. */
+/* Number of reads of a signal between two reads of the clock, which cost as much as many reads of a signal. */
 #define LOOKS 256
 
 __device__ static uint64_t now() {
@@ -25,7 +30,7 @@ __device__ static uint64_t now() {
   return nanos;
 }
 
-/* Waits for a signal. Acquires: what was put before it was sent can be read after this. */
+/* Waits for a signal, with acquire. Data that was put before the signal was sent can be read afterwards. */
 __device__ static bool reached(ncclGin &gin, unsigned context, ncclGinSignal_t signal, uint64_t least, uint64_t deadline, uint64_t *outcome) {
   uint64_t found;
   do {
@@ -36,12 +41,12 @@ __device__ static bool reached(ncclGin &gin, unsigned context, ncclGinSignal_t s
   outcome[1] = least;
   outcome[2] = found;
   outcome[3] = context;
-  __threadfence_system(); /* the host reads the first word first: the others are there before it */
+  __threadfence_system(); /* the host reads the first word first, so the others must be visible before it */
   *(volatile uint64_t *)outcome = (uint64_t)signal + 1;
   return false;
 }
 
-/* All ranks, by one warp, over context 0. */
+/* Waits for all ranks. Called by one warp, over context 0. */
 __device__ static bool meet(ncclDevComm const &devComm, uint64_t least, uint64_t deadline, uint64_t *outcome) {
   ncclGin gin{devComm, 0};
   for (int peer = threadIdx.x; peer < devComm.nRanks; peer += warpSize)
@@ -50,18 +55,24 @@ __device__ static bool meet(ncclDevComm const &devComm, uint64_t least, uint64_t
   return __all_sync(~0u, met);
 }
 
-/* What this was compiled with: facts[0] is NCCL_VERSION_CODE, facts[1] the bytes of ncclDevComm. One thread. */
+/*
+ * Writes facts of the compilation. facts[0] is NCCL_VERSION_CODE, facts[1] is the size of ncclDevComm in bytes. One
+ * thread.
+ */
 extern "C" __global__ void ginFacts(uint64_t *facts) {
   facts[0] = NCCL_VERSION_CODE;
   facts[1] = sizeof(ncclDevComm);
 }
 
-/* Returns when all ranks are here. `met` is how often they have met before. One warp. */
+/* Returns when all ranks have called it. `met` is the number of earlier meetings. One warp. */
 extern "C" __global__ void ginBarrier(__grid_constant__ const ncclDevComm devComm, uint64_t met, uint64_t patience, uint64_t *outcome) {
   meet(devComm, (met + 1) * devComm.nRanks, now() + patience, outcome);
 }
 
-/* Ranks 0 and 1 in turn, over context 0; 0 bytes is a signal alone. `before` is how many rounds there were before. One thread. */
+/*
+ * Ranks 0 and 1 send alternately, over context 0. 0 bytes is a signal alone. `before` is the number of earlier rounds.
+ * One thread.
+ */
 extern "C" __global__ void ginPingPong(__grid_constant__ const ncclDevComm devComm, ncclWindow_t to, ncclWindow_t from, uint64_t bytes, uint64_t before,
                                        uint64_t rounds, uint64_t patience, uint64_t *outcome) {
   ncclGin gin{devComm, 0};
@@ -82,8 +93,9 @@ extern "C" __global__ void ginPingPong(__grid_constant__ const ncclDevComm devCo
 }
 
 /*
- * Every rank puts `bytes` to every rank, itself included: part `peer` of `from` becomes part `rank` of the peer's `to`. What goes to a rank goes through the
- * context of that rank's number, counted round. All meet after every round. `before` and `met` are how many rounds and meetings there were before. One warp.
+ * Every rank puts `bytes` to every rank, including itself. Part `peer` of `from` becomes part `rank` of the peer's
+ * `to`. Data for a rank uses the context of that rank's number, modulo the number of contexts. All ranks meet after
+ * every round. `before` and `met` are the numbers of earlier rounds and meetings. One warp.
  */
 extern "C" __global__ void ginAllToAll(__grid_constant__ const ncclDevComm devComm, unsigned contexts, ncclWindow_t to, ncclWindow_t from, uint64_t bytes,
                                        uint64_t before, uint64_t met, uint64_t rounds, uint64_t patience, uint64_t *outcome) {
