@@ -16,15 +16,15 @@ import java.util.stream.Stream;
 /**
  * Runs jextract over {@code headers/} and compares the result with {@code src/generated/java}, or replaces it.
  *
- * <p>Started by {@code mvn -Pjextract} in the repository's root, with two system properties: {@code jextract.home},
- * where jextract is installed (if empty, JEXTRACT_HOME and PATH are searched), and {@code jextract.update}, whether to
- * replace. With {@code jextract.inputs} it compares the hash of the inputs alone and needs no jextract.
+ * <p>{@code mvn -Pjextract} starts it in the repository's root, with two system properties. {@code jextract.home} is
+ * jextract's directory; if it is empty, JEXTRACT_HOME and PATH are searched. {@code jextract.update} selects
+ * replacement. With {@code jextract.inputs} it compares only the hash of the inputs and needs no jextract.
  *
- * <p>Each {@code jextract/NAME.args} is one run: its options, and the header. {@code jextract/NAME.includes} beside it
- * lists what of the header's declarations is wanted; without it the C library's would come along.
+ * <p>Each {@code jextract/NAME.args} is one run. It contains its options and the header. {@code jextract/NAME.includes}
+ * beside it lists the declarations to include. Without it jextract would also include the C library's declarations.
  *
- * <p>{@code src/generated/inputs.sha256} is the hash of the inputs of the checked-in files. A test compares it, so that a
- * machine without jextract also finds a change of an input without a new run of jextract.
+ * <p>{@code src/generated/inputs.sha256} is the hash of the inputs of the checked-in files. A test compares it, so that
+ * a machine without jextract also finds a change of an input without a new run of jextract.
  */
 final class Regenerate {
     private static final Path ARGUMENT_FILES = Path.of("jextract");
@@ -76,7 +76,7 @@ final class Regenerate {
 
     private static void run(String jextract, Path argumentFile) throws IOException, InterruptedException {
         String name = argumentFile.toString().replaceFirst("\\.args$", "");
-        // Nobody reads our output while we wait: a file cannot fill up as a pipe would.
+        // No thread reads the output during the wait. A file cannot fill up as a pipe would.
         Path log = Files.createTempFile("jextract", ".log");
         int exit = new ProcessBuilder(
                         jextract, "@" + argumentFile, "@" + name + ".includes", "--output", FRESH.toString())
@@ -92,8 +92,8 @@ final class Regenerate {
     }
 
     /**
-     * Makes jextract's output compile with {@code --release 22}: SymbolLookup.findOrThrow came with Java 23. The error
-     * is one that a static initializer lets through as it is.
+     * Makes jextract's output compile with {@code --release 22}. SymbolLookup.findOrThrow was added in Java 23. A
+     * static initializer does not wrap the error that is thrown instead.
      */
     private static String forRelease22(String text) {
         return text.replaceAll(
@@ -103,8 +103,8 @@ final class Regenerate {
     }
 
     /**
-     * Has the handle of an array's elements made when one is used, and not with the class that has the layout: the JVM
-     * writes code for each, for milliseconds, and a plugin's user waits for that.
+     * Creates the handle of an array's elements at its first use, and not with the class of the layout. The JVM takes
+     * milliseconds to compile each handle, and a plugin's user waits for that.
      */
     private static String withHandlesMadeLate(String text) {
         return text.replaceAll(
@@ -114,8 +114,8 @@ final class Regenerate {
     }
 
     /**
-     * Has a library opened when one of its functions is used: types and constants are there without it, and so is the
-     * proof of them.
+     * Opens a library at the first use of one of its functions. Types and constants, and their checks, then work
+     * without it.
      */
     private static String withLibraryOpenedLate(String text) {
         return text.replaceAll(
@@ -184,7 +184,7 @@ final class Regenerate {
         System.out.println("jextract: wrote " + fresh.size() + " files to " + CHECKED_IN);
     }
 
-    /** Relative path to content, of every Java file below a directory. */
+    /** Returns the relative path and the content of every Java file below a directory. */
     private static SortedMap<String, String> read(Path directory) throws IOException {
         SortedMap<String, String> texts = new TreeMap<>();
         for (Path file : list(directory, ".java")) {

@@ -1,10 +1,10 @@
-/* Devices: which there are, what they can do, who can reach whom. */
+/* Devices: enumeration, attributes and access between peers. */
 #ifndef MILLRACE_CUDA_DEVICE_H
 #define MILLRACE_CUDA_DEVICE_H
 
 #include "cuda/types.h"
 
-/* Without those that describe textures and surfaces, and without reserved numbers. */
+/* Without the attributes of textures and surfaces, and without reserved numbers. */
 typedef enum cudaDeviceAttr {
   cudaDevAttrMaxThreadsPerBlock = 1,
   cudaDevAttrMaxBlockDimX = 2,
@@ -74,10 +74,10 @@ cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int device);
-/* Writes "domain:bus:device.function", zero-terminated: give at least 13 bytes. */
+/* Writes "domain:bus:device.function", zero-terminated. The buffer needs at least 13 bytes. */
 cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device);
 cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *pciBusId);
-/* The lower the number the higher the priority. */
+/* A lower number is a higher priority. */
 cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority);
 
 cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevice);

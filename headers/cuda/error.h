@@ -6,11 +6,11 @@
 
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
-/* The thread's last error; the first of the two also clears it. */
+/* Returns the thread's last error. The first function also clears it. */
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 
-/* 1000 * major + 10 * minor. The driver's is that of the newest CUDA it supports, 0 if none. */
+/* 1000 * major + 10 * minor. The driver's version is the newest CUDA that it supports, 0 if none. */
 cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
 cudaError_t cudaDriverGetVersion(int *driverVersion);
 

@@ -1,10 +1,10 @@
-/* Graphs: what is captured from a stream once can be launched many times. */
+/* Graphs. Work that is captured once from a stream can be launched many times. */
 #ifndef MILLRACE_CUDA_GRAPH_H
 #define MILLRACE_CUDA_GRAPH_H
 
 #include "cuda/types.h"
 
-/* Which other calls are errors while a capture is under way. */
+/* Scope of other calls that are errors during a capture. */
 typedef enum cudaStreamCaptureMode {
   cudaStreamCaptureModeGlobal = 0,
   cudaStreamCaptureModeThreadLocal = 1,
@@ -20,7 +20,7 @@ typedef enum cudaStreamCaptureStatus {
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *pCaptureStatus);
-/* Not cudaGraphInstantiate, whose parameters changed with CUDA 12. */
+/* cudaGraphInstantiate is not used, because its parameters changed with CUDA 12. */
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
                                           unsigned long long flags);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);

@@ -4,7 +4,7 @@
 
 #include "cuda/types.h"
 
-/* What the just-in-time compiler is asked for; its log is what explains a failure. */
+/* Options of the just-in-time compiler. Its log explains a failure. */
 typedef enum cudaJitOption {
   cudaJitInfoLogBuffer = 3,
   cudaJitInfoLogBufferSizeBytes = 4,

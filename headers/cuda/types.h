@@ -1,5 +1,7 @@
-/* Types and flags of the part of the CUDA runtime that Millrace calls (facts: driver_types.h of
- * CUDA 13.0; the values are the same since 11). */
+/*
+ * Types and flags of the part of the CUDA runtime that Millrace calls (facts: driver_types.h of CUDA 13.0; the values
+ * are the same since 11).
+ */
 #ifndef MILLRACE_CUDA_TYPES_H
 #define MILLRACE_CUDA_TYPES_H
 
@@ -13,7 +15,7 @@ typedef struct CUgraphExec_st *cudaGraphExec_t;
 typedef struct CUlib_st *cudaLibrary_t;
 typedef struct CUkern_st *cudaKernel_t;
 
-/* The errors Millrace tells apart; cudaGetErrorName and cudaGetErrorString know all others. */
+/* The errors that Millrace distinguishes. cudaGetErrorName and cudaGetErrorString know all others. */
 typedef enum cudaError {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -70,7 +72,7 @@ typedef enum cudaMemoryType {
   cudaMemoryTypeManaged = 3
 } cudaMemoryType;
 
-/* CUDA 13 appended the reserved words: room for them does no harm with older runtimes. */
+/* CUDA 13 appended the reserved words. Their space is harmless with older runtimes. */
 typedef struct cudaPointerAttributes {
   cudaMemoryType type;
   int device;
@@ -111,7 +113,7 @@ typedef struct dim3 {
 #define cudaEventInterprocess 0x04
 #define cudaEventWaitDefault 0x00
 
-/* How a thread waits for its device. */
+/* A thread's method to wait for its device. */
 #define cudaDeviceScheduleAuto 0x00
 #define cudaDeviceScheduleSpin 0x01
 #define cudaDeviceScheduleYield 0x02

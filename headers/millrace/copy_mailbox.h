@@ -1,4 +1,7 @@
-/* What a host tells a kernel that copies for it, and what that answers: memory of the host's that both reach. Our own. */
+/*
+ * Commands of a host for a copy kernel, and the kernel's answers. They lie in host memory that both access. This is
+ * Millrace's own interface.
+ */
 #ifndef MILLRACE_COPY_MAILBOX_H
 #define MILLRACE_COPY_MAILBOX_H
 
@@ -6,30 +9,32 @@
 
 #define MILLRACE_COPY_COMMANDS 256
 #define MILLRACE_COPY_WORDS 4
-/* Blocks of threads that make the longer copies. */
+/* Number of thread blocks that make the longer copies. */
 #define MILLRACE_COPY_WORKERS 32
-/* As many copies may be given to a worker before it has made the first of them. */
+/* Maximum number of copies that a worker may hold before it has made the first. */
 #define MILLRACE_COPY_GIVEN 64
 
-/* A word's upper 16 bits are those that are the lower ones of its command's number: whoever reads the word sees them with it. */
+/* A word's upper 16 bits are the lower 16 bits of its command's number. A reader of the word reads both at once. */
 #define MILLRACE_COPY_NUMBER_SHIFT 48
-/* In the third word: the upper bits of from, behind those of to. */
+/* In the third word: the upper bits of from, above the upper bits of to. */
 #define MILLRACE_COPY_FROM_SHIFT 16
-/* In the fourth word: who copies. 0 is the warp that reads the commands, others are workers. */
+/* In the fourth word: the copier. 0 is the warp that reads the commands, and others are workers. */
 #define MILLRACE_COPY_WORKER_SHIFT 32
-/* Behind it: whether the copy must not be seen before those that the worker was given earlier. */
+/* Above it: whether the copy must not become visible before earlier copies of the same worker. */
 #define MILLRACE_COPY_ORDERED_SHIFT 40
 
-/* In millraceCopyMailbox.state. The host stores the first, the kernel the others. */
+/* Values of millraceCopyMailbox.state. The host stores the first, the kernel the others. */
 #define MILLRACE_COPY_ABSENT 0
 #define MILLRACE_COPY_PRESENT 1
 #define MILLRACE_COPY_LEAVING 2
 #define MILLRACE_COPY_GONE 3
-/* With the second, the number of the stream in which the kernel was launched. */
+/* Combined with the second, the number of the stream in which the kernel was launched. */
 #define MILLRACE_COPY_STREAM_SHIFT 8
 
-/* The first two words have the lower 48 bits of the addresses, the third their upper 16 bits, the fourth how many bytes, who copies, and in which
- * order. */
+/*
+ * The first two words contain the lower 48 bits of the addresses, and the third their upper 16 bits. The fourth
+ * contains the number of bytes, the copier and the order.
+ */
 typedef struct millraceCopyCommand {
   uint64_t to;
   uint64_t from;
@@ -37,8 +42,10 @@ typedef struct millraceCopyCommand {
   uint64_t work;
 } __attribute__((aligned(32))) millraceCopyCommand;
 
-/* Command n lies at n modulo their number. done is the number of the first that was neither carried out nor given to a worker; copied is how many copies each
- * worker has made, since the memory was zeroed. */
+/*
+ * Command n lies at n modulo the number of commands. done is the number of the first command that was neither executed
+ * nor given to a worker. copied is the number of copies that each worker has made since the memory was zeroed.
+ */
 typedef struct millraceCopyMailbox {
   millraceCopyCommand commands[MILLRACE_COPY_COMMANDS];
   uint32_t done;

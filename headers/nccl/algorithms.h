@@ -1,5 +1,7 @@
-/* Ids of algorithms, protocols and network device kinds, which NCCL's kernels, proxies and plugins
- * share (facts: plugin/nccl_tuner.h, nccl_device/net_device.h). */
+/*
+ * Numbers of algorithms, protocols and network device kinds, which NCCL's kernels, proxies and plugins share (facts:
+ * plugin/nccl_tuner.h, nccl_device/net_device.h).
+ */
 #ifndef MILLRACE_NCCL_ALGORITHMS_H
 #define MILLRACE_NCCL_ALGORITHMS_H
 
@@ -21,7 +23,7 @@
 #define NCCL_PROTO_SIMPLE 2
 #define NCCL_NUM_PROTOCOLS 3
 
-/* What a plugin says its device handle is. 2.30 adds 4, GPI. */
+/* Kind of a plugin's device handle. 2.30 adds 4, GPI. */
 typedef enum ncclNetDeviceType {
   NCCL_NET_DEVICE_HOST = 0,
   NCCL_NET_DEVICE_UNPACK = 1,
@@ -33,8 +35,10 @@ typedef enum ncclNetDeviceType {
 #define NCCL_NET_DEVICE_UNPACK_VERSION 0x7
 #define NCCL_NET_MTU_SIZE 4096
 
-/* What a plugin's connect or accept returns for the kernels, unchanged from v7 to v12.
- * needsProxyProgress 0 is how a connection is taken from NCCL's own proxy thread. */
+/*
+ * Result of a plugin's connect or accept for the kernels, unchanged from v7 to v12. With needsProxyProgress 0, NCCL's
+ * own proxy thread does not serve the connection.
+ */
 typedef struct ncclNetDeviceHandle_t {
   ncclNetDeviceType netDeviceType;
   int netDeviceVersion;

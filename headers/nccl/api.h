@@ -1,5 +1,7 @@
-/* NCCL's public functions, as of 2.30.7 (facts: nccl.h of that release).
- * Each also exists as pnccl...(), NCCL's hook for profilers; Millrace calls the plain names. */
+/*
+ * NCCL's public functions, as of 2.30.7 (facts: nccl.h of that release). Each also exists as pnccl...(), NCCL's hook
+ * for profilers. Millrace calls the plain names.
+ */
 #ifndef MILLRACE_NCCL_API_H
 #define MILLRACE_NCCL_API_H
 
@@ -10,9 +12,9 @@
 
 ncclResult_t ncclGetVersion(int *version);
 const char *ncclGetErrorString(ncclResult_t result);
-/* The text of the last failure in this process; the communicator may be null. */
+/* Returns the text of the last failure in this process; the communicator may be null. */
 const char *ncclGetLastError(ncclComm_t comm);
-/* Deprecated by NCCL; kept because it still exports it. */
+/* Deprecated by NCCL. Declared here because NCCL still exports it. */
 void ncclResetDebugInit(void);
 
 /* --- a communicator's life --------------------------------------------------------------- */
@@ -21,22 +23,25 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId);
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
                                     ncclConfig_t *config);
-/* Several ids, one bootstrap root each, for very many ranks. */
+/* Takes several ids, one for each bootstrap root, for very many ranks. */
 ncclResult_t ncclCommInitRankScalable(ncclComm_t *newcomm, int nranks, int myrank, int nId,
                                       ncclUniqueId *commIds, ncclConfig_t *config);
-/* One process that drives ndev devices: fills comm[0 .. ndev-1]. */
+/* For one process that drives ndev devices. Fills comm[0 .. ndev-1]. */
 ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist);
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
                            ncclConfig_t *config);
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags);
-/* New in 2.29. An id for ranks that join a communicator; one that exists grows by them. New ranks give no communicator, and the id;
- * of those that are in it the one that drew the id gives it, the others none, and all of them rank -1. */
+/*
+ * New in 2.29. The id lets ranks join an existing communicator, which grows by them. New ranks pass no communicator,
+ * and the id. Of the existing members, the one that requested the id passes it, and the others pass none. All members
+ * pass rank -1.
+ */
 ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId);
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank,
                           ncclComm_t *newcomm, ncclConfig_t *config);
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
-/* New in 2.29.7. Nothing may use the communicator between the two. */
+/* New in 2.29.7. The communicator must not be used between the two calls. */
 ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
 ncclResult_t ncclCommResume(ncclComm_t comm);
 ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value);
@@ -61,13 +66,12 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle);
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win,
                                     int winFlags);
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
-/* New in 2.29: where this rank's memory of a window lies. */
+/* New in 2.29. Returns the address of this rank's memory in a window. */
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
 
-/* --- what kernels are given, by value, to use NCCL's device functions --------------------- */
+/* --- arguments of kernels that use NCCL's device functions, passed by value ---------------- */
 
-/* New in 2.28. The struct is the one of the release whose headers the kernels are compiled with:
- * see device_communicator.h. */
+/* New in 2.28. The headers that compile the kernels determine the struct's release, see device_communicator.h. */
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const struct ncclDevCommRequirements *requirements,
                                struct ncclDevComm *devComm);
 ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const struct ncclDevComm *devComm);
@@ -99,7 +103,7 @@ ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recv
 /* recvbuff holds nranks * sendcount elements. */
 ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
                            ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream);
-/* count elements to and from each rank. New in 2.28, as are gather and scatter. */
+/* Moves count elements to and from each rank. New in 2.28, as are gather and scatter. */
 ncclResult_t ncclAlltoAll(const void *sendbuff, void *recvbuff, size_t count,
                           ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count,
@@ -131,9 +135,9 @@ ncclResult_t ncclGroupEnd(void);
 /* Ends the group without running it and estimates its time. */
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo);
 
-/* --- what NCCL_* variables are set to, new in 2.30.4 ----------------------------------------- */
+/* --- values of NCCL_* variables, new in 2.30.4 --------------------------------------------- */
 
-/* A handle is NCCL's own and stays. The getters answer ncclInvalidArgument for a parameter of another type. */
+/* A handle belongs to NCCL and stays valid. The getters return ncclInvalidArgument for a parameter of another type. */
 ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key);
 ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t *out);
 ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t *out);
@@ -143,12 +147,12 @@ ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t *out);
 ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t *out);
 ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t *out);
 ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t *out);
-/* Texts and tables stay until the thread's next call of the same function. */
+/* Texts and tables stay valid until the thread's next call of the same function. */
 ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char **out);
 ncclResult_t ncclParamGet(ncclParamHandle_t h, void *out, int maxLen, int *len);
 ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *valueLen);
 ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen);
-/* Prints them to standard output. */
+/* Prints all parameters to standard output. */
 void ncclParamDumpAll(void);
 
 #endif

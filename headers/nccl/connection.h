@@ -1,20 +1,22 @@
-/* The memory that a connection's kernel and its proxy share, and what its buffers look like
- * (facts: comm.h, collectives.h, device.h, init.cc of 2.28 and 2.31). */
+/*
+ * The memory that a connection's kernel and its proxy share, and the layout of its buffers (facts: comm.h,
+ * collectives.h, device.h, init.cc of 2.28 and 2.31).
+ */
 #ifndef MILLRACE_NCCL_CONNECTION_H
 #define MILLRACE_NCCL_CONNECTION_H
 
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Slots of a connection's buffers. A step s uses slot s % NCCL_STEPS. */
+/* Number of slots in a connection's buffers. A step s uses slot s % NCCL_STEPS. */
 #define NCCL_STEPS 8
-/* Slots of the buffers that all peers of a channel share (mode OFFSET). */
+/* Number of slots in the buffers that all peers of a channel share (mode OFFSET). */
 #define NCCL_SHARED_STEPS 16
 
 #define CACHE_LINE_SIZE 128
 #define MEM_ALIGN 4096
 
-/* ncclConnFifo.mode: where the slot's data lies. */
+/* ncclConnFifo.mode: location of the slot's data. */
 #define NCCL_MODE_NORMAL 0 /* in the connection's own buffer */
 #define NCCL_MODE_OFFSET 1 /* at an offset of the shared buffer */
 #define NCCL_MODE_PTR 2    /* at a pointer, in a buffer the user registered */
@@ -35,7 +37,7 @@ typedef struct ncclConnFifo_v28 {
   void *ptr;
 } ncclConnFifo_v28;
 
-/* A sender's side. head: steps that the proxy has freed. */
+/* A sender's side. head: number of steps that the proxy has freed. */
 typedef struct ncclSendMem {
   uint64_t head;
   char pad1[CACHE_LINE_SIZE - sizeof(uint64_t)];
@@ -46,7 +48,7 @@ typedef struct ncclSendMem {
   char pad3[MEM_ALIGN - 2 * CACHE_LINE_SIZE - NCCL_STEPS * sizeof(int)];
 } ncclSendMem;
 
-/* A receiver's side, and the sender's FIFO. tail: steps that hold data. */
+/* A receiver's side, and the sender's FIFO. tail: number of steps that hold data. */
 typedef struct ncclRecvMem {
   uint64_t tail;
   char pad1[CACHE_LINE_SIZE - sizeof(uint64_t)];
@@ -91,7 +93,7 @@ typedef union ncclLLFifoLine {
 #define NCCL_LL128_ELEMS_PER_THREAD 120
 #define NCCL_LL128_SHMEM_ELEMS_PER_THREAD 8
 
-/* --- how large a connection's buffers are unless the user says otherwise ----------------- */
+/* --- default sizes of a connection's buffers ---------------------------------------------- */
 
 #define DEFAULT_LL_BUFFSIZE \
   (NCCL_LL_LINES_PER_THREAD * NCCL_LL_MAX_NTHREADS * NCCL_STEPS * (int)sizeof(ncclLLFifoLine))

@@ -1,5 +1,8 @@
-/* What a kernel's use of NCCL's device functions asks of a communicator (facts: nccl_device/core.h of 2.28.7 to 2.30.7). What it is given, ncclDevComm, is a
- * struct by value whose fields change with the release; here it is only so many bytes. */
+/*
+ * Requirements of kernels that use NCCL's device functions (facts: nccl_device/core.h of 2.28.7 to 2.30.7). Such
+ * kernels receive ncclDevComm, a struct by value. Its fields change with the release, so only its size in bytes is
+ * declared here.
+ */
 #ifndef MILLRACE_NCCL_DEVICE_COMMUNICATOR_H
 #define MILLRACE_NCCL_DEVICE_COMMUNICATOR_H
 
@@ -9,14 +12,14 @@
 struct ncclDevComm;
 struct ncclDevCommRequirements;
 
-/* To whom GIN connects a rank: to nobody, to all, or to those of its rail. New in 2.29.7. */
+/* Peers that GIN connects to a rank: none, all, or the ranks of its rail. New in 2.29.7. */
 typedef enum ncclGinConnectionType_t {
   NCCL_GIN_CONNECTION_NONE = 0,
   NCCL_GIN_CONNECTION_FULL = 1,
   NCCL_GIN_CONNECTION_RAIL = 2
 } ncclGinConnectionType_t;
 
-/* How kernels' puts of a communicator are carried out: not at all, by a CPU's proxy, by the card alone, or as GPI. */
+/* Executor of kernels' puts of a communicator: none, a CPU's proxy, the card alone, or GPI. */
 typedef enum ncclGinType_t {
   NCCL_GIN_TYPE_NONE = 0,
   NCCL_GIN_TYPE_PROXY = 2,
@@ -24,7 +27,10 @@ typedef enum ncclGinType_t {
   NCCL_GIN_TYPE_GPI = 4
 } ncclGinType_t;
 
-/* What ncclCommQueryProperties tells, as of 2.29.7. The first three fields say how to read the rest, as those of ncclConfig_t do. */
+/*
+ * Result of ncclCommQueryProperties, as of 2.29.7. The first three fields describe the layout of the rest, as in
+ * ncclConfig_t.
+ */
 typedef struct ncclCommProperties_t {
   size_t size;
   unsigned int magic;
@@ -41,12 +47,12 @@ typedef struct ncclCommProperties_t {
   ncclGinType_t railedGinType;
 } ncclCommProperties_t;
 
-/* Bytes of ncclDevComm. */
+/* Size of ncclDevComm in bytes. */
 #define MILLRACE_NCCL_DEV_COMM_BYTES_V22807 200
 #define MILLRACE_NCCL_DEV_COMM_BYTES_V22907 224
 #define MILLRACE_NCCL_DEV_COMM_BYTES_V23003 240
 
-/* ncclDevCommRequirements of 2.28.7 and 2.28.9. Lists are linked; null if there is nothing in them. */
+/* ncclDevCommRequirements of 2.28.7 and 2.28.9. Lists are linked; an empty list is null. */
 typedef struct ncclDevCommRequirements_v28 {
   void *resourceRequirementsList;
   void *teamRequirementsList;
@@ -62,12 +68,15 @@ typedef struct ncclDevCommRequirements_v28 {
   int ginCounterCount;
 } ncclDevCommRequirements_v28;
 
-/* Bytes of ncclDevCommRequirements: 2.29 has only the first fields of 2.30's. */
+/* Size of ncclDevCommRequirements in bytes. 2.29 has only the first fields of 2.30. */
 #define MILLRACE_NCCL_REQUIREMENTS_BYTES_V22902 72
 #define MILLRACE_NCCL_REQUIREMENTS_BYTES_V22907 88
 
-/* ncclDevCommRequirements of 2.30. The first three fields say how to read the rest: its bytes, ncclConfig_t's magic number, and the NCCL_VERSION_CODE of the
- * headers with which the kernels were compiled: ncclDevComm is filled as they lay it out. The two flags at the end are new in 2.30.7, and padding before. */
+/*
+ * ncclDevCommRequirements of 2.30. The first three fields describe the layout of the rest: its size in bytes,
+ * ncclConfig_t's magic number, and NCCL_VERSION_CODE. The headers that compile the kernels determine this version, and
+ * NCCL fills ncclDevComm in its layout. The two flags at the end are new in 2.30.7, and were padding before.
+ */
 typedef struct ncclDevCommRequirements_v30 {
   size_t size;
   unsigned int magic;

@@ -1,5 +1,7 @@
-/* GIN by proxy: a kernel posts descriptors to a queue of each peer, a CPU thread carries them out
- * (facts: nccl_device/gin/proxy/gin_proxy_device_host_common.h of 2.28, 2.29 and 2.30). */
+/*
+ * GIN by proxy. A kernel posts descriptors to a queue for each peer, and a CPU thread executes them (facts:
+ * nccl_device/gin/proxy/gin_proxy_device_host_common.h of 2.28, 2.29 and 2.30).
+ */
 #ifndef MILLRACE_NCCL_GIN_H
 #define MILLRACE_NCCL_GIN_H
 
@@ -7,11 +9,11 @@
 
 /* ncclNetDeviceHandle_t.netDeviceType of a handle that points to the contexts below. */
 #define NCCL_NET_DEVICE_GIN_PROXY 2
-/* Another backend's: what a plugin that owns the queues calls itself, so that NCCL makes none. */
+/* Type of another backend. A plugin that owns the queues reports it, so that NCCL creates none. */
 #define NCCL_NET_DEVICE_GIN_GDAKI 3
 #define NCCL_GIN_PROXY_VERSION 100
 
-/* What a descriptor asks for, or'ed. From 2.29: VASignal. From 2.30: Get and Flush. */
+/* Operations of a descriptor, combined by or. From 2.29: VASignal. From 2.30: Get and Flush. */
 typedef enum ncclGinProxyOp_t {
   ncclGinProxyOpPut = 1,
   ncclGinProxyOpWithInline = 2,
@@ -23,7 +25,7 @@ typedef enum ncclGinProxyOp_t {
   ncclGinProxyOpFlush = 128
 } ncclGinProxyOp_t;
 
-/* What a descriptor's words hold. Two words serve as source, as value, or as a signal's address. */
+/* Contents of a descriptor's words. Two words serve as source, as value, or as a signal's address. */
 typedef enum ncclGinProxyGfdQwordIdx_t {
   ncclGinProxyGfdHeader = 0,
   ncclGinProxyGfdInlineLow = 1,
@@ -39,12 +41,12 @@ typedef enum ncclGinProxyGfdQwordIdx_t {
   ncclGinProxyGfdHeaderExt = 7
 } ncclGinProxyGfdQwordIdx_t;
 
-/* --- bits of those words; bit 0 of every word says that the word is there ------------------ */
+/* --- bits of those words; bit 0 of every word shows that the word is complete -------------- */
 
 #define MILLRACE_GIN_FLAG 1
-/* Offsets and handles fill the other 63 bits. */
+/* Offsets and handles occupy the other 63 bits. */
 #define MILLRACE_GIN_ADDRESS_SHIFT 1
-/* Header. 2.28 and 2.29 have the op in it, 2.30 the format's version. */
+/* Header. In 2.28 and 2.29 it contains the operation, in 2.30 the format's version. */
 #define MILLRACE_GIN_HEADER_OP_SHIFT 1
 #define MILLRACE_GIN_HEADER_OP_BITS 6
 #define MILLRACE_GIN_HEADER_VERSION_SHIFT 1
@@ -75,8 +77,10 @@ typedef enum ncclGinProxyGfdQwordIdx_t {
 #define MILLRACE_GIN_VALUE_HIGH_BITS 48
 #define MILLRACE_GIN_STRONG_SHIFT 1
 
-/* What the version in the header of 2.30 says, since 2.30.5 and before. Those of 2.30.3 and 2.30.4 have no
- * strong signals, and come with contexts of 48 bytes: backend version 1. */
+/*
+ * Version in the header of 2.30, since 2.30.5 and before. Descriptors of 2.30.3 and 2.30.4 have no strong signals.
+ * Their contexts have 48 bytes (backend version 1).
+ */
 #define NCCL_GIN_PROXY_GFD_VERSION 2
 #define MILLRACE_GIN_GFD_VERSION_V23003 1
 
@@ -90,7 +94,7 @@ typedef struct ncclGinProxyGfd_v2_t {
   uint64_t qword[16];
 } __attribute__((aligned(16))) ncclGinProxyGfd_v2_t;
 
-/* What the kernel knows of a context. Queues of queueSize descriptors, indices and gets by peer. */
+/* A context as the kernel reads it. It has queues of queueSize descriptors, and indices and gets by peer. */
 typedef struct ncclGinProxyGpuCtx_v1_t {
   int nranks;
   uint32_t queueSize;
@@ -101,7 +105,7 @@ typedef struct ncclGinProxyGpuCtx_v1_t {
   uint64_t *signals;
 } ncclGinProxyGpuCtx_v1_t;
 
-/* 2.30.5. A signal is reset by remembering its value in signalOffsets. */
+/* 2.30.5. A signal is reset by storing its current value in signalOffsets. */
 typedef struct ncclGinProxyGpuCtx_v2_t {
   int nranks;
   uint32_t queueSize;

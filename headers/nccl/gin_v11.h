@@ -1,8 +1,10 @@
-/* The GIN plugin's table, version 11, of NCCL 2.28: networking that kernels begin
- * (facts: plugin/net/net_v11.h and gin/gin_host.cc of 2.28).
+/*
+ * The GIN plugin's table, version 11, of NCCL 2.28, for networking that kernels start (facts: plugin/net/net_v11.h and
+ * gin/gin_host.cc of 2.28).
  *
- * A plugin whose getProperties tells another type than NCCL_NET_DEVICE_GIN_PROXY makes the contexts that
- * kernels post to itself (createContext); iput, iputSignal and test are then never called. */
+ * If getProperties of a plugin reports a type other than NCCL_NET_DEVICE_GIN_PROXY, the plugin creates the contexts
+ * that kernels post to (createContext). NCCL then never calls iput, iputSignal and test.
+ */
 #ifndef MILLRACE_NCCL_GIN_V11_H
 #define MILLRACE_NCCL_GIN_V11_H
 
@@ -21,8 +23,10 @@ typedef struct ncclGin_v11_t {
                           void **collComm);
   ncclResult_t (*createContext)(void *collComm, int nSignals, int nCounters, void **ginCtx,
                                 ncclNetDeviceHandle_t **devHandle);
-  /* Collective: the n-th registration of a group is the same window on all its ranks. ginHandle is what
-   * kernels name the window by. */
+  /*
+   * Collective: the n-th registration of a group is the same window on all its ranks. Kernels identify the window by
+   * ginHandle.
+   */
   ncclResult_t (*regMrSym)(void *collComm, void *data, size_t size, int type, uint64_t mrFlags,
                            void **mhandle, void **ginHandle);
   ncclResult_t (*regMrSymDmaBuf)(void *collComm, void *data, size_t size, int type, uint64_t offset, int fd,
@@ -37,7 +41,7 @@ typedef struct ncclGin_v11_t {
                              void *dstMhandle, uint32_t rank, uint64_t signalOff, void *signalMhandle,
                              uint64_t signalValue, uint32_t signalOp, void **request);
   ncclResult_t (*test)(void *collComm, void *request, int *done);
-  /* Null where devHandle->needsProxyProgress is 0. */
+  /* Null if devHandle->needsProxyProgress is 0. */
   ncclResult_t (*ginProgress)(void *collComm);
   /* Called with every query of a communicator's state, perhaps with a null ginCtx. */
   ncclResult_t (*queryLastError)(void *ginCtx, bool *hasError);

@@ -1,5 +1,7 @@
-/* The GIN plugin's table, version 13, of NCCL 2.30.3 and 2.30.4: what kernels begin and what the host begins
- * in one (facts: plugin/gin/gin_v13.h of 2.30.4). */
+/*
+ * The GIN plugin's table, version 13, of NCCL 2.30.3 and 2.30.4. It contains the operations that kernels start and
+ * those that the host starts (facts: plugin/gin/gin_v13.h of 2.30.4).
+ */
 #ifndef MILLRACE_NCCL_GIN_V13_H
 #define MILLRACE_NCCL_GIN_V13_H
 

@@ -1,5 +1,7 @@
-/* The GIN plugin's table, version 14, since NCCL 2.30.5: what kernels begin, without what the host begins,
- * which is rma_v14.h's (facts: plugin/gin/gin_v14.h of 2.30.7). */
+/*
+ * The GIN plugin's table, version 14, since NCCL 2.30.5. It contains the operations that kernels start. Operations that
+ * the host starts are in rma_v14.h (facts: plugin/gin/gin_v14.h of 2.30.7).
+ */
 #ifndef MILLRACE_NCCL_GIN_V14_H
 #define MILLRACE_NCCL_GIN_V14_H
 

@@ -1,7 +1,9 @@
-/* The GIN plugin's table, version 15: a context's peers, and the signals of kernels' barriers. Three forms exist in
- * public sources; a build of a release decides. One form equals v14. One has v14's properties, and connect without abortFlag
- * (commit 7217a581). The third one is below; its barrierOptions and abortFlag are inferred from an adapter for v14. All
- * forms have the configuration's fields up to backendVersion at the same offsets. */
+/*
+ * The GIN plugin's table, version 15: a context's peers, and the signals of kernels' barriers. Three forms exist in
+ * public sources, and a build of a release decides. One form equals v14. One has v14's properties, and connect without
+ * abortFlag (commit 7217a581). The third one is below. Its barrierOptions and abortFlag are inferred from an adapter
+ * for v14. All forms have the configuration's fields up to backendVersion at the same offsets.
+ */
 #ifndef MILLRACE_NCCL_GIN_V15_H
 #define MILLRACE_NCCL_GIN_V15_H
 

@@ -1,4 +1,4 @@
-/* What NCCL hands every plugin (facts: nccl_common.h of 2.28). */
+/* Types that NCCL passes to every plugin (facts: nccl_common.h of 2.28). */
 #ifndef MILLRACE_NCCL_LOGGER_H
 #define MILLRACE_NCCL_LOGGER_H
 
@@ -34,12 +34,14 @@ typedef enum ncclDebugLogSubSys {
   NCCL_ALL = ~0
 } ncclDebugLogSubSys;
 
-/* NCCL's logger is variadic: what follows fmt is as printf wants it. */
+/* NCCL's logger is variadic. The arguments after fmt are printf arguments. */
 typedef void (*ncclDebugLogger_t)(ncclDebugLogLevel level, unsigned long flags, const char *file,
                                   int line, const char *fmt, ...);
 
-/* The logger's named parameters. jextract leaves variadic function pointers out; a caller takes
- * this descriptor, adds the arguments of its format, and says that they are variadic. */
+/*
+ * The logger's named parameters. jextract omits variadic function pointers. A caller takes this descriptor, adds the
+ * arguments of its format, and marks them as variadic.
+ */
 typedef void (*ncclDebugLoggerFixed_t)(ncclDebugLogLevel level, unsigned long flags,
                                        const char *file, int line, const char *fmt);
 
@@ -54,7 +56,7 @@ typedef enum ncclProfilerNetEvent {
 typedef ncclResult_t (*ncclProfilerCallback_t)(void **eHandle, int type, void *pHandle,
                                                int64_t pluginId, void *extData);
 
-/* What a tuner is asked about. The order is not that of NCCL's public functions. */
+/* Operations that NCCL passes to a tuner. The order differs from NCCL's public functions. */
 typedef enum ncclFunc_t {
   ncclFuncBroadcast = 0,
   ncclFuncReduce = 1,

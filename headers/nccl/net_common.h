@@ -1,24 +1,24 @@
-/* What all versions of the network plugin's table have in common (facts: plugin/nccl_net.h). */
+/* Common parts of all versions of the network plugin's table (facts: plugin/nccl_net.h). */
 #ifndef MILLRACE_NCCL_NET_COMMON_H
 #define MILLRACE_NCCL_NET_COMMON_H
 
 #include "nccl/algorithms.h"
 #include "nccl/logger.h"
 
-/* Bytes of the handle that listen fills in and that travels to the peer's connect. */
+/* Size of the handle that listen fills and NCCL passes to the peer's connect, in bytes. */
 #define NCCL_NET_HANDLE_MAXSIZE 128
-/* Requests that may be under way on one communicator. */
+/* Maximum number of requests in flight on one communicator. */
 #define NCCL_NET_MAX_REQUESTS 32
-/* The most that maxP2pBytes and maxCollBytes may say, and the most of a single transfer. */
+/* Maximum of maxP2pBytes and maxCollBytes, and maximum size of a single transfer. */
 #define NCCL_MAX_NET_SIZE_BYTES 1099511627776L
 #define MAX_NET_SIZE 1073741824L
 
-/* Kinds of memory: bits of ptrSupport, and the type that regMr is told. */
+/* Kinds of memory: bits of ptrSupport, and the type argument of regMr. */
 #define NCCL_PTR_HOST 0x1
 #define NCCL_PTR_CUDA 0x2
 #define NCCL_PTR_DMABUF 0x4
 
-/* Hints which NCCL passes in place of a request to isend and irecv. */
+/* Hints that NCCL passes in place of a request to isend and irecv. */
 #define NCCL_NET_OPTIONAL_RECV_COMPLETION 0x1
 #define NCCL_NET_MULTI_REQUEST 0x2
 
@@ -26,7 +26,7 @@
 #define NCCL_NET_TRAFFIC_CLASS_UNDEF -1
 #define NCCL_NET_ATTR_UNDEF -1
 
-/* Physical devices that one virtual device may join: up to v11, and since v12. */
+/* Maximum number of physical devices in a virtual device: up to v11, and since v12. */
 #define MILLRACE_NET_MAX_DEVS_PER_NIC_V9 4
 #define NCCL_NET_MAX_DEVS_PER_NIC_V12 8
 

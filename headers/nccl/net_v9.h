@@ -58,34 +58,38 @@ typedef struct ncclNet_v9_t {
   ncclResult_t (*makeVDevice)(int *d, ncclNetVDeviceProps_v9_t *props);
 } ncclNet_v9_t;
 
-/* Memory of a collective's window that lies in one place. */
+/* Contiguous memory of a collective's window. */
 typedef struct ncclNetSGE_v9_t {
   void *mhandle;
   void *address;
   size_t size;
 } ncclNetSGE_v9_t;
 
-/* The collective network's table, looked for in the same library. Calls are the same on all ranks, in the
- * same order. */
+/*
+ * The collective network's table, which NCCL looks for in the same library. All ranks make the same calls in the same
+ * order.
+ */
 typedef struct ncclCollNet_v9_t {
   const char *name;
   ncclResult_t (*init)(ncclDebugLogger_t logFunction);
   ncclResult_t (*devices)(int *ndev);
   ncclResult_t (*getProperties)(int dev, ncclNetProperties_v9_t *props);
   ncclResult_t (*listen)(int dev, void *handle, void **listenComm);
-  /* With the handles of all ranks; may wait for them. */
+  /* Receives the handles of all ranks; may wait for them. */
   ncclResult_t (*connect)(void *handles[], int nranks, int rank, void *listenComm, void **collComm);
   ncclResult_t (*reduceSupport)(ncclDataType_t dataType, ncclRedOp_t redOp, int *supported);
   ncclResult_t (*regMr)(void *collComm, void *data, size_t size, int type, void **mhandle);
   ncclResult_t (*regMrDmaBuf)(void *collComm, void *data, size_t size, int type, uint64_t offset, int fd,
                               void **mhandle);
   ncclResult_t (*deregMr)(void *collComm, void *mhandle);
-  /* *request null: try again later. */
+  /* *request null: NCCL tries again later. */
   ncclResult_t (*iallreduce)(void *collComm, void *sendData, void *recvData, size_t count,
                              ncclDataType_t dataType, ncclRedOp_t redOp, void *sendMhandle,
                              void *recvMhandle, void **request);
-  /* The window is one of all ranks' parts, one behind the other; sendData is where this rank's part of
-   * the window begins. */
+  /*
+   * The window lies in the parts of all ranks, which follow each other. sendData is the start of this rank's part of
+   * the window.
+   */
   ncclResult_t (*iallgather)(void *collComm, void *sendData, int nRecvParts,
                              ncclNetSGE_v9_t *recvParts, size_t bytesPerRank, size_t windowOffset,
                              size_t windowBytes, void *sendMhandle, void **request);

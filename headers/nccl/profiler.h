@@ -1,5 +1,7 @@
-/* The profiler plugin's tables (facts: plugin/profiler/profiler_v4.h to profiler_v6.h of 2.30, profiler_v7.h of 2.31; NCCL 2.27
- * takes v4, 2.28 v5, 2.29 v6, 2.31 v7). */
+/*
+ * The profiler plugin's tables (facts: plugin/profiler/profiler_v4.h to profiler_v6.h of 2.30, profiler_v7.h of 2.31).
+ * NCCL 2.27 takes v4, 2.28 v5, 2.29 v6, 2.31 v7.
+ */
 #ifndef MILLRACE_NCCL_PROFILER_H
 #define MILLRACE_NCCL_PROFILER_H
 
@@ -7,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Kinds of events, as bits: init says which are wanted. */
+/* Kinds of events, as bits. init returns the enabled kinds. */
 typedef enum ncclProfilerEventType_t {
   ncclProfileGroup = 1 << 0,
   ncclProfileColl = 1 << 1,
@@ -26,13 +28,13 @@ typedef enum ncclProfilerEventType_t {
   ncclProfileCeBatch = 1 << 14
 } ncclProfilerEventType_t;
 
-/* States that are recorded of an event; these two have arguments that anybody but NCCL's own proxy fills in. */
+/* States of an event that are recorded. Only NCCL's own proxy fills the arguments of other states. */
 typedef enum ncclProfilerEventState_t {
   ncclProfilerNetPluginUpdate = 21,
   ncclProfilerKernelChStop = 22
 } ncclProfilerEventState_t;
 
-/* What a network plugin says of itself with an event: whose descriptor follows, and in which version. */
+/* Type and version of a network plugin's descriptor that follows with an event. */
 #define NCCL_PROFILER_NET_VER_BITS 16
 #define NCCL_PROFILER_NET_TYPE_IB (1U << NCCL_PROFILER_NET_VER_BITS)
 #define NCCL_PROFILER_NET_TYPE_SOCK (2U << NCCL_PROFILER_NET_VER_BITS)
@@ -40,7 +42,7 @@ typedef enum ncclProfilerEventState_t {
 
 #define ncclProfileSocket (1 << 0)
 
-/* What NCCL's own Socket network says of a message: op is 0 for one that is sent, 1 for one that is received. */
+/* Data of NCCL's own Socket network about a message: op is 0 for a sent message, 1 for a received one. */
 typedef struct ncclProfilerNetSock_v1_t {
   int fd;
   int op;
@@ -52,7 +54,7 @@ typedef struct ncclProfilerNetSockDescr_v1_t {
   ncclProfilerNetSock_v1_t sock;
 } ncclProfilerNetSockDescr_v1_t;
 
-/* Parts of the descriptors. In NCCL they, and the unions of them, have no names. */
+/* Parts of the descriptors. NCCL declares them, and the unions of them, without names. */
 typedef struct ncclProfilerColl_v4_t {
   uint64_t seqNumber;
   const char *func;
@@ -290,7 +292,10 @@ typedef struct ncclProfilerCeColl_v7_t {
   uint64_t userTag;
 } ncclProfilerCeColl_v7_t;
 
-/* Where a kernel that meets its peers is: 0 before they have met, 1 while it works, 2 while they meet again. */
+/*
+ * Phase of a kernel that synchronizes with its peers: 0 before they have met, 1 while it works, 2 while they meet
+ * again.
+ */
 typedef struct ncclProfilerKernelPhase_v7_t {
   uint8_t channelId;
   uint8_t phaseId;

@@ -1,5 +1,7 @@
-/* The RMA plugin's table, version 14, since NCCL 2.30: one-sided operations that the host begins
- * (facts: plugin/rma/rma_v14.h of 2.30). */
+/*
+ * The RMA plugin's table, version 14, since NCCL 2.30, for one-sided operations that the host starts (facts:
+ * plugin/rma/rma_v14.h of 2.30).
+ */
 #ifndef MILLRACE_NCCL_RMA_V14_H
 #define MILLRACE_NCCL_RMA_V14_H
 

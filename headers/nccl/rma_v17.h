@@ -1,6 +1,8 @@
-/* The RMA plugin's tables since NCCL 2.31: v15 says with each operation whether others may be joined to it, v16 what a
- * signal orders, v17 which peers a context has (facts: plugin/rma/rma_v15.h of 2.31, rma_v16.h of 2.32.3; v17, of 2.32.6,
- * was not seen whole: that connect has abortFlag at its end is inferred). */
+/*
+ * The RMA plugin's tables since NCCL 2.31. v15 adds a flag to each operation that permits joining it with others. v16
+ * adds the order of a signal, and v17 the peers of a context (facts: plugin/rma/rma_v15.h of 2.31, rma_v16.h of
+ * 2.32.3). v17, of 2.32.6, was only seen in part. The abortFlag at the end of its connect is inferred.
+ */
 #ifndef MILLRACE_NCCL_RMA_V17_H
 #define MILLRACE_NCCL_RMA_V17_H
 

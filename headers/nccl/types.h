@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The release these declarations describe. ncclGetVersion() tells which one was loaded. */
+/* The release that these declarations describe. ncclGetVersion() returns the loaded release. */
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 30
 #define NCCL_PATCH 7
@@ -45,7 +45,7 @@ typedef enum ncclDataType_t {
   ncclNumTypes = 12
 } ncclDataType_t;
 
-/* Values from ncclNumOps up to ncclMaxRedOp name operators made by ncclRedOpCreate...(). */
+/* Values from ncclNumOps to ncclMaxRedOp are operators from ncclRedOpCreate...(). */
 typedef enum ncclRedOp_t {
   ncclSum = 0,
   ncclProd = 1,
@@ -56,20 +56,22 @@ typedef enum ncclRedOp_t {
   ncclMaxRedOp = 0x7fffffff
 } ncclRedOp_t;
 
-/* Where the factor of ncclRedOpCreatePreMulSum lies, and so when it is read:
- * by the kernels while they run, or before the creating call returns. */
+/*
+ * Location of the factor of ncclRedOpCreatePreMulSum. It determines the time of its read: by the kernels while they
+ * run, or before the creating call returns.
+ */
 typedef enum ncclScalarResidence_t {
   ncclScalarDevice = 0,
   ncclScalarHostImmediate = 1
 } ncclScalarResidence_t;
 
-/* Opaque to callers. A stream is CUDA's; here it is only passed on. */
+/* Opaque to callers. A stream is a CUDA stream, which is only passed on here. */
 typedef struct ncclComm *ncclComm_t;
 typedef struct ncclWindow_vidmem *ncclWindow_t;
 typedef struct ncclParamHandle *ncclParamHandle_t;
 typedef struct CUstream_st *cudaStream_t;
 
-/* Bytes that rank 0 draws and the other ranks must be given before they can join. */
+/* Bytes that rank 0 creates and the other ranks need before they can join. */
 #define NCCL_UNIQUE_ID_BYTES 128
 typedef struct ncclUniqueId {
   char internal[NCCL_UNIQUE_ID_BYTES];
@@ -79,7 +81,7 @@ typedef struct ncclUniqueId {
 #define NCCL_CONFIG_UNDEF_INT (-2147483647 - 1)
 #define NCCL_UNDEF_FLOAT -1.0f
 
-/* The colour with which a rank takes no part in any communicator of a split. */
+/* The color of a rank that takes part in no communicator of a split. */
 #define NCCL_SPLIT_NOCOLOR -1
 
 /* Flags of ncclCommWindowRegister, and the alignment of a symmetric window's base. */
@@ -88,7 +90,7 @@ typedef struct ncclUniqueId {
 #define NCCL_WIN_STRICT_ORDERING 0x02
 #define NCCL_WIN_REQUIRED_ALIGNMENT 4096
 
-/* ncclConfig_t.CTAPolicy: how many of the GPU's thread blocks NCCL may take. */
+/* ncclConfig_t.CTAPolicy: limit for the GPU thread blocks that NCCL uses. */
 #define NCCL_CTA_POLICY_DEFAULT 0x00
 #define NCCL_CTA_POLICY_EFFICIENCY 0x01
 #define NCCL_CTA_POLICY_ZERO 0x02
@@ -98,10 +100,10 @@ typedef struct ncclUniqueId {
 #define NCCL_SHRINK_ABORT 0x01
 #define NCCL_REVOKE_DEFAULT 0x00
 
-/* Flag of ncclCommSuspend: gives device memory back that NCCL can take again. */
+/* Flag of ncclCommSuspend: frees device memory that NCCL can allocate again. */
 #define NCCL_SUSPEND_MEM 0x01
 
-/* What ncclCommMemStats tells, in bytes, and of ncclStatGpuMemSuspended 0 or 1. */
+/* Statistics of ncclCommMemStats, in bytes. ncclStatGpuMemSuspended is 0 or 1. */
 typedef enum ncclCommMemStat_t {
   ncclStatGpuMemSuspend = 0,
   ncclStatGpuMemSuspended = 1,
@@ -109,8 +111,10 @@ typedef enum ncclCommMemStat_t {
   ncclStatGpuMemTotal = 3
 } ncclCommMemStat_t;
 
-/* The first three fields say how to read the rest: sizeof(ncclConfig_t), this magic number, and
- * NCCL_VERSION_CODE. Fields left at their UNDEF value (0 for the two strings) are NCCL's choice. */
+/*
+ * The first three fields describe the layout of the rest: sizeof(ncclConfig_t), this magic number, and
+ * NCCL_VERSION_CODE. NCCL chooses the values of fields that keep their UNDEF value (0 for the two strings).
+ */
 #define MILLRACE_NCCL_CONFIG_MAGIC 0xcafebeefU
 typedef struct ncclConfig_t {
   size_t size;
@@ -136,7 +140,7 @@ typedef struct ncclConfig_t {
   int graphStreamOrdering;
 } ncclConfig_t;
 
-/* One of those that ncclWaitSignal waits for: so many signals of a peer. */
+/* One condition of ncclWaitSignal: a number of signals from a peer. */
 typedef struct ncclWaitSignalDesc_t {
   int opCnt;
   int peer;
@@ -144,7 +148,7 @@ typedef struct ncclWaitSignalDesc_t {
   int ctx;
 } ncclWaitSignalDesc_t;
 
-/* What ncclGroupSimulateEnd fills in: the time in microseconds the group would take. */
+/* Result of ncclGroupSimulateEnd: the estimated time of the group, in microseconds. */
 #define MILLRACE_NCCL_SIM_INFO_MAGIC 0x74685283
 typedef struct ncclSimInfo_t {
   size_t size;

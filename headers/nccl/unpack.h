@@ -1,5 +1,7 @@
-/* The UNPACK device: the kernel itself gathers a slice from a bounce buffer by a list of pieces
- * (facts: device/network/unpack/unpack_defs.h of 2.28, the same in 2.30). */
+/*
+ * The UNPACK device. The kernel itself gathers a slice from a bounce buffer, by a list of pieces (facts:
+ * device/network/unpack/unpack_defs.h of 2.28, the same in 2.30).
+ */
 #ifndef MILLRACE_NCCL_UNPACK_H
 #define MILLRACE_NCCL_UNPACK_H
 
@@ -22,14 +24,16 @@ typedef union loadMeta {
   loadMetaPiece piece;
 } __attribute__((aligned(16))) loadMeta;
 
-/* A ring of slices: their pieces, then how many pieces each has. */
+/* A ring of slices: their pieces, and then the number of pieces of each. */
 typedef struct netUnpackMeta {
   loadMeta mem[NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH][NET_UNPACK_MAX_SLICE_PAGES];
   uint64_t cnt[NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH];
 } __attribute__((aligned(16))) netUnpackMeta;
 
-/* What ncclNetDeviceHandle_t.handle points to. The kernel adds 1 to its copy of head before
- * each slice and stores it when the operation ends. */
+/*
+ * Target of ncclNetDeviceHandle_t.handle. The kernel adds 1 to its copy of head before each slice and stores it when
+ * the operation ends.
+ */
 typedef struct unpackNetDeviceHandle {
   netUnpackMeta *meta;
   void *bounce_buf;

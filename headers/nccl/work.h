@@ -1,6 +1,8 @@
-/* What NCCL's host side tells its kernels to do, as of 2.28 (facts: device.h of that release).
- * NCCL declares bit-fields in these structs. They stand here as the bytes or words that hold
- * them, with the masks and shifts of their bits: x86-64 and AArch64 fill them from bit 0 up. */
+/*
+ * Work that NCCL's host side passes to its kernels, as of 2.28 (facts: device.h of that release). NCCL declares
+ * bit-fields in these structs. Here they are the bytes or words that hold them, with the masks and shifts of their
+ * bits. x86-64 and AArch64 fill bit-fields from bit 0 upward.
+ */
 #ifndef MILLRACE_NCCL_WORK_H
 #define MILLRACE_NCCL_WORK_H
 
@@ -25,14 +27,14 @@ typedef enum ncclDevRedOp_t {
   ncclNumDevRedOps = 5
 } ncclDevRedOp_t;
 
-/* ncclDevWorkBatch's work type; also which of the structs below its work items are. */
+/* ncclDevWorkBatch's work type. It also selects the struct of its work items from the structs below. */
 typedef enum ncclDevWorkType {
   ncclDevWorkTypeP2p = 0,
   ncclDevWorkTypeColl = 1,
   ncclDevWorkTypeCollReg = 2
 } ncclDevWorkType;
 
-/* Where the work items lie. */
+/* Location of the work items. */
 typedef enum ncclDevWorkStorageType {
   ncclDevWorkStorageTypeArgs = 0,
   ncclDevWorkStorageTypeFifo = 1,
@@ -76,8 +78,10 @@ typedef struct ncclDevWorkP2p {
 #define MILLRACE_COLL_ONE_RANK_PER_NODE 0x40
 #define MILLRACE_COLL_PROFILED 0x80
 
-/* Bytes spread continuously over the channels: the first and last channel may get less.
- * chunkGrains: three counts of 21 bits, for the first, middle and last channels, in that order. */
+/*
+ * Bytes spread continuously over the channels. The first and the last channel may get fewer. chunkGrains: three counts
+ * of 21 bits, for the first, middle and last channels, in that order.
+ */
 #define MILLRACE_CBD_CHUNK_GRAINS_BITS 21
 typedef struct ncclDevWorkCbd {
   size_t countLo;
@@ -86,7 +90,7 @@ typedef struct ncclDevWorkCbd {
   uint64_t chunkGrains;
 } ncclDevWorkCbd;
 
-/* CollNet: every channel gets the same. */
+/* CollNet. Every channel gets the same number. */
 typedef struct ncclDevWorkCollnet {
   size_t count;
   uint32_t chunkCount;
@@ -145,7 +149,7 @@ typedef struct ncclDevKernelArgs {
   void *workBuf;
 } __attribute__((aligned(16))) ncclDevKernelArgs;
 
-/* --- the communicator as kernels see it, and what they count ----------------------------- */
+/* --- the communicator in kernels, and their counters -------------------------------------- */
 
 #define MAX_PROFILER_EVENTS_PER_CHANNEL 64
 
@@ -159,12 +163,12 @@ typedef struct ncclDevProfiler {
   ncclDevProfilerSlot data[MAX_PROFILER_EVENTS_PER_CHANNEL];
 } ncclDevProfiler;
 
-/* This rank's neighbours, one struct for each algorithm. Ranks that do not exist are -1. */
+/* This rank's neighbors, one struct for each algorithm. Ranks that do not exist are -1. */
 typedef struct ncclRing {
   int prev;
   int next;
-  int *userRanks; /* all ranks as the ring passes them, from this one on */
-  int index;      /* this rank's place in the ring */
+  int *userRanks; /* all ranks in the ring's order, from this one on */
+  int index;      /* this rank's position in the ring */
 } ncclRing;
 
 typedef struct ncclTree {

@@ -1,9 +1,9 @@
 /*
- * The part of UCX's protocol layer (libucp, 1.13 and newer) that Millrace calls. The library is looked for at run time.
+ * The part of UCX's protocol layer (libucp, 1.13 and newer) that Millrace calls. The library is loaded at run time.
  *
- * What goes over to UCX for every frame (handles, requests, addresses of memory) is declared as the number that it is,
- * uintptr_t: the calls are the same to the library, and Java makes no object of it. Structures have the library's own
- * layout up to the last field that is used; field masks say which fields count.
+ * Values that pass to UCX with every frame (handles, requests, memory addresses) are declared as numbers of type
+ * uintptr_t. The calls are the same for the library, and Java creates no objects for them. Structures have the
+ * library's own layout up to the last field that is used. Field masks select the valid fields.
  */
 #ifndef MILLRACE_UCX_UCP_H
 #define MILLRACE_UCX_UCP_H
@@ -16,7 +16,7 @@
 #define UCS_INPROGRESS 1
 #define UCS_ERR_MESSAGE_TRUNCATED -9
 #define UCS_ERR_CANCELED -16
-/* What is returned as a pointer is a status if, as an unsigned number, it is this or greater. */
+/* A returned pointer is a status if, as an unsigned number, it is at least this value. */
 #define UCS_ERR_LAST -100
 
 #define UCS_MEMORY_TYPE_HOST 0
@@ -42,7 +42,7 @@ typedef struct ucp_params {
 
 #define UCP_WORKER_PARAM_FIELD_THREAD_MODE 1
 
-/* The fields behind the first two are not used: a worker is made with no mask for them. */
+/* The fields after the first two are not used, because a worker is created without their mask bits. */
 typedef struct ucp_worker_params {
     uint64_t field_mask;
     int thread_mode;
@@ -127,7 +127,7 @@ int ucp_ep_create(uintptr_t worker, uintptr_t params, uintptr_t ep);
 uintptr_t ucp_ep_close_nbx(uintptr_t ep, uintptr_t param);
 uintptr_t ucp_ep_flush_nbx(uintptr_t ep, uintptr_t param);
 
-/* Messages. What is returned is NULL, a request, or a status as the negative number that it is. */
+/* Messages. The result is NULL, a request, or a status as a negative number. */
 uintptr_t ucp_tag_send_nbx(uintptr_t ep, uintptr_t buffer, size_t count, uint64_t tag, uintptr_t param);
 uintptr_t ucp_tag_recv_nbx(uintptr_t worker, uintptr_t buffer, size_t count, uint64_t tag, uint64_t tag_mask,
     uintptr_t param);

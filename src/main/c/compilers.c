@@ -112,7 +112,8 @@ void millraceLowerCompilers(void) {
     if (idle) {
       sched_setscheduler((pid_t)thread, SCHED_IDLE, &none);
     } else {
-      sched_setscheduler((pid_t)thread, SCHED_BATCH, &none); /* a waking batch thread does not preempt the running thread */
+      /* a waking batch thread does not preempt the running thread */
+      sched_setscheduler((pid_t)thread, SCHED_BATCH, &none);
       setpriority(PRIO_PROCESS, thread, LEAST_NICE); /* on Linux, the priority of one thread */
     }
   }

@@ -1,13 +1,13 @@
-/* Records NCCL's profiler events of operations, in memory that Java allocates for each communicator and that other
- * processes read. A handle is a number and not a pointer. At its end, its record may already belong to another operation,
- * and its place to another communicator. Communicators that share resources have one progress thread in NCCL, which may
- * report a kernel of a communicator that has ended.
+/*
+ * Records NCCL's profiler events of operations, in memory that Java allocates for each communicator and that other
+ * processes read. A handle is a number and not a pointer. At its end, its record may already belong to another
+ * operation, and its place to another communicator. Communicators that share resources have one progress thread in
+ * NCCL, which may report a kernel of a communicator that has ended.
  *
- *   63          52 51       44 43          36 35        34                 0
- *  +--------------+-----------+--------------+----------+-------------------+
- *  | place + 1    | channel+1 | number       | transfer | the operation's   |
- *  |              |           | of uses      |          | number            |
- *  +--------------+-----------+--------------+----------+-------------------+
+ *   63          52 51       44 43        36 35        34               0
+ *  +--------------+-----------+------------+----------+-----------------+
+ *  | place + 1    | channel+1 | use count  | transfer | operation       |
+ *  +--------------+-----------+------------+----------+-----------------+
  */
 #include "operations.h"
 #include "profiler.h"

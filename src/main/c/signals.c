@@ -37,7 +37,7 @@ static struct action {
   void *frame, *context;
 } actions[FAULTS];
 
-/* Whether the JVM's actions are known, and whether the program's are kept here. Stored with release after the actions. */
+/* Whether the JVM's actions are known, and whether the program's are kept. Stored with release after the actions. */
 static int known, kept;
 
 static int program_sigaction(int, const struct sigaction *, struct sigaction *);

@@ -1,9 +1,9 @@
 /*
- * A kernel that stays on a GPU for a while and makes copies that the host requests. It copies between GPUs, and between a
- * GPU and pinned memory. Its first block is one warp. It reads the commands, which lie in the host's memory, so that no
- * other block polls across PCIe. It makes the shortest copies itself, in half the time that a copy engine needs to start
- * and to answer. It gives the other copies to workers of one block each. They make many copies at once, and a copy engine
- * makes one after the other. org.millrace.cuda.CopyKernel is its host.
+ * A kernel that stays on a GPU for a while and makes copies that the host requests. It copies between GPUs, and between
+ * a GPU and pinned memory. Its first block is one warp. It reads the commands, which lie in the host's memory, so that
+ * no other block polls across PCIe. It makes the shortest copies itself, in half the time that a copy engine needs to
+ * start and to answer. It gives the other copies to workers of one block each. They make many copies at once, and a
+ * copy engine makes one after the other. org.millrace.cuda.CopyKernel is its host.
  *
  * The PTX is checked in, in a version that drivers for CUDA 11.5 and newer read. After a change:
  *

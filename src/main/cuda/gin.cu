@@ -1,12 +1,12 @@
 /*
- * Kernels of `millrace gin --device cuda`, which test puts and signals of NCCL's device API. They are compiled where they
- * run, with the headers of the installed NCCL. The struct ncclDevComm, which kernels take by value, and the queues behind
- * it change with the release.
+ * Kernels of `millrace gin --device cuda`, which test puts and signals of NCCL's device API. They are compiled where
+ * they run, with the headers of the installed NCCL. The struct ncclDevComm, which kernels take by value, and the queues
+ * behind it change with the release.
  *
  *   nvcc -cubin -O2 -std=c++17 -arch=sm_90 -DNCCL_GIN_GDAKI_ENABLE=0 -I INCLUDE gin.cu -o gin.cubin
  *
- * No wait takes longer than `patience` nanoseconds. A kernel that exceeds it writes the failed wait and its parameters to
- * `outcome`, and ends.
+ * No wait takes longer than `patience` nanoseconds. A kernel that exceeds it writes the failed wait and its parameters
+ * to `outcome`, and ends.
  */
 #include <nccl.h>
 #include <nccl_device.h>
