@@ -9,12 +9,11 @@ import java.util.stream.Stream;
 import org.millrace.plugin.PluginInstaller;
 
 /**
- * Makes the archive for machines that have no Java: the plugin, the jar, a runtime of the modules that they need, the
- * command that starts the jar on it, and a file to source.
+ * Creates the archive for machines without Java. It contains the plugin, the jar and a Java runtime with the modules
+ * that they need. It also contains the command that starts the jar on this runtime, and a file for the shell to source.
  *
- * <p>
- * Started by Maven's profile {@code release} in the repository's root, with {@code target/millrace.jar} on the class
- * path and these arguments: the jar, the archive to make, and the time that its files carry.
+ * <p> Maven's profile {@code release} runs it in the repository's root, with {@code target/millrace.jar} on the class
+ * path. The arguments are the jar, the archive to create, and the time stamp of its files.
  */
 final class Archive {
 

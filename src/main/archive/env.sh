@@ -1,5 +1,5 @@
-# source DIR/env.sh: NCCL programs that this shell starts use Millrace, on the Java that lies beside this file, and the
-# command millrace is found.
+# Usage: source DIR/env.sh. NCCL programs that this shell starts then use Millrace, on the Java next to this file. The
+# shell also finds the command millrace.
 millrace=${BASH_SOURCE:-$0}
 millrace=$(CDPATH= cd -- "$(dirname -- "$millrace")" && pwd -P)/libnccl-net-millrace.so
 if [ ! -f "$millrace" ]; then

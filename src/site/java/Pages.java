@@ -11,13 +11,13 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Makes the pages that {@code mvn site} renders of those that are read in the repository: the README becomes the first
- * page, what they link to becomes a page of the site, or the file where the sources are published. A link that leads
- * nowhere ends the build.
+ * Creates the pages that {@code mvn site} renders from the pages in the repository. The README becomes the first page.
+ * A link to a Markdown page becomes a link to a page of the site. Any other link to a file becomes a link to the
+ * published sources. A link without a target fails the build.
  *
  * <p>
- * Started by Maven in the repository's root: {@code java src/site/java/Pages.java DIRECTORY SOURCES}, where SOURCES is
- * the address of the repository.
+ * Maven runs it in the repository's root: {@code java src/site/java/Pages.java DIRECTORY SOURCES}. SOURCES is the
+ * address of the repository.
  */
 final class Pages {
 
@@ -73,8 +73,8 @@ final class Pages {
     }
 
     /**
-     * Everything but blocks of code: links are turned, and each heading gets the anchor that it has where the page is
-     * read in the repository, unless the site gives it the same.
+     * Converts the text between blocks of code. Rewrites the links. Adds to each heading the anchor that it has in the
+     * repository, unless the site generates the same one.
      */
     private String prose(Path page, String text) {
         String linked = LINK.matcher(text)

@@ -6,8 +6,8 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * Adds numbers of several processes, one for each rank: {@code AllReduce file:/tmp/group RANK SIZE}, or without
- * arguments where a launcher has said that in the environment.
+ * Adds numbers of several processes, one for each rank. The command is {@code AllReduce file:/tmp/group RANK SIZE}, or
+ * {@code AllReduce} if a launcher has set the environment.
  */
 public final class AllReduce {
 

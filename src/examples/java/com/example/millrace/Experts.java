@@ -17,9 +17,10 @@ import org.millrace.device.gin.GinRequirements;
 import org.millrace.engine.GinRank;
 
 /**
- * Tokens to the ranks of their experts and back, as in DeepEP, every one compared with a reference: {@code flat}, each
- * rank with each; {@code hybrid}, once to each host of two ranks, and forwarded there; or {@code low-latency}, straight
- * to each rank. On GPUs: {@code bench/gpu/nccl_expert.cu}.
+ * Sends tokens to the ranks of their experts and back, as DeepEP does, and compares each with a reference. With
+ * {@code flat}, each rank sends to each rank. With {@code hybrid}, a token travels once to each host of two ranks,
+ * where it is forwarded. With {@code low-latency}, it travels directly to each rank. On GPUs:
+ * {@code bench/gpu/nccl_expert.cu}.
  */
 public final class Experts {
 
@@ -30,7 +31,7 @@ public final class Experts {
     /**
      * Runs all ranks.
      *
-     * @param args {@code flat}, {@code hybrid} or {@code low-latency}, and how many batches, 2 if it is missing
+     * @param args {@code flat}, {@code hybrid} or {@code low-latency}, and the number of batches, 2 by default
      */
     public static void main(String[] args) throws Exception {
         long batches = args.length > 1 ? Long.parseLong(args[1]) : 2;
@@ -77,7 +78,7 @@ public final class Experts {
         };
     }
 
-    /** Two device communicators of two contexts each, which the channels share. */
+    /** Returns two device communicators with two contexts each, which the channels share. */
     private static GinDeviceCommunicators devices(GinRank rank, int signals, int ranksPerHost) {
         GinRequirements requirements = GinRequirements.of(2, signals, 0).withLsaSize(ranksPerHost);
         return new GinDeviceCommunicators(List.of(rank.device(requirements), rank.device(requirements)));

@@ -12,10 +12,9 @@ import org.millrace.device.gin.RemoteAction;
 import org.millrace.engine.GinRank;
 
 /**
- * Kernels that put and signal by themselves, on the emulated device: rank 0 puts a number into rank 1's window and
- * counts up its signal; rank 1 waits for the signal and puts an answer. Each does so through two device communicators,
- * as DeepEP's kernels use their {@code dcomms[]}. On GPUs the same calls are NCCL's, in CUDA: {@code
- * src/main/cuda/gin.cu}.
+ * Puts and signals of kernels, on the emulated device. Rank 0 puts a number into rank 1's window and increments its
+ * signal. Rank 1 waits for the signal and puts an answer. Each rank uses two device communicators, as DeepEP's kernels
+ * use their {@code dcomms[]}. On GPUs, NCCL has the same calls in CUDA: {@code src/main/cuda/gin.cu}.
  */
 public final class GinPing {
 
@@ -38,7 +37,7 @@ public final class GinPing {
                     gin.waitSignal(arrived, 1);
                 }
                 long seen = target.memory().get(ValueLayout.JAVA_LONG, 0);
-                GinDeviceCommunicators.quiet(gins); // the source has been read: it may be written again
+                GinDeviceCommunicators.quiet(gins); // the source has been read and may be written again
                 source.memory().set(ValueLayout.JAVA_LONG, 0, seen + 42);
                 gin.put(world, 1 - number, target.window(), 0, source.window(), 0, Long.BYTES,
                         RemoteAction.increment(arrived), -1);

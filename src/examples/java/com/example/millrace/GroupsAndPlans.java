@@ -13,8 +13,8 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 
 /**
- * Two ranks, threads of this process, exchange numbers: a send and a receive that wait for each other belong into one
- * group. Then they run an all-reduce three times from a plan, which was prepared once.
+ * Two ranks, threads of this process, exchange numbers. A send and a receive that wait for each other belong in one
+ * group. Then the ranks run an all-reduce three times from a plan that was prepared once.
  */
 public final class GroupsAndPlans {
 

@@ -17,10 +17,10 @@ import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 
 /**
- * A program for GPUs: data is copied to the device on one stream and reduced on another, which waits for the copy's
- * event; nothing waits on the host but for the result. It says which providers there are, and takes
- * {@code MILLRACE_DEVICE}: on GPUs through libnccl where those are usable, else on the emulated device. One rank for
- * each GPU; on one GPU give 1.
+ * A program for GPUs. It copies data to the device on one stream and reduces it on another, which waits for the copy's
+ * event. The host waits only for the result. The program lists the providers and uses {@code MILLRACE_DEVICE}: GPUs
+ * through libnccl if they are usable, otherwise the emulated device. Use one rank for each GPU; with one GPU the
+ * argument is 1.
  */
 public final class OnDevice {
 

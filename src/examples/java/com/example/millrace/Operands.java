@@ -16,8 +16,8 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * What operations take: arrays, buffers, and memory of the device; and what they give: a stage that is complete when
- * the operation is. Two ranks, threads of this process, whose settings are said to a builder.
+ * Operands of operations: arrays, buffers and device memory. An operation returns a stage, which is complete when the
+ * operation is. The two ranks are threads of this process, and a builder sets their settings.
  */
 public final class Operands {
 
@@ -45,7 +45,7 @@ public final class Operands {
             int[] all = new int[mine.length * size];
             CompletionStage<Void> gathered = communicator.allGather(Operand.of(mine), Operand.of(all), stream);
 
-            // Memory of the device is used where it lies: on a GPU nothing is copied to the host and back.
+            // Device memory is used in place. On a GPU nothing is copied to the host and back.
             MemorySegment memory = communicator.device().allocate(3 * Double.BYTES, arena);
             CompletionStage<Void> sum =
                     communicator.allReduce(Operand.of(memory, DataType.FLOAT64), ReduceOp.SUM, stream);

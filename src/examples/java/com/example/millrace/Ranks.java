@@ -11,7 +11,7 @@ import java.util.concurrent.Future;
 /** Runs the ranks of an example as threads of one process. */
 final class Ranks {
 
-    /** What one rank does. */
+    /** Program of one rank. */
     interface Rank {
         void run(String rendezvous, int rank, int size) throws Exception;
     }

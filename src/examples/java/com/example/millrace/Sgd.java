@@ -15,13 +15,13 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * Data-parallel training of a small model, by stochastic gradient descent: each rank has a part of the rows, gradients
- * are added up in one bucket, and rank 0 writes a checkpoint now and then. A rank is lost on the way: the others form a
- * smaller group, share the rows anew, and go on from the checkpoint.
+ * Data-parallel training of a small model, by stochastic gradient descent. Each rank has a part of the rows. One bucket
+ * adds up the gradients, and rank 0 writes a checkpoint from time to time. One rank is lost during the training. The
+ * others then form a smaller group, share the rows again, and continue from the checkpoint.
  *
  * <p>
- * {@code Sgd DIRECTORY RANK SIZE [LOST]}, a process for each rank: all see the directory. {@code LOST} is the rank that
- * is lost in the middle.
+ * {@code Sgd DIRECTORY RANK SIZE [LOST]} starts one process for each rank. All processes share the directory.
+ * {@code LOST} is the rank that is lost during the training.
  */
 public final class Sgd {
 
@@ -49,7 +49,7 @@ public final class Sgd {
                 args.length > 3 ? Integer.parseInt(args[3]) : NOBODY);
     }
 
-    /** Trains as one rank; joins anew, with one rank less, each time that one is lost. */
+    /** Trains as one rank. Joins again, with one rank fewer, each time that a rank is lost. */
     static void train(Path directory, int rank, int size, int lost) throws IOException {
         Sgd model = new Sgd(directory, lost);
         int number = rank;
@@ -80,7 +80,7 @@ public final class Sgd {
         }
     }
 
-    /** What ends the rank that is lost. */
+    /** Failure that ends the lost rank. */
     private static final class PowerCut extends RuntimeException {
 
         private static final long serialVersionUID = 1L;
@@ -90,7 +90,8 @@ public final class Sgd {
         restore(communicator);
         float[] gradient = new float[FEATURES];
         float[] biasGradient = new float[1];
-        Operand bucket = Operand.bucket(Operand.of(gradient), Operand.of(biasGradient)); // one operation for both
+        // one operation for both gradients
+        Operand bucket = Operand.bucket(Operand.of(gradient), Operand.of(biasGradient));
         while (step < STEPS) {
             if (step == LOST_AT && communicator.rank() == lost && communicator.size() > lost + 1) {
                 throw new PowerCut();
@@ -118,7 +119,7 @@ public final class Sgd {
         }
     }
 
-    /** All ranks begin with what rank 0 has read: they must not begin at different steps. */
+    /** Distributes the checkpoint that rank 0 has read, so that all ranks begin at the same step. */
     private void restore(Communicator communicator) throws IOException {
         int[] at = {0};
         Path file = checkpoint();
@@ -135,7 +136,7 @@ public final class Sgd {
         step = at[0];
     }
 
-    /** Whole or not at all: a rank may be lost in the middle of it. */
+    /** Writes the checkpoint atomically, because the rank may be lost during the write. */
     private void save() {
         ByteBuffer bytes = ByteBuffer.allocate(Integer.BYTES + (FEATURES + 1) * Float.BYTES).putInt(step);
         for (float weight : weights) {
@@ -154,7 +155,7 @@ public final class Sgd {
         return directory.resolve("checkpoint");
     }
 
-    /** Sums over this rank's rows: of the loss, returned, and of its gradients. */
+    /** Computes the sums over this rank's rows. Adds up the gradients and returns the loss. */
     private double gradients(Communicator communicator, float[] gradient, float[] biasGradient) {
         Arrays.fill(gradient, 0);
         biasGradient[0] = 0;
@@ -189,7 +190,7 @@ public final class Sgd {
         return 1 / (1 + Math.exp(-sum));
     }
 
-    /** The data: whichever rank asks, a row is the same. */
+    /** Returns the data of a row, which is the same on every rank. */
     private static float[] features(int row) {
         Random random = new Random(row);
         float[] features = new float[FEATURES];
@@ -199,7 +200,7 @@ public final class Sgd {
         return features;
     }
 
-    /** What the model has to find out. */
+    /** Returns the label that the model must learn. */
     private static int label(float[] features) {
         return features[0] - 2 * features[1] + features[2] * 0.5 > 0.2 ? 1 : 0;
     }

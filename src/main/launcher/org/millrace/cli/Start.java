@@ -5,23 +5,23 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Where {@code java -jar millrace.jar} begins, and that of the benchmarks. Compiled for an old Java by itself, so that
- * one can say that it is too old.
+ * Entry point of {@code java -jar millrace.jar} and of the benchmarks' jar. It is compiled separately for an old Java,
+ * so that such a Java can report that it is too old.
  */
 public final class Start {
 
     private static final int OLDEST = 22;
-    /** In a jar that is not the command line's: which class begins there. */
+    /** Resource that names the main class, in jars other than the command line's. */
     private static final String MAIN = "/META-INF/millrace-main";
 
     private Start() {}
 
     /**
-     * Runs what the jar is for, if this Java can.
+     * Runs the main class of the jar if this Java can run it.
      *
-     * @param arguments what stands behind {@code millrace}
-     * @throws ReflectiveOperationException if the jar is not whole
-     * @throws IOException                  if it cannot be read
+     * @param arguments arguments of {@code millrace}
+     * @throws ReflectiveOperationException if the jar is incomplete
+     * @throws IOException                  if the jar cannot be read
      */
     public static void main(String[] arguments) throws ReflectiveOperationException, IOException {
         String complaint = complaint(Runtime.version().feature());
@@ -29,7 +29,7 @@ public final class Start {
             System.err.println(complaint);
             System.exit(2);
         }
-        // by name: a compiler for an old Java cannot read a new one's classes
+        // by name, because a compiler for an old Java cannot read classes of a new one
         Class.forName(main()).getMethod("main", String[].class).invoke(null, (Object) arguments);
     }
 
@@ -40,7 +40,7 @@ public final class Start {
         }
     }
 
-    /** What is wrong with a release of Java; null if nothing is. */
+    /** Returns a message if a release of Java is too old; null otherwise. */
     static String complaint(int release) {
         return release >= OLDEST ? null
                 : "millrace: Java " + OLDEST + " or newer is needed, and this is " + release + " ("

@@ -1,5 +1,6 @@
 #!/bin/sh
-# bin/millrace: the command line of the jar in the folder above, on the Java that lies there, unless MILLRACE_JAVA_HOME names one.
+# bin/millrace: the command line of the jar in the parent folder. It runs on the first of these: MILLRACE_JAVA_HOME,
+# runtime in the parent folder, JAVA_HOME, java on the PATH.
 home=$(CDPATH= cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." && pwd -P) || exit 1
 if [ -n "$MILLRACE_JAVA_HOME" ]; then
   java=$MILLRACE_JAVA_HOME/bin/java
@@ -10,6 +11,6 @@ elif [ -n "$JAVA_HOME" ]; then
 else
   java=java
 fi
-# what starts ranks compiles little, and takes no core from them for it
+# the launcher compiles little, so that it takes no core from its ranks
 [ "$1" = run ] && options=-XX:TieredStopAtLevel=1 || options=
 exec "$java" $options -jar "$home/millrace.jar" "$@"

@@ -1,22 +1,22 @@
-# Becomes a rank: sh -c THIS GRACE COMMAND [ARGUMENT...]. Standard input brings the names of signals, one a line. The rank
-# gets USR1 alone; its whole process group gets the others. At the end of the input the watch ends the process group.
+# Becomes a rank: sh -c THIS GRACE COMMAND [ARGUMENT...]. Standard input contains names of signals, one per line. The
+# rank gets USR1 alone; its whole process group gets the others. At the end of the input the watch ends the group.
 # So no process outlives the launcher, even if the launcher is killed.
-# The watch has a session of its own: neither a terminal's Ctrl-C nor a signal for the rank's group ends it.
+# The watch runs in a separate session, so that neither Ctrl-C nor a signal for the rank's group ends it.
 if ! command -v "$1" > /dev/null; then
     echo "there is no command '$1' on host $(uname -n)" >&2
     exit 127
 fi
 exec 3<&0 < /dev/null
-# Two levels of background processes: the command must not have a child that it did not start.
+# Two levels of background processes, because the command must not have a child that it did not start.
 (setsid sh -c '
     rank=$1 grace=$2
     while read -r signal; do
         case $signal in
-        USR1) kill -s "$signal" "$rank" ;; # it would end every process that does not expect it
+        USR1) kill -s "$signal" "$rank" ;; # it would end every process without a handler
         *) kill -s "$signal" -- "-$rank" || kill -s "$signal" "$rank" ;;
         esac
     done
-    # A second attempt after a second: the rank may not have had its group yet.
+    # Retries after a second, because the rank may not have had its group yet.
     kill -s TERM -- "-$rank" || { sleep 1; kill -s TERM -- "-$rank" || exit; }
     while [ "$grace" -gt 0 ] && kill -s 0 -- "-$rank"; do
         sleep 1

@@ -7,7 +7,7 @@ import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
 
 /**
- * A channel's block that receives: it takes tokens up to each rank's tail, and adds their number to that rank's head.
+ * A channel's block that receives. It takes tokens up to each rank's tail, and adds their number to that rank's head.
  */
 final class ChannelReceiver implements Block {
 
@@ -56,7 +56,7 @@ final class ChannelReceiver implements Block {
             return 0;
         }
         int work = 0;
-        long tail = tail(rank); // an acquire: the tokens before it are there
+        long tail = tail(rank); // an acquire, so that the tokens before it are visible
         if (tail - total[rank] > 0) {
             throw new MillraceException(
                     gin + ", channel " + channel + ": rank " + team.toWorld(gin.communicator().rank(), rank)
@@ -89,10 +89,10 @@ final class ChannelReceiver implements Block {
         return gin + ", channel " + channel + ": all was received";
     }
 
-    /** Where a channel's tokens from each rank go. */
+    /** Destination of a channel's tokens from each rank. */
     interface TokenSink {
 
-        /** Takes the next token of a rank from a slot, in order; false if there is no room for it yet. */
+        /** Takes the next token of a rank from a slot, in order. Returns false if there is no room for it yet. */
         boolean take(int rank, MemorySegment memory, long offset);
     }
 }

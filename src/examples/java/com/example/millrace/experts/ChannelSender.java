@@ -7,9 +7,9 @@ import org.millrace.device.gin.RemoteAction;
 import org.millrace.gin.Window;
 
 /**
- * A channel's block that sends: it fills slots of its buffer to a rank, puts them into the same slots of the rank's
- * buffer, and adds their number to the rank's tail. A slot is free again when the rank's head has passed it: then the
- * put that came from it is over too.
+ * A channel's block that sends. It fills slots of its buffer for a rank and puts them into the same slots of the rank's
+ * buffer. Then it adds their number to the rank's tail. A slot is free again when the rank's head has passed it,
+ * because the put from the slot is then complete, too.
  */
 final class ChannelSender implements Block {
 
@@ -24,7 +24,7 @@ final class ChannelSender implements Block {
     private final long[] total;
     private final long[] written;
     private final long[] sent;
-    /** Tokens that were put and not announced yet, by rank: the queue was full. */
+    /** Number of tokens that were put but not announced, because the queue was full, by rank. */
     private final long[] unannounced;
     private int unfinished;
 
@@ -50,14 +50,15 @@ final class ChannelSender implements Block {
         int work = 0;
         unfinished = 0;
         for (int i = 0; i < total.length; i++) {
-            int rank = (team.rank() + i) % total.length; // begins with itself, so that not all send to the same
+            // begins with this rank, so that not all ranks send to the same one
+            int rank = (team.rank() + i) % total.length;
             work += send(rank);
             unfinished += isFinished(rank) ? 0 : 1;
         }
         return work;
     }
 
-    /** Whether all went, and came to be used: no head signal is still on its way then. */
+    /** Returns whether all tokens were sent and used. No head signal is in flight then. */
     private boolean isFinished(int rank) {
         return sent[rank] == total[rank] && unannounced[rank] == 0 && head(rank) == total[rank];
     }
@@ -90,7 +91,7 @@ final class ChannelSender implements Block {
         return work;
     }
 
-    /** Puts the filled slots up to the buffer's end; the rest follows in the next pass. */
+    /** Puts the filled slots up to the buffer's end. The rest follows in the next pass. */
     private void put(int rank) {
         long first = sent[rank];
         long count = Math.min(written[rank] - first, plan.slots() - first % plan.slots());
@@ -117,10 +118,10 @@ final class ChannelSender implements Block {
         return gin + ", channel " + channel + ": all was sent";
     }
 
-    /** What a channel sends to each rank. */
+    /** Source of a channel's tokens for each rank. */
     interface TokenSource {
 
-        /** Writes the next token for a rank to a slot, in order; false if there is none yet. */
+        /** Writes the next token for a rank to a slot, in order. Returns false if none is available yet. */
         boolean write(int rank, MemorySegment memory, long offset);
     }
 }

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.millrace.MillraceException;
 
-/** What came back for a rank's own tokens of a batch: the sum over their experts. */
+/** Results for a rank's own tokens of a batch. Each is the sum over the token's experts. */
 final class CombinedTokens {
 
     private final ExpertPlan plan;
@@ -23,7 +23,7 @@ final class CombinedTokens {
         return batch;
     }
 
-    /** Adds what came back for a token. */
+    /** Adds a result for a token. */
     void add(int token, MemorySegment memory, long offset) {
         int first = token * plan.words();
         for (int word = 0; word < plan.words(); word++) {

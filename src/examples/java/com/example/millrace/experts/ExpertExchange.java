@@ -18,8 +18,8 @@ import org.millrace.device.gin.RemoteAction;
 import org.millrace.gin.Window;
 
 /**
- * One rank's part of an exchange, batch after batch: the heads and tails are reset, ranks tell each other how many
- * tokens each channel will bring, tokens are dispatched, and what experts made of them is combined. Used by one thread.
+ * One rank's part of an exchange of batches. For each batch it resets heads and tails, and ranks announce the number of
+ * tokens of each channel. Then it dispatches the tokens and combines the results of the experts. Used by one thread.
  */
 public final class ExpertExchange implements TokenExchange {
 
@@ -33,10 +33,10 @@ public final class ExpertExchange implements TokenExchange {
     private final GinBarrier barrier;
 
     /**
-     * An exchange over a team.
+     * Creates an exchange over a team.
      *
-     * @param communicators with as many signals that are free as the plan's {@link ExpertLayout#signals()}
-     * @param rail          whether the ranks of this rank's rail take part, as in DeepEP's low-latency mode, or all
+     * @param communicators device communicators with at least {@link ExpertLayout#signals()} free signals
+     * @param rail          whether only the ranks of this rank's rail take part, as in DeepEP's low-latency mode
      */
     public ExpertExchange(GinDeviceCommunicators communicators, ExpertPlan plan, boolean rail, Window window,
             MemorySegment memory) {
@@ -51,7 +51,7 @@ public final class ExpertExchange implements TokenExchange {
         }
         layout = new ExpertLayout(plan, communicators.signalsBase(new ExpertLayout(plan).signals()));
         gins = communicators.hold();
-        // ranks near each other have the rails' barriers of as many numbers, though no rail has two of them
+        // each near rank uses its own number of the rails' barriers, although no rail uses two numbers
         barrier = rail ? GinBarrier.rail(gins[0], communicator.lsa().rank()) : GinBarrier.world(gins[0], 0);
     }
 
@@ -77,8 +77,8 @@ public final class ExpertExchange implements TokenExchange {
     }
 
     /**
-     * What is left of an earlier batch has left, heads and tails begin at 0 everywhere, and all ranks know how many
-     * tokens will come.
+     * Waits for the end of earlier batches, resets heads and tails to 0 on all ranks, and exchanges the numbers of
+     * tokens.
      */
     private void prepare(long batch) {
         for (int rank = 0; rank < plan.ranks(); rank++) {
@@ -98,8 +98,8 @@ public final class ExpertExchange implements TokenExchange {
     }
 
     /**
-     * Every head and tail of this rank is 0, in the context of its channel, and so is every other rank's. Nothing of
-     * them is under way: senders saw their last heads.
+     * Resets every head and tail to 0 on all ranks, in the context of its channel. No updates of them are in flight,
+     * because senders have read their last heads.
      */
     private void reset() {
         GinDeviceCommunicators.quiet(gins);
@@ -126,7 +126,9 @@ public final class ExpertExchange implements TokenExchange {
         }
     }
 
-    /** What comes back from each rank comes in the order in which this rank's tokens went there. */
+    /**
+     * Returns a sink for results. The results of each rank arrive in the order that this rank's tokens were sent to it.
+     */
     private TokenSink ownOrder(CombinedTokens combined, int channel) {
         int[] token = new int[plan.ranks()];
         Arrays.fill(token, plan.firstToken(channel));
@@ -137,7 +139,7 @@ public final class ExpertExchange implements TokenExchange {
         };
     }
 
-    /** One block of each channel sends, another receives. */
+    /** Runs one sending block and one receiving block for each channel. */
     private void launch(String name, long[][] outgoing, long[][] incoming, IntFunction<TokenSource> sources,
             IntFunction<TokenSink> sinks) {
         List<Block> blocks = new ArrayList<>();
@@ -150,7 +152,7 @@ public final class ExpertExchange implements TokenExchange {
         ExpertKernel.run(gins[0], name, blocks);
     }
 
-    /** A rank's own tokens of one channel, as they go to each rank. */
+    /** Source of a rank's own tokens in one channel, for each rank. */
     private static final class OwnTokens implements TokenSource {
 
         private final ExpertPlan plan;
@@ -181,7 +183,8 @@ public final class ExpertExchange implements TokenExchange {
     }
 
     /**
-     * What came to this rank's experts in a batch: checked against the plan as it comes, kept, and sent back changed.
+     * Tokens that this rank's experts received in a batch. They are compared with the plan on arrival, kept, and sent
+     * back changed.
      */
     private static final class ReceivedTokens {
 

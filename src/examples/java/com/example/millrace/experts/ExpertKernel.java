@@ -4,7 +4,7 @@ import java.util.List;
 import org.millrace.device.gin.HostGin;
 import org.millrace.gin.GinException;
 
-/** Blocks that run side by side, as on a GPU, until all are done. */
+/** Blocks that run concurrently, as on a GPU, until all are done. */
 final class ExpertKernel {
 
     private final List<Block> blocks;
@@ -17,8 +17,8 @@ final class ExpertKernel {
     /**
      * Runs blocks on the calling thread.
      *
-     * @param gin  its communicator's failure ends the kernel, and so does its deadline, if no block moves for so long
-     * @param name says what the kernel is
+     * @param gin  ends the kernel if its communicator fails, or if no block makes progress within its deadline
+     * @param name description of the kernel
      */
     static void run(HostGin gin, String name, List<Block> blocks) {
         ExpertKernel kernel = new ExpertKernel(blocks);
@@ -31,7 +31,7 @@ final class ExpertKernel {
         }
     }
 
-    /** Passes all blocks once; false if none of them could do anything. */
+    /** Runs all blocks once. Returns false if none of them made progress. */
     private boolean moves() {
         int work = 0;
         done = true;

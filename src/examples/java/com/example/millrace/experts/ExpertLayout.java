@@ -1,7 +1,7 @@
 package com.example.millrace.experts;
 
 /**
- * Where things lie in the window of an exchange, on every rank alike, and which signals it uses.
+ * Layout of the window of an exchange, the same on every rank, and the signals of the exchange.
  *
  * <pre>
  *   window    counts to each rank | counts from each rank | buffers to send from | buffers to receive into
@@ -9,32 +9,32 @@ package com.example.millrace.experts;
  *   signals   heads: channel * ranks + rank | tails: channel * ranks + rank | counts
  * </pre>
  *
- * The rank in a signal's number is that of the rank that adds to it.
+ * The rank in the number of a signal is the rank that adds to the signal.
  */
 public final class ExpertLayout {
 
     private final ExpertPlan plan;
     private final int signalsBase;
 
-    /** The layout for a plan. */
+    /** Creates the layout for a plan. */
     public ExpertLayout(ExpertPlan plan) {
         this(plan, 0);
     }
 
-    /** @param signalsBase the first of its signals */
+    /** @param signalsBase number of the exchange's first signal */
     ExpertLayout(ExpertPlan plan, int signalsBase) {
         this.plan = plan;
         this.signalsBase = signalsBase;
     }
 
-    /** Size of the window. */
+    /** Returns the size of the window. */
     public long windowBytes() {
         return receiveSlot(plan.channels(), 0, 0);
     }
 
     /**
-     * Signals that are needed in each context: those of all channels have numbers of their own, in whatever context
-     * they are used.
+     * Returns the number of signals that the exchange needs in each context. The signals of all channels have different
+     * numbers, independent of their contexts.
      */
     public int signals() {
         return countsSignal() + 1 - signalsBase;

@@ -1,14 +1,14 @@
 package com.example.millrace.experts;
 
 /**
- * What is exchanged: which tokens there are, and where each goes. All of it follows from the seed, so that every rank
- * knows what it must receive.
+ * Tokens of an exchange and their destinations. All follow from the seed, so that every rank knows the tokens that it
+ * must receive.
  *
- * @param channels how many channels the tokens of a rank are divided among
- * @param slots    tokens of a circular buffer
- * @param experts  how many different ranks a token goes to
- * @param words    8-byte words of a token
- * @param seed     of routing and content
+ * @param channels number of channels that share the tokens of a rank
+ * @param slots    number of tokens in a circular buffer
+ * @param experts  number of different ranks that a token goes to
+ * @param words    number of 8-byte words in a token
+ * @param seed     seed of routing and content
  */
 public record ExpertPlan(int ranks, int channels, int slots, int tokens, int experts, int words, long seed) {
 
@@ -25,7 +25,7 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
         }
     }
 
-    /** The finalizer of SplitMix64: every bit of the result depends on every bit of the argument. */
+    /** Computes the finalizer of SplitMix64. Every bit of the result depends on every bit of the argument. */
     private static long mix(long value) {
         long mixed = (value ^ value >>> 30) * 0xbf58476d1ce4e5b9L;
         mixed = (mixed ^ mixed >>> 27) * 0x94d049bb133111ebL;
@@ -37,8 +37,8 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
     }
 
     /**
-     * Whether a token goes to a rank: the ranks are passed in turn, each taken with the probability that makes the
-     * number come out.
+     * Returns whether a token goes to a rank. Visits the ranks in turn and selects each with the probability that
+     * yields the right number of ranks.
      */
     public boolean goesTo(long batch, int rank, int token, int to) {
         int wanted = experts;
@@ -53,7 +53,7 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
         throw new IndexOutOfBoundsException("rank " + to + " of " + ranks);
     }
 
-    /** The ranks that a token goes to, a bit for each. At most 64 ranks. */
+    /** Returns the destination ranks of a token, one bit for each. At most 64 ranks. */
     long destinations(long batch, int rank, int token) {
         int wanted = experts;
         long all = 0;
@@ -66,12 +66,12 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
         return all;
     }
 
-    /** A word of a token. */
+    /** Returns a word of a token. */
     public long word(long batch, int rank, int token, int word) {
         return hash(batch, rank, token, word);
     }
 
-    /** What an expert makes of a word. */
+    /** Returns an expert's result for a word. */
     public static long expert(int rank, long word) {
         return word * (2L * rank + 3) + rank;
     }
@@ -80,7 +80,9 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
         return (int) ((long) tokens * channel / channels);
     }
 
-    /** The next token of a channel, from one on, that goes to a rank; the channel's end if there is none. */
+    /**
+     * Returns the first token of a channel, from the given one on, that goes to a rank; the channel's end if none does.
+     */
     int nextToken(long batch, int rank, int channel, int to, int from) {
         int end = firstToken(channel + 1);
         int token = from;

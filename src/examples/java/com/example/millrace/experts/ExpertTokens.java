@@ -7,8 +7,8 @@ import java.util.BitSet;
 import org.millrace.MillraceException;
 
 /**
- * What came to a rank's experts in a batch, in whatever order: each token says whose it is. It is compared with the
- * plan as it comes, kept, and given back changed.
+ * Tokens that a rank's experts received in a batch, in any order, because each token contains its origin. They are
+ * compared with the plan on arrival, kept, and returned changed.
  */
 final class ExpertTokens {
 
@@ -30,7 +30,7 @@ final class ExpertTokens {
         return count;
     }
 
-    /** Takes a token's content; returns what the expert makes of it. */
+    /** Takes a token's content and returns the expert's result. */
     long[] take(int rank, int token, MemorySegment memory, long offset) {
         if (token < 0 || token >= plan.tokens() || seen[rank].get(token)
                 || (plan.destinations(batch, rank, token) >>> self & 1) == 0) {
@@ -51,7 +51,7 @@ final class ExpertTokens {
         return made;
     }
 
-    /** All are here: none that should have come is missing. */
+    /** Checks that no expected token is missing. */
     void verify() {
         for (int rank = 0; rank < plan.ranks(); rank++) {
             for (int token = 0; token < plan.tokens(); token++) {
@@ -62,7 +62,7 @@ final class ExpertTokens {
         }
     }
 
-    /** As many are here for each of this rank's experts as their owners have announced. */
+    /** Checks that each of this rank's experts received as many tokens as the senders have announced. */
     void verifyCounts(HostedPlan hosted, long[] announced) {
         long[] came = new long[announced.length];
         for (int rank = 0; rank < plan.ranks(); rank++) {

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * The tokens of a channel that this rank passes on in a batch: on dispatch from the rank of its rail to those near it,
- * on combine the sum of what these return, which goes back as soon as it is complete.
+ * Tokens of a channel that this rank forwards in a batch. On dispatch they travel from the rank of its rail to the near
+ * ranks. On combine the near ranks return results, and each sum is sent back when it is complete.
  */
 final class ForwardedTokens {
 
@@ -15,9 +15,9 @@ final class ForwardedTokens {
     private final LsaRing ring;
     private final int firstToken;
     private final long[][] sums;
-    /** By host and token: how many ranks have not returned it yet. */
+    /** Number of ranks that have not returned a token yet, by host and token. */
     private final int[][] missing;
-    /** By host: complete tokens, and how many of them there are and went back. */
+    /** Complete tokens, by host. The other two arrays have the numbers of complete and of returned tokens. */
     private final int[][] complete;
     private final int[] completed;
     private final int[] returned;
@@ -34,7 +34,7 @@ final class ForwardedTokens {
         returned = new int[hosted.hosts()];
     }
 
-    /** Stores a token in the rings of all near ranks that it is for; false if one has no room. */
+    /** Stores a token in the rings of all near destination ranks. Returns false if a ring has no room. */
     boolean forward(int host, MemorySegment memory, long offset) {
         long to = memory.get(LONG, offset + Long.BYTES);
         for (int rank = 0; rank < ring.ranks(); rank++) {
@@ -57,7 +57,7 @@ final class ForwardedTokens {
         return true;
     }
 
-    /** What near ranks call a token. */
+    /** Returns the identifier of a token for near ranks. */
     private static long token(int host, int token) {
         return (long) host << Integer.SIZE | token;
     }
@@ -66,7 +66,7 @@ final class ForwardedTokens {
         return (int) (name >>> Integer.SIZE);
     }
 
-    /** Adds what a near rank returns. */
+    /** Adds a near rank's result. */
     boolean add(MemorySegment memory, long offset) {
         long name = memory.get(LONG, offset);
         int host = host(name);
@@ -81,7 +81,7 @@ final class ForwardedTokens {
         return true;
     }
 
-    /** Writes the next complete sum for a host to a slot; false if there is none. */
+    /** Writes the next complete sum for a host to a slot. Returns false if no sum is complete. */
     boolean writeBack(int host, MemorySegment memory, long offset) {
         if (returned[host] == completed[host]) {
             return false;

@@ -1,14 +1,14 @@
 package com.example.millrace.experts;
 
 /**
- * An exchange among ranks of which several are near each other: those of one host, numbered in a row.
+ * An exchange with several near ranks on each host. The ranks of a host have consecutive numbers.
  *
- * @param plan    of all ranks; at most 64
- * @param perHost how many ranks are near each other
+ * @param plan    plan of all ranks; at most 64 ranks
+ * @param perHost number of near ranks on a host
  */
 public record HostedPlan(ExpertPlan plan, int perHost) {
 
-    /** How many experts a rank has. */
+    /** Number of experts of a rank. */
     static final int EXPERTS = 3;
 
     /**
@@ -27,12 +27,12 @@ public record HostedPlan(ExpertPlan plan, int perHost) {
         return plan.ranks() / perHost;
     }
 
-    /** Which of a rank's experts a token is for that goes to the rank. */
+    /** Returns the expert of a rank for a token that goes to the rank. */
     int expert(long batch, int rank, int token, int to) {
         return (int) Long.remainderUnsigned(plan.word(batch, rank, token, plan.words() + to), EXPERTS);
     }
 
-    /** The ranks of a host among a token's destinations, a bit for each. */
+    /** Returns the ranks of a host among a token's destinations, one bit for each. */
     long near(long destinations, int host) {
         long all = perHost == Long.SIZE ? -1 : (1L << perHost) - 1;
         return destinations >>> host * perHost & all;

@@ -17,13 +17,13 @@ import org.millrace.device.gin.WorldBarrier;
 import org.millrace.gin.Window;
 
 /**
- * One rank's part of an exchange in two levels, as DeepEP's hybrid mode: a token goes once to each host that it is for,
- * over its rail, and the rank that gets it there stores it in the windows of those that it is for. What their experts
- * made of it comes back to that rank, which returns one sum.
+ * One rank's part of an exchange in two levels, as DeepEP's hybrid mode. A token travels once to each destination host,
+ * over its rail. The receiving rank stores it in the windows of the destination ranks on that host. Their experts'
+ * results return to that rank, which sends back one sum.
  *
  * <pre>
  *   dispatch   ChannelSender  ──put──→  ChannelReceiver → ForwardedTokens  ──store──→  NearBlock → ExpertTokens
- *   combine    ChannelReceiver  ←──put──  ChannelSender ← ForwardedTokens  ←──store──  NearBlock ← what experts made
+ *   combine    ChannelReceiver  ←──put──  ChannelSender ← ForwardedTokens  ←──store──  NearBlock ← results of experts
  * </pre>
  */
 public final class HybridExchange implements TokenExchange {
@@ -44,20 +44,21 @@ public final class HybridExchange implements TokenExchange {
     private final WorldBarrier barrier;
     private final LsaRing[] rings;
     /**
-     * Of a batch, by channel: how many tokens go to each host, come from each, and are forwarded to and by each rank.
+     * Numbers of tokens in a batch, by channel: sent to each host, received from each host, and forwarded to and by
+     * each rank.
      */
     private final long[][] toHosts;
     private final long[][] fromHosts;
     private final long[][] forwarded;
     private final long[][] expected;
-    /** How many come for each expert. */
+    /** Number of tokens that each expert receives. */
     private final long[] expectedByExpert = new long[HostedPlan.EXPERTS];
 
     /**
-     * An exchange of all ranks, which all make it.
+     * Creates an exchange of all ranks. Collective: all ranks create it.
      *
-     * @param communicators with as many signals that are free as {@link HybridLayout#signals()}, and as many ranks near
-     *                      each other as the plan has on a host
+     * @param communicators device communicators with at least {@link HybridLayout#signals()} free signals, and with as
+     *                      many near ranks as the plan has on a host
      */
     public HybridExchange(GinDeviceCommunicators communicators, HostedPlan hosted, Window window,
             MemorySegment memory) {
@@ -111,7 +112,10 @@ public final class HybridExchange implements TokenExchange {
         return experts.count();
     }
 
-    /** How many tokens of this rank go where, and which in which channel: the peer is told before the first comes. */
+    /**
+     * Writes the numbers of this rank's tokens by destination and channel. The peer receives them before the first
+     * token.
+     */
     private void writeMetadata(long batch) {
         for (int host = 0; host < hosted.hosts(); host++) {
             long counts = layout.countsTo(host);
@@ -148,7 +152,7 @@ public final class HybridExchange implements TokenExchange {
         memory.set(INT, at, memory.get(INT, at) + count);
     }
 
-    /** Heads and tails of the rails begin at 0 everywhere, and nothing of them is under way. */
+    /** Resets heads and tails of the rails to 0 on all ranks. No updates of them are in flight. */
     private void reset() {
         GinDeviceCommunicators.quiet(gins);
         barrier.sync();
@@ -161,7 +165,10 @@ public final class HybridExchange implements TokenExchange {
         barrier.sync();
     }
 
-    /** Counts go through the context of the host that they are for, a channel's metadata through the channel's. */
+    /**
+     * Exchanges the counts and the metadata. Counts use the context of their destination host, and a channel's metadata
+     * the channel's context.
+     */
     private void exchangeMetadata() {
         int signal = layout.rails().countsSignal();
         RemoteAction here = RemoteAction.increment(signal);
@@ -216,12 +223,12 @@ public final class HybridExchange implements TokenExchange {
         }
     }
 
-    /** How many tokens a channel brings for a rank of a host, or for the host. */
+    /** Returns the number of tokens in a channel for a rank of a host, or for the host. */
     private int tokens(long metadata, int rank) {
         return memory.get(INT, layout.last(metadata, rank)) - memory.get(INT, layout.first(metadata, rank));
     }
 
-    /** Returns what the experts made, by channel and by the near rank that it goes back to. */
+    /** Returns the results of the experts, by channel and by the near rank that they return to. */
     private List<List<Queue<long[]>>> dispatch(long batch, ForwardedTokens[] passed, ExpertTokens experts) {
         List<Block> blocks = new ArrayList<>();
         List<List<Queue<long[]>>> made = new ArrayList<>();
@@ -236,7 +243,8 @@ public final class HybridExchange implements TokenExchange {
             blocks.add(railReceiver(channel, fromHosts[channel], forwards::forward));
             blocks.add(NearBlock.receiver(rings[channel], expected[channel], near.self(), (from, at, offset) -> {
                 long name = at.get(LONG, offset);
-                int origin = ForwardedTokens.host(name) * hosted.perHost() + from; // a rail has one number on all hosts
+                // a rail has the same number on all hosts
+                int origin = ForwardedTokens.host(name) * hosted.perHost() + from;
                 long[] answer = new long[1 + plan.words()];
                 answer[0] = name;
                 System.arraycopy(experts.take(origin, (int) name, at, offset + HEADER_BYTES), 0, answer, 1,
@@ -255,7 +263,7 @@ public final class HybridExchange implements TokenExchange {
             long to;
             do {
                 to = hosted.near(plan.destinations(batch, communicator.rank(), next[host]++), host);
-            } while (to == 0); // as many were counted: there is one
+            } while (to == 0); // there is a next token, because the tokens were counted
             int token = next[host] - 1;
             at.set(LONG, offset, token);
             at.set(LONG, offset + Long.BYTES, to);

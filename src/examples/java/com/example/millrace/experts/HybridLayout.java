@@ -3,17 +3,17 @@ package com.example.millrace.experts;
 import org.millrace.device.gin.LsaMemory;
 
 /**
- * Where things lie in the window of an exchange in two levels, on every rank alike, and which signals it uses. Tokens
- * have two words more than their content: whose they are, and which ranks of the host they are for.
+ * Layout of the window of an exchange in two levels, the same on every rank, and the signals of the exchange. A token
+ * has two words before its content: its number, and the destination ranks of the host.
  *
  * <pre>
  *   rails       as {@link ExpertLayout} has it, for one rank of each host
  *   counts      to each host, from each host, 4 bytes each: tokens for each of its ranks, for each of its experts, for it
- *   metadata    to each host, from each host, by channel, 4 bytes each: for each of its ranks how many tokens came for
- *               it in the channels before, then with this one; the same of the host
+ *   metadata    to each host, from each host, by channel, 4 bytes each: for each of its ranks the number of its tokens
+ *               in the earlier channels, then including this one; the same for the host
  *   rings       by channel, then by near rank that stores: slots
  *   cells       by channel and near rank, 8 bytes each: tails, heads, totals; then counts, by expert and near rank
- *   addresses   what near ranks tell of their windows
+ *   addresses   window addresses of near ranks
  *   barrier     8 bytes
  * </pre>
  */
@@ -27,12 +27,12 @@ public final class HybridLayout {
     private final int channels;
     private final int signalsBase;
 
-    /** The layout for a plan. */
+    /** Creates the layout for a plan. */
     public HybridLayout(HostedPlan hosted) {
         this(hosted, 0);
     }
 
-    /** @param signalsBase the first of its signals */
+    /** @param signalsBase number of the exchange's first signal */
     HybridLayout(HostedPlan hosted, int signalsBase) {
         this.signalsBase = signalsBase;
         this.hosted = hosted;
@@ -43,12 +43,12 @@ public final class HybridLayout {
         rails = new ExpertLayout(railPlan, signalsBase);
     }
 
-    /** Size of the window. */
+    /** Returns the size of the window. */
     public long windowBytes() {
         return barrier() + Long.BYTES;
     }
 
-    /** Signals that are needed in each context. */
+    /** Returns the number of signals that the exchange needs in each context. */
     public int signals() {
         return addressSignal() + LsaMemory.signals() - signalsBase;
     }
@@ -77,7 +77,9 @@ public final class HybridLayout {
         return (hosted.perHost() + (long) hosted.perHost() * HostedPlan.EXPERTS + 1) * Integer.BYTES;
     }
 
-    /** Of a host's counts, that of one of its ranks; of the host where there is no such rank. */
+    /**
+     * Returns the offset of a rank's count within a host's counts. A rank beyond the host's ranks stands for the host.
+     */
     long rankCount(long counts, int rank) {
         return rank < hosted.perHost() ? counts + (long) rank * Integer.BYTES : counts + countsBytes() - Integer.BYTES;
     }
@@ -99,13 +101,14 @@ public final class HybridLayout {
     }
 
     /**
-     * Where a channel's metadata says which is a rank's first token in it, or the host's where there is no such rank.
+     * Returns the offset in a channel's metadata of the number of a rank's first token. A rank beyond the host's ranks
+     * stands for the host.
      */
     long first(long metadata, int rank) {
         return metadata + (rank < hosted.perHost() ? rank : 2L * rank) * Integer.BYTES;
     }
 
-    /** Where it says which is the first behind them. */
+    /** Returns the offset in a channel's metadata of the number after a rank's last token. */
     long last(long metadata, int rank) {
         return first(metadata, rank) + (rank < hosted.perHost() ? hosted.perHost() : 1L) * Integer.BYTES;
     }
@@ -116,17 +119,23 @@ public final class HybridLayout {
                 * railPlan.tokenBytes();
     }
 
-    /** How many tokens a near rank has stored in this rank's ring; that rank writes it. */
+    /**
+     * Returns the offset of the number of tokens that a near rank has stored in this rank's ring. The near rank writes
+     * it.
+     */
     long tail(int channel, int from) {
         return cell(0, channel, from);
     }
 
-    /** How many of this rank's tokens a near rank has taken; that rank writes it. */
+    /** Returns the offset of the number of this rank's tokens that a near rank has taken. The near rank writes it. */
     long head(int channel, int from) {
         return cell(1, channel, from);
     }
 
-    /** How many tokens a near rank will forward to this one in a batch; that rank writes it. */
+    /**
+     * Returns the offset of the number of tokens that a near rank forwards to this one in a batch. The near rank writes
+     * it.
+     */
     long total(int channel, int from) {
         return cell(2, channel, from);
     }
@@ -135,7 +144,10 @@ public final class HybridLayout {
         return ringSlot(channels, 0, 0) + (((long) kind * channels + channel) * hosted.perHost() + from) * Long.BYTES;
     }
 
-    /** How many tokens for one of this rank's experts came to a near rank; that rank writes it. */
+    /**
+     * Returns the offset of the number of tokens for one of this rank's experts that a near rank received. The near
+     * rank writes it.
+     */
     long expertTotal(int expert, int from) {
         return cell(3, 0, 0) + ((long) expert * hosted.perHost() + from) * Long.BYTES;
     }

@@ -13,9 +13,9 @@ import org.millrace.device.gin.WorldBarrier;
 import org.millrace.gin.Window;
 
 /**
- * One rank's part of an exchange with low latency, as DeepEP's: every token goes straight to each rank that it is for,
- * stored by this rank if that is near and put otherwise, into a place of its own; behind the last one goes their
- * number. What experts made comes back in the same way.
+ * One rank's part of an exchange with low latency, as in DeepEP. Every token travels directly to each destination rank,
+ * into a separate place. This rank stores it there if the destination is near, and puts it otherwise. The number of
+ * tokens follows the last one. The experts' results return in the same way.
  */
 public final class LowLatencyExchange implements TokenExchange {
 
@@ -33,10 +33,10 @@ public final class LowLatencyExchange implements TokenExchange {
     private final WorldBarrier barrier;
 
     /**
-     * An exchange of all ranks, which all make it.
+     * Creates an exchange of all ranks. Collective: all ranks create it.
      *
-     * @param communicators with as many signals that are free as {@link LowLatencyLayout#signals()}, and as many ranks
-     *                      near each other as the plan has on a host
+     * @param communicators device communicators with at least {@link LowLatencyLayout#signals()} free signals, and with
+     *                      as many near ranks as the plan has on a host
      */
     public LowLatencyExchange(GinDeviceCommunicators communicators, HostedPlan hosted, Window window,
             MemorySegment memory) {
@@ -53,7 +53,7 @@ public final class LowLatencyExchange implements TokenExchange {
         barrier = new WorldBarrier(gins[0], near, layout.barrier(), 0);
     }
 
-    /** The context for what goes to a rank, and so in which that rank finds the signal. */
+    /** Returns the context for operations to a rank. That rank finds the signal in this context. */
     private HostGin ginTo(int rank) {
         return gins[rank % gins.length];
     }
@@ -69,8 +69,8 @@ public final class LowLatencyExchange implements TokenExchange {
 
     @Override
     public long run(long batch) {
-        GinDeviceCommunicators.quiet(gins); // what the batch before put was read
-        barrier.sync(); // what it brought was used
+        GinDeviceCommunicators.quiet(gins); // the puts of the previous batch have read their sources
+        barrier.sync(); // all ranks have used the tokens of the previous batch
         dispatch(batch);
         ExpertTokens experts = new ExpertTokens(plan, world.rank(), batch);
         CombinedTokens combined = new CombinedTokens(plan, world.rank(), batch);
@@ -109,7 +109,7 @@ public final class LowLatencyExchange implements TokenExchange {
         }
     }
 
-    /** Takes what came from a rank, and returns what experts make of it. */
+    /** Takes the tokens of a rank, and returns the experts' results to it. */
     private void answer(int rank, long batch, ExpertTokens experts) {
         long count = await(LowLatencyLayout.DISPATCH, rank, batch);
         for (long index = 0; index < count; index++) {
@@ -126,7 +126,7 @@ public final class LowLatencyExchange implements TokenExchange {
         announce(LowLatencyLayout.COMBINE, rank, count, batch);
     }
 
-    /** Brings tokens that lie behind one another to a rank. */
+    /** Sends consecutive tokens to a rank. */
     private void send(int rank, long to, long from, long count) {
         long bytes = count * layout.tokenBytes();
         if (isNear(rank)) {
@@ -136,7 +136,7 @@ public final class LowLatencyExchange implements TokenExchange {
         }
     }
 
-    /** Tells a rank how many came: behind all of them. */
+    /** Sends the number of tokens to a rank, after all of the tokens. */
     private void announce(int phase, int rank, long count, long batch) {
         if (isNear(rank)) {
             near.release(rank - firstNear, layout.count(phase, near.self()), batch + 1 << Integer.SIZE | count);
@@ -145,7 +145,7 @@ public final class LowLatencyExchange implements TokenExchange {
         }
     }
 
-    /** Waits until a rank has told how many came. */
+    /** Waits for a rank's number of tokens and returns it. */
     private long await(int phase, int rank, long batch) {
         long count;
         if (isNear(rank)) {

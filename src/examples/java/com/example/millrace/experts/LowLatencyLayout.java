@@ -3,16 +3,15 @@ package com.example.millrace.experts;
 import org.millrace.device.gin.LsaMemory;
 
 /**
- * Where things lie in the window of an exchange with low latency, on every rank alike, and which signals it uses. Every
- * rank has room for all tokens of each other one, so that nobody waits for a head to move. A token begins with its
- * number.
+ * Layout of the window of an exchange with low latency, the same on every rank, and the signals of the exchange. Every
+ * rank has room for all tokens of each other rank, so that no sender waits for a head. A token begins with its number.
  *
  * <pre>
  *   own        slots: the tokens of this rank
- *   received   by rank, slots: tokens of others; then what their experts made of this rank's
- *   returned   by rank, slots: what this rank's experts made
+ *   received   by rank, slots: tokens of others; then their experts' results for this rank's tokens
+ *   returned   by rank, slots: results of this rank's experts
  *   counts     by phase and near rank, 8 bytes each
- *   addresses  what near ranks tell of their windows
+ *   addresses  window addresses of near ranks
  *   barrier    8 bytes
  *   signals    by phase and rank
  * </pre>
@@ -27,24 +26,24 @@ public final class LowLatencyLayout {
     private final ExpertPlan plan;
     private final int signalsBase;
 
-    /** The layout for a plan. */
+    /** Creates the layout for a plan. */
     public LowLatencyLayout(HostedPlan hosted) {
         this(hosted, 0);
     }
 
-    /** @param signalsBase the first of its signals */
+    /** @param signalsBase number of the exchange's first signal */
     LowLatencyLayout(HostedPlan hosted, int signalsBase) {
         this.signalsBase = signalsBase;
         this.hosted = hosted;
         this.plan = hosted.plan();
     }
 
-    /** Size of the window. */
+    /** Returns the size of the window. */
     public long windowBytes() {
         return barrier() + Long.BYTES;
     }
 
-    /** Signals that are needed in each context. */
+    /** Returns the number of signals that the exchange needs in each context. */
     public int signals() {
         return addressSignal() + LsaMemory.signals() - signalsBase;
     }
@@ -69,7 +68,7 @@ public final class LowLatencyLayout {
         return ((long) region * plan.tokens() + index) * tokenBytes();
     }
 
-    /** How many tokens came, written by a near rank. */
+    /** Returns the offset of a near rank's number of tokens. The near rank writes it. */
     long count(int phase, int from) {
         return slot(1 + (PHASES + 1) * plan.ranks(), 0) + ((long) phase * hosted.perHost() + from) * Long.BYTES;
     }

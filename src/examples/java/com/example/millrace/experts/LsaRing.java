@@ -4,8 +4,9 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.device.gin.LsaMemory;
 
 /**
- * A channel's rings between this rank and those near it, one each way with each. A sender stores tokens in the
- * receiver's window and moves the tail there; the receiver moves the head in the sender's. They are never reset.
+ * A channel's rings between this rank and its near ranks, one in each direction for each of them. A sender stores
+ * tokens in the receiver's window and advances the tail there. The receiver advances the head in the sender's window.
+ * The rings are never reset.
  */
 final class LsaRing {
 
@@ -27,7 +28,7 @@ final class LsaRing {
         return near.ranks();
     }
 
-    /** Whether there is a slot for a rank. An acquire: pairs with its release in {@link #release}. */
+    /** Returns whether there is a slot for a rank. Acquire: pairs with the release in {@link #release}. */
     boolean hasRoom(int to) {
         return sent[to] - near.acquire(near.self(), layout.head(channel, to)) < layout.railPlan().slots();
     }
@@ -36,27 +37,27 @@ final class LsaRing {
         return near.of(to);
     }
 
-    /** Where in its window the next token for a rank goes. */
+    /** Returns the offset in a rank's window of the next token for it. */
     long slot(int to) {
         return layout.ringSlot(channel, near.self(), sent[to]);
     }
 
-    /** The slot was filled. A release: pairs with the acquire in {@link #hasNext}. */
+    /** Publishes a filled slot. Release: pairs with the acquire in {@link #hasNext}. */
     void publish(int to) {
         near.release(to, layout.tail(channel, near.self()), ++sent[to]);
     }
 
-    /** Whether a token of a rank is here. */
+    /** Returns whether a token of a rank has arrived. Acquire: pairs with the release in {@link #publish}. */
     boolean hasNext(int from) {
         return near.acquire(near.self(), layout.tail(channel, from)) - taken[from] > 0;
     }
 
-    /** Where in this rank's window it lies. */
+    /** Returns the offset in this rank's window of the next token from a rank. */
     long next(int from) {
         return layout.ringSlot(channel, from, taken[from]);
     }
 
-    /** The token was taken. */
+    /** Frees the slot of a token that was taken. Release: pairs with the acquire in {@link #hasRoom}. */
     void release(int from) {
         near.release(from, layout.head(channel, near.self()), ++taken[from]);
     }

@@ -2,13 +2,13 @@ package com.example.millrace.experts;
 
 import java.util.Arrays;
 
-/** A channel's block that moves so many tokens from, or to, each rank near this one. */
+/** A channel's block that moves given numbers of tokens from or to each near rank. */
 final class NearBlock implements Block {
 
-    /** What is done with the next token of a rank, or for it. */
+    /** Action on the next token from or for a rank. */
     @FunctionalInterface
     interface Step {
-        /** Does it, if it can be done now. */
+        /** Moves the token if that is possible now. Returns whether it moved. */
         boolean move(int rank);
     }
 
@@ -24,7 +24,7 @@ final class NearBlock implements Block {
         this.step = step;
     }
 
-    /** Stores tokens in the rings of other ranks. */
+    /** Returns a block that stores tokens in the rings of other ranks. */
     static NearBlock sender(LsaRing ring, long[] total, ChannelSender.TokenSource source) {
         return new NearBlock(ring, "sends", total, to -> {
             if (!ring.hasRoom(to) || !source.write(to, ring.memory(to), ring.slot(to))) {
@@ -35,7 +35,7 @@ final class NearBlock implements Block {
         });
     }
 
-    /** Takes tokens out of this rank's rings, which lie in the window of the given number. */
+    /** Returns a block that takes tokens out of this rank's rings, which lie in the window of rank {@code self}. */
     static NearBlock receiver(LsaRing ring, long[] total, int self, ChannelReceiver.TokenSink sink) {
         return new NearBlock(ring, "receives", total, from -> {
             if (!ring.hasNext(from) || !sink.take(from, ring.memory(self), ring.next(from))) {

@@ -1,20 +1,20 @@
 package com.example.millrace.experts;
 
-/** Batches of tokens that go to experts and come back. Used by one thread. */
+/** Batches of tokens that travel to experts and back. Used by one thread. */
 public interface TokenExchange extends AutoCloseable {
 
     /**
-     * Dispatches this rank's tokens, runs the experts on what came, and combines. All ranks call it for the same batch.
+     * Dispatches this rank's tokens, runs the experts on the received tokens, and combines the results. All ranks call
+     * it for the same batch.
      *
-     * @return how many tokens came to this rank's experts
-     * @throws org.millrace.MillraceException if a token is not what it should be, or the communicator failed or stands
-     *                                        still
+     * @return number of tokens that this rank's experts received
+     * @throws org.millrace.MillraceException if a token is wrong, or if the communicator failed or stalls
      */
     long run(long batch);
 
-    /** No rank moves a token any more. */
+    /** Frees the resources. No rank may move further tokens. */
     @Override
     default void close() {
-        // most have nothing that ends before their window
+        // most exchanges have no resources that end before their window
     }
 }

@@ -15,8 +15,8 @@ import org.millrace.proxy.Steps;
 import org.millrace.transport.EndRequest;
 
 /**
- * Step 4, progress: walks through the steps of the announced operations, one slice after another. A slice on the wire
- * is its size, 8 bytes, and its data.
+ * Step 4, progress: processes the steps of the announced operations, one slice after another. On the wire, a slice
+ * consists of its size, 8 bytes, and its data.
  */
 abstract class Progress implements ProxyConnection {
 
@@ -65,10 +65,10 @@ abstract class Progress implements ProxyConnection {
         return 1;
     }
 
-    /** Moves the slice, or what of it can be moved now; true when all of it has been. */
+    /** Moves as much of the slice as is possible now. Returns true when the whole slice has moved. */
     abstract boolean moveSlice(long first, long end) throws IOException;
 
-    /** Where the data of a slice lies. */
+    /** Sets the place of a slice's data. */
     final void aim(long first, long bytes) throws IOException {
         if (bytes < 0 || bytes > 2 * slotBytes) {
             throw new IOException("a slice of " + bytes + " bytes");

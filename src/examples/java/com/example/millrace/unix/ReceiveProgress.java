@@ -11,7 +11,7 @@ import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.Steps;
 import org.millrace.transport.EndRequest;
 
-/** What comes from the socket goes into slots that the device has emptied, and the device is told. */
+/** Reads data from the socket into free slots, and reports it to the device. */
 final class ReceiveProgress extends Progress {
 
     private boolean begun;
@@ -23,7 +23,7 @@ final class ReceiveProgress extends Progress {
     @Override
     boolean moveSlice(long first, long end) throws IOException {
         if (!begun) {
-            // headAcquire pairs with the device's release: it has read the slots
+            // headAcquire pairs with the device's release after it has read the slots
             if (!Steps.reached(memory.sendMem().headAcquire() + ConnectionLayout.SLOTS, end) || !filled(size)) {
                 return false;
             }
@@ -35,7 +35,7 @@ final class ReceiveProgress extends Progress {
         }
         begun = false;
         size.clear();
-        memory.recvMem().tailRelease(end); // the device sees the data
+        memory.recvMem().tailRelease(end); // release: publishes the data to the device
         return true;
     }
 

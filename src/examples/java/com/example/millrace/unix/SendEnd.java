@@ -8,7 +8,7 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.transport.EndRequest;
 
-/** The end that connects to the socket whose path the other end said. */
+/** The end that connects to the socket at the path that the peer has sent. */
 final class SendEnd extends SocketEnd {
 
     SendEnd(EndRequest request) {

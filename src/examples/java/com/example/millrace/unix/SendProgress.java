@@ -11,7 +11,7 @@ import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.Steps;
 import org.millrace.transport.EndRequest;
 
-/** What the device posted goes to the socket, and its slots go back to the device. */
+/** Writes the device's posted data to the socket, and returns its slots to the device. */
 final class SendProgress extends Progress {
 
     private final ByteBuffer[] slice;
@@ -26,7 +26,7 @@ final class SendProgress extends Progress {
     boolean moveSlice(long first, long end) throws IOException {
         RecvMem posted = memory.recvMem();
         if (!begun) {
-            // pairs with the device's release: its data and its size are there
+            // tailAcquire pairs with the device's release, which publishes the data and its size
             if (!Steps.reached(posted.tailAcquire(), end)) {
                 return false;
             }
@@ -41,7 +41,7 @@ final class SendProgress extends Progress {
         }
         begun = false;
         posted.sizePlain(ConnectionLayout.slot(first), RecvMem.EMPTY);
-        memory.sendMem().headRelease(end); // the device may write the slots again
+        memory.sendMem().headRelease(end); // release: the device may write the slots again
         return true;
     }
 }

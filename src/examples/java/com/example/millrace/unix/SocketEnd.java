@@ -14,7 +14,7 @@ import org.millrace.proxy.ProxyOp;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.TransportEnd;
 
-/** What both ends have: memory for the device, operations to come, and a socket. */
+/** Common part of both ends: memory for the device, pending operations, and a socket. */
 abstract class SocketEnd implements TransportEnd {
 
     final EndRequest request;
@@ -27,14 +27,14 @@ abstract class SocketEnd implements TransportEnd {
         this.request = request;
     }
 
-    /** Step 2, the proxy's set-up: memory for the device. */
+    /** Step 2, the proxy's setup: allocates memory for the device. */
     @Override
     public void proxySetup() {
         arena = Arena.ofShared();
         info = ConnectionInfo.allocate(arena, request.settings().layout(), request.settings().firstStep());
     }
 
-    /** Step 3, the proxy's connect: called until it says true, because nothing here may wait. */
+    /** Step 3, the proxy's connect: called until it returns true, because it must not wait. */
     @Override
     public boolean proxyConnect(byte[] peer) {
         try {
@@ -48,7 +48,7 @@ abstract class SocketEnd implements TransportEnd {
         }
     }
 
-    /** The socket to the peer, or null if it is not there yet. */
+    /** Returns the socket to the peer, or null if it is not connected yet. */
     abstract SocketChannel open(byte[] peer) throws IOException;
 
     @Override
@@ -66,7 +66,7 @@ abstract class SocketEnd implements TransportEnd {
         operations.add(op);
     }
 
-    /** Step 4, progress: who does it. */
+    /** Step 4, progress: returns the object that makes progress. */
     @Override
     public List<ProxyConnection> proxyProgress() {
         return List.of(progress(info, socket));
@@ -74,7 +74,7 @@ abstract class SocketEnd implements TransportEnd {
 
     abstract ProxyConnection progress(ConnectionInfo memory, SocketChannel connected);
 
-    /** Step 5, clean-up: whatever is there, however far the end had come. */
+    /** Step 5, cleanup: frees all existing resources, after any of the earlier steps. */
     @Override
     public void proxyFree() {
         close(socket);
@@ -86,7 +86,7 @@ abstract class SocketEnd implements TransportEnd {
 
     @Override
     public void free() {
-        // all of it is the proxy's
+        // the proxy owns all resources
     }
 
     static void close(Channel channel) {

@@ -7,15 +7,15 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * Step 1, the transport: a Unix-domain socket for each connection between ranks of one host. As a user's jar does not
- * want to serve everybody, it is switched on by a property.
+ * Step 1, the transport: a Unix-domain socket for each connection between ranks of one host. A property switches it on,
+ * because a user's jar should not serve every program that has it.
  */
 public final class UnixSocketTransport implements Transport {
 
     /** System property that switches the transport on. */
     public static final String ENABLE = "example.unix.enable";
 
-    /** For {@link java.util.ServiceLoader}: step 6 is the file in {@code META-INF/services} that names this class. */
+    /** For {@link java.util.ServiceLoader}. Step 6 is the file in {@code META-INF/services} that names this class. */
     public UnixSocketTransport() {}
 
     @Override
