@@ -68,7 +68,9 @@ record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int c
         return new Agreement(control.size(), hostName, here, nodes, channels, configuration.get(Settings.BUFFER_SIZE));
     }
 
-    /** Returns the name of a network; of a plugin without its path, which hosts may have in different places. */
+    /**
+     * Returns the name of a network in lower case. All plugins get one name, because hosts may have different paths.
+     */
     private static String network(String name) {
         return name.startsWith(Settings.PLUGIN_PREFIX) ? "a plugin" : name.toLowerCase(Locale.ROOT);
     }

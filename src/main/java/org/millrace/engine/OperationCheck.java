@@ -90,8 +90,7 @@ final class OperationCheck {
             return other.is(op) ? null : disagreement(op, other);
         }
         // The record of this number is read again after the record without part. A side writes its records in the order
-        // of its operations.
-        // A record that is missing now was therefore not announced earlier.
+        // of its operations. A record that is missing now was therefore not announced earlier.
         read(WITHOUT_PART, without);
         read(at, other);
         if (other.number == number) {
@@ -111,8 +110,7 @@ final class OperationCheck {
 
     private void write(long at, long number, ProxyOp op) {
         LONG.setOpaque(mine, at + NUMBER, BEING_WRITTEN);
-        // A reader that sees a new field then does not see the old number after it. Pairs with the load fence in
-        // {@link #read}.
+        // A reader that sees a new field does not see the old number afterwards. Pairs with the load fence in read().
         VarHandle.storeStoreFence();
         LONG.setOpaque(mine, at + OP_COUNT, op.opCount());
         LONG.setOpaque(mine, at + SIGNATURE, op.signature());

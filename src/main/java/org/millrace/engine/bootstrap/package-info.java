@@ -12,12 +12,12 @@
  * <pre>
  *   rank r                                             rank 0
  *     Hello {version, rank, size, pid, host, nonce}      ─▶
- *     ◀─  Challenge {version, pid, host, nonce, proof}     HMAC-SHA256 over both nonces and what both said
+ *     ◀─  Challenge {version, pid, host, nonce, proof}     HMAC-SHA256 over both sides' nonces and fields
  *     Proof {proof}                                      ─▶
- *     ◀─  Present {rank, pid, host}                        one for every rank that is there, r among them; more come
+ *     ◀─  Present {rank, pid, host}                        one for each present rank, including r; more follow
  *     ◀─  Rejected {reason}                                instead
  *     ◀─  Recovery {offer}                                 first, between hosts; the same back
- *     Received {frames}                                  ─▶ and ◀─, now and then
+ *     Received {frames}                                  ─▶ and ◀─, at intervals
  *     the group is complete when every rank is present
  *     Contribution {rank, sequence, collective, data}    ─▶ ─▶ every other rank
  *     PeerMessage {from, to, tag, data}                  ─▶ ─▶ rank `to` alone
