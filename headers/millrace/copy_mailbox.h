@@ -28,7 +28,7 @@
 #define MILLRACE_COPY_PRESENT 1
 #define MILLRACE_COPY_LEAVING 2
 #define MILLRACE_COPY_GONE 3
-/* Combined with the second, the number of the stream in which the kernel was launched. */
+/* Combined with the second, the number of the kernel's stream. */
 #define MILLRACE_COPY_STREAM_SHIFT 8
 
 /*

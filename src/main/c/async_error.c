@@ -349,8 +349,8 @@ static const char *obstacle(const void *library) {
 
 /*
  * Finds the objects that call ncclCommGetAsyncError. If answer is set, redirects these calls, and calls of
- * ncclCommShrink, to this file. The report contains the objects' names, or the reason why there are none. Returns the
- * number of objects.
+ * ncclCommShrink, to this file. The report contains the objects' names, or the reason why no object was found. Returns
+ * the number of objects.
  */
 static int askers(const void *library, int answer, char *report, size_t size) {
   struct look look = {.answer = answer, .names = report, .size = size};

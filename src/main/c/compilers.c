@@ -15,7 +15,7 @@
 /* Lowest priority of threads that share a core, above SCHED_IDLE. */
 #define LEAST_NICE 19
 #define FEW_CORES 4
-/* Number of cores from which compilers have cores of their own. */
+/* Minimum number of cores at which compilers have cores for themselves. */
 #define MANY_CORES 8
 
 /* Reads a small file. Returns whether it contained data. */

@@ -168,7 +168,10 @@ static const char *collectorIn(const char *given) {
   return NULL;
 }
 
-/* Omits our collector if other options choose one. Among others, the choice in the plugin's own variable prevails. */
+/*
+ * Omits our collector if other options choose one. Among other choices, the choice in the plugin's own variable
+ * prevails.
+ */
 static void addCollector(struct millraceOptions *options) {
   const char *first = collectorIn(optionsIn(FIRST_OPTIONS)), *last = collectorIn(optionsIn(LAST_OPTIONS));
   if (!collectorIn(optionsIn(USERS_OPTIONS))) {
@@ -248,7 +251,7 @@ static int copyToMemory(int file) {
 }
 
 /*
- * Stores the option with a path of the cache that the JVM can map safely. Returns 0, or -1 if there is no such cache.
+ * Stores the option with a path of the cache that the JVM can map safely. Returns 0, or -1 without such a cache.
  */
 static int locateCache(const char *directory, struct millraceOptions *options) {
   char name[64], path[PATH_MAX];

@@ -1,7 +1,7 @@
 /*
  * Events of messages for NCCL's profiler, in the form of NCCL's own Socket network. They cover messages that NCCL's
  * proxy sends and receives through this plugin. Connections that are taken over have no such events, because NCCL
- * creates them only below events of its own proxy.
+ * creates them only below events of NCCL's proxy.
  *
  * A request with an event is a number with the highest bit set, which Java's requests do not have:
  *

@@ -11,7 +11,7 @@ static ncclResult_t ginProperties(int dev, ncclNetProperties_v12_t *props) {
 }
 
 /*
- * Properties like GIN's, except for file descriptors. With them NCCL would register memory here by descriptor, and this
+ * Properties like GIN's, except for file descriptors. Otherwise NCCL would register memory here by descriptor, and this
  * plugin registers it by address.
  */
 static ncclResult_t getProperties(int dev, ncclNetProperties_v12_t *props) {

@@ -20,7 +20,7 @@ static void find_stack(void) {
   pthread_attr_t attributes;
   void *low;
   size_t bytes;
-  stack.high = UINTPTR_MAX; /* fits in doubt */
+  stack.high = UINTPTR_MAX; /* in doubt, the stack fits */
   if (pthread_getattr_np(pthread_self(), &attributes) != 0)
     return;
   if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {

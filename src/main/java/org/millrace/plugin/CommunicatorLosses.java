@@ -78,7 +78,7 @@ final class CommunicatorLosses {
     /** Whether NCCL has returned an error to the program. */
     private boolean delivered;
     private boolean ended;
-    /** First lost peer, for peers that learn of the loss from this process; null if there is none. */
+    /** First lost peer, for peers that learn of the loss from this process; null for none. */
     private @Nullable LostEnd culprit;
     /** Error that a program receives when it enqueues again. Written under the lock, read by any thread. */
     private volatile @Nullable String problem;
@@ -303,7 +303,7 @@ final class CommunicatorLosses {
         private volatile boolean stopped = true;
         private @Nullable Thread thread;
         /**
-         * Start of the wait that has not returned, in nanoseconds; 0 if there is none. Written by the waiting thread.
+         * Start of the wait that has not returned, in nanoseconds; 0 for none. Written by the waiting thread.
          */
         private volatile long busySince;
 

@@ -121,7 +121,7 @@ final class ConnectionLocator {
         return "";
     }
 
-    /** Returns the first difference from NCCL's initial values at registration; null if there is none. */
+    /** Returns the first difference from NCCL's initial values at registration; null for none. */
     private static @Nullable String difference(SendMem sendMem, RecvMem recvMem) {
         String found = difference("head", sendMem.headAcquire(), 0);
         found = found != null ? found : difference("tail", recvMem.tailAcquire(), 0);

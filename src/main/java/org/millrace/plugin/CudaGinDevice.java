@@ -66,8 +66,8 @@ final class CudaGinDevice implements GinDevice {
      * @param direct     whether to map peers' memory if possible
      * @param shared     whether memory shared with peers of this host holds staged bytes and signals
      * @param chunkBytes number of bytes staged at once
-     * @param stay       schedule of the kernel that makes small copies. There is no such kernel if it does not linger
-     * @param idle       strategy of the thread if there is no work
+     * @param stay       schedule of the kernel that makes small copies. Without a linger time, no such kernel runs
+     * @param idle       strategy of the thread without work
      */
     CudaGinDevice(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes,
             CopyKernel.Stay stay, IdleStrategy idle) {

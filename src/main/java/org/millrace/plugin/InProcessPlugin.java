@@ -64,7 +64,7 @@ public final class InProcessPlugin {
     @SuppressWarnings("restricted") // our own library
     private static Path load(Path file) {
         try {
-            // The path has its links resolved. NCCL must receive the path by which the library was loaded.
+            // The path has its links resolved. NCCL must receive the same path as the loader.
             Path path = file.toRealPath();
             BundledLibrary.checkName(path);
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());

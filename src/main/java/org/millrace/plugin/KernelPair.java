@@ -83,8 +83,8 @@ final class KernelPair {
     }
 
     /**
-     * Writes the data of a step whose size was published one turn earlier. In between the proxy has seen the size
-     * without the data, as it does with a GPU.
+     * Writes the data of a step one turn after its size was published. In between the proxy has seen the size without
+     * the data, as it does with a GPU.
      */
     private void write(long step) {
         long slot = LAYOUT.slotOffset(protocol, step);

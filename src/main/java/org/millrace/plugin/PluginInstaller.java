@@ -26,8 +26,8 @@ import org.millrace.library.BundledLibrary;
  * <pre>
  * DIR/libnccl-net-millrace.so
  * DIR/millrace.jar
- * DIR/runtime -&gt; the Java runtime, or a directory with it, as in the archive of a release; without it the library looks
- *   at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH and /usr/lib/jvm
+ * DIR/runtime -&gt; the Java runtime, or a directory with it, as in the archive of a release; without it the
+ *   library looks at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH and /usr/lib/jvm
  * DIR/millrace-....aot: the cache of StartupCache, if it was created
  * </pre>
  */

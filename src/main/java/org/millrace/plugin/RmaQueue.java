@@ -17,7 +17,7 @@ import org.millrace.gin.Window;
  */
 final class RmaQueue {
 
-    /** Result if there is no room. NCCL tries again. */
+    /** Result of a full queue. NCCL tries again. */
     static final long FULL = -1;
 
     static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;

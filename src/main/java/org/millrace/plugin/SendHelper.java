@@ -90,8 +90,8 @@ final class SendHelper implements Agent, AutoCloseable {
      * Frames that the agent or its {@link SendHelper} sends, depending on the turn. The agent adds them to a queue.
      *
      * <pre>
-     *   FREE ──compareAndSet──▶ TAKEN     one thread at a time uses the wire. What it wrote before it set FREE (release),
-     *        ◀───setRelease────           the next one sees (the compareAndSet's acquire), as the wire's own fields
+     *   FREE ──compareAndSet──▶ TAKEN     one thread at a time uses the wire. Its writes before FREE (release),
+     *        ◀───setRelease────           such as the wire's fields, are visible to the next one (compareAndSet: acquire)
      *   FREE ──compareAndSet──▶ CLOSED    for good
      * </pre>
      *

@@ -176,8 +176,8 @@ final class TakeoverPath implements DataPath {
     }
 
     /**
-     * Returns the agent for the next connection. It is the one with the fewest connections of the same direction,
-     * because receivers copy more than senders do. Among equals, it is the one with the fewest connections.
+     * Returns the agent for the next connection. This agent has the fewest connections of the same direction, because
+     * receivers copy more than senders do. Among equals, it has the fewest connections.
      */
     synchronized ProxyAgent assign(boolean receives) {
         Server least = Collections.min(serving.servers,

@@ -19,9 +19,9 @@ import org.millrace.plugin.Upcalls.Function;
 import org.millrace.plugin.Upcalls.Net;
 
 /**
- * Program from which a JVM creates the cache of later JVMs ({@link StartupCache}). It runs the plugin from its start to
- * its end with all calls that NCCL makes, between two ranks of this process. It uses shared memory and TCP, with and
- * without takeover, and GIN with all operations that a kernel can post. It is a separate program: {@code main LIBRARY}.
+ * Training program for the cache of later JVMs ({@link StartupCache}). It runs the plugin from its start to its end
+ * with all calls that NCCL makes, between two ranks of this process. It uses shared memory and TCP, with and without
+ * takeover, and GIN with all operations that a kernel can post. It is a separate program: {@code main LIBRARY}.
  */
 final class TrainingRun {
 
