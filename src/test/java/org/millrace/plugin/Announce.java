@@ -3,7 +3,7 @@ package org.millrace.plugin;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 
-/** Says where it is, or why it is nowhere. */
+/** Prints the location of the plugin, or the reason why there is none. */
 public final class Announce {
 
     private Announce() {}

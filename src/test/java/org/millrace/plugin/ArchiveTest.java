@@ -59,7 +59,7 @@ class ArchiveTest {
                 outcome.output());
     }
 
-    /** As a user has it: moved after it was unpacked, and no Java but its own. */
+    /** The archive is used as a user has it: moved after it was unpacked, and with no other Java installed. */
     @Test
     @Tag("slow")
     void itsJavaRunsThePluginWhereverItLies() throws Exception {

@@ -9,11 +9,11 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The plugin writes nothing outside structures that NCCL allocates, in any version of its tables. */
+/** The plugin writes nothing outside the structures that NCCL allocates, in any version of its tables. */
 @Tag("slow")
 class CallerStructuresTest {
 
-    /** GIN v15 exists in two sizes; the size of a release's properties is known only by inspection. */
+    /** GIN v15 exists in two sizes. The size of a release's properties is known only by inspection. */
     @ParameterizedTest
     @CsvSource({"23206, 2", "23207, 8"})
     void canariesSurviveInEveryTable(int version, int bytes) throws Exception {

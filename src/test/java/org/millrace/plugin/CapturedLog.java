@@ -10,7 +10,7 @@ import java.lang.invoke.MethodType;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Stands in for NCCL's logger: lines as {@code LEVEL text}. */
+/** Replaces NCCL's logger, and captures lines as {@code LEVEL text}. */
 public final class CapturedLog {
 
     private static final List<String> LINES = new ArrayList<>();
@@ -18,7 +18,7 @@ public final class CapturedLog {
 
     private CapturedLog() {}
 
-    /** Begins to capture, with no lines. */
+    /** Begins to capture, without any lines. */
     public static void begin() {
         NcclLog.use(address());
         synchronized (LINES) {

@@ -10,13 +10,13 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram.Outcome;
 
 /**
- * The C host that drives the collective network table as NCCL's proxy does: slots, groups of channels, windows. Each
- * rank is a process; the memory of a group is unmapped before the group is closed.
+ * The C host uses the collective network table as NCCL's proxy does, with slots, groups of channels and windows. Each
+ * rank is a process. The memory of a group is unmapped before the group is closed.
  */
 @Tag("slow")
 class CollNetHostTest {
 
-    /** As many as there are pairs of type and operator. */
+    /** Equal to the number of pairs of type and operator. */
     private static final int OPERATIONS = 48;
     private static final int OPERATIONS_UNDER_TLS = 12;
 
@@ -43,7 +43,7 @@ class CollNetHostTest {
         assertEquals(3 * ranks, outcome.warnings().size(), "only those of handles that are none:\n" + outcome.output());
     }
 
-    /** The ranks' connections under TLS, with a secret. */
+    /** The ranks' connections use TLS and a secret. */
     @Test
     void underTlsRanksReduceForEachOther() throws Exception {
         Outcome outcome =
@@ -52,7 +52,7 @@ class CollNetHostTest {
         assertEquals(3, outcome.count("3 ranks reduce for each other over socket"), outcome.output());
     }
 
-    /** The last rank has another secret, or is not under TLS. */
+    /** The last rank has another secret or does not use TLS. */
     @ParameterizedTest
     @CsvSource({"barley, 1", "sesame, 0"})
     void aRankWithAnotherSecretIsRefused(String secret, String tls) throws Exception {
@@ -66,10 +66,10 @@ class CollNetHostTest {
                 outcome.output());
     }
 
-    /** All ranks know a secret and are under TLS; the last one, where it is to be refused, has these settings. */
+    /** All ranks have the same secret and use TLS. If the last rank must be refused, it has these settings instead. */
     private static HostProgram underTls(String lastSecret, String lastTls, String deadline) throws Exception {
         return HostProgram.compile("collnet_host", "-DNET_VERSION=12")
-                .withEveryCompiler() // records take long where C1 alone compiles
+                .withEveryCompiler() // records take long if only C1 compiles
                 .withNetwork("socket")
                 .with("MILLRACE_SECRET", "sesame")
                 .with("MILLRACE_TLS", "1")

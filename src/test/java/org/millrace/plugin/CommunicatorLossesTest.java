@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.plugin.AsyncErrors.Reply;
 import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
-/** Which losses are told of, and when the process is to end, on a clock that the test moves. */
+/** Decides which losses are reported and when the process must end. The test moves the clock. */
 class CommunicatorLossesTest {
 
     private static final long NUMBER = 7;
@@ -23,12 +23,12 @@ class CommunicatorLossesTest {
     private final List<String> told = new ArrayList<>();
     private int ends;
     private int answers;
-    /** Of which NCCL's answer says that they are lost. */
+    /** Communicators that NCCL's answer reports as lost. */
     private final Set<Long> lost = new HashSet<>();
     private Reply reply = Reply.NOT_ASKED;
     private boolean owes;
     private boolean isJava;
-    /** How long the device has been busy; negative for a host without one. */
+    /** Time that the device has been busy, in milliseconds. Negative for a host without a device. */
     private long busyMillis = -1;
 
     private final LossWatch watch = new LossWatch(() -> now, new LossWatch.Reaction() {
@@ -68,7 +68,7 @@ class CommunicatorLossesTest {
         losses.use(new CommunicatorLosses.Device() {
             @Override
             public void start() {
-                // is asked when it is looked at
+                // the answer is requested when the loss is examined
             }
 
             @Override
@@ -161,7 +161,7 @@ class CommunicatorLossesTest {
         assertEquals(Set.of(), lost);
     }
 
-    /** It gives up by itself, as it would with NCCL's own proxy, and in its own time. */
+    /** The program aborts on its own schedule, as it would with NCCL's own proxy. */
     @Test
     void aProgramThatWasToldIsNotEnded() {
         lose("A", false);
@@ -171,7 +171,7 @@ class CommunicatorLossesTest {
         assertEquals(0, ends);
     }
 
-    /** Its connections stay, and so does what was posted on them. */
+    /** The communicator's connections stay, and so does the posted data on them. */
     @Test
     void aCommunicatorThatWasShrunkIsLookedAtNoMore() {
         withDevice(1_000);
@@ -188,7 +188,10 @@ class CommunicatorLossesTest {
         assertFalse(watch.look(), "nothing is left to watch");
     }
 
-    /** Before anything waits for the peer: the program was told by an enqueue, and shrinks at once. */
+    /**
+     * The program shrinks before anything waits for the peer: an enqueue reported the loss, and the program reacts at
+     * once.
+     */
     @Test
     void aProgramThatAnEnqueueToldIsSeenToShrink() {
         withDevice(0);
@@ -202,7 +205,7 @@ class CommunicatorLossesTest {
         assertEquals(Set.of(), lost);
     }
 
-    /** What the program loads later may ask, too. */
+    /** Code that the program loads later may also query errors. */
     @Test
     void whoAsksIsLookedForAgainAndAgain() {
         lose("A", false);
@@ -224,7 +227,9 @@ class CommunicatorLossesTest {
         assertEquals(1, ends);
     }
 
-    /** A process may leave without a shutdown message when all is done: a device without work does not wait for it. */
+    /**
+     * A process may exit without a shutdown message when all work is done. A device without work does not wait for it.
+     */
     @Test
     void anIdleDeviceMissesNobody() {
         withDevice(0);
@@ -236,7 +241,7 @@ class CommunicatorLossesTest {
         busyMillis = 1_000;
         after(20);
         assertEquals(List.of("A"), told);
-        busyMillis = 0; // it was other work
+        busyMillis = 0; // the device was busy with other work
         after(3_000);
         busyMillis = 1_000;
         after(3_000);
@@ -256,7 +261,7 @@ class CommunicatorLossesTest {
         assertEquals(1, ends);
     }
 
-    /** Both sides may abort: the other one's shutdown message is no news then. */
+    /** Both sides may abort. The peer's shutdown message is then no loss. */
     @Test
     void aShutdownHurtsOnlyWhoseDataIsLeft() {
         lose("A", true);

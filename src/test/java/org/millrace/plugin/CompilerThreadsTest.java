@@ -8,24 +8,24 @@ import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The compilers of the JVM that the plugin starts must not hold up the threads that move data. */
+/** The compilers of the plugin's JVM must not delay the threads that move data. */
 @Tag("slow")
 class CompilerThreadsTest {
 
     private static final String OPTIMIZING = "C2 Comp";
 
-    /** Policy SCHED_OTHER, as all threads of the test. */
+    /** Policy SCHED_OTHER, which all threads of the test have. */
     private static final String AS_ALL = "0 0";
 
     /**
-     * Policy SCHED_BATCH and the greatest niceness. Where cores are few it must not be SCHED_IDLE: such a thread gets
-     * no core beside others that poll, not even to end when its process is killed.
+     * Policy SCHED_BATCH and the greatest niceness. On few cores the policy must not be SCHED_IDLE. Such a thread gets
+     * no core beside polling threads, not even to end when its process is killed.
      */
     private static final String BEHIND_ALL = "3 19";
 
     private static final String ON_IDLE_CORES = "5 0";
 
-    /** What the host says of its threads: scheduling policy, niceness and name of each. */
+    /** The host's report of its threads: scheduling policy, niceness and name of each. */
     private record Threads(String output) {
 
         static Threads of(String cores, HostProgram host) throws Exception {
@@ -44,7 +44,7 @@ class CompilerThreadsTest {
             return HostProgram.compile("threads_host");
         }
 
-        /** Of threads by the beginning of their names. */
+        /** Returns the priorities of all threads with this beginning of the name. */
         List<String> priorities(String name) {
             return output.lines()
                     .filter(line -> line.startsWith("THREAD ") && line.contains(" " + name))
@@ -70,7 +70,7 @@ class CompilerThreadsTest {
         assertEquals(List.of(BEHIND_ALL), threads.priorities(OPTIMIZING));
     }
 
-    /** Encryption waits for it. */
+    /** Encryption depends on the compiler, so it must make progress. */
     @Test
     void underTlsItRunsBesideThreadsThatPoll() throws Exception {
         Threads threads = Threads.of("one",

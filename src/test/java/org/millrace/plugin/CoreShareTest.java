@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** How many cores a process has for itself, by affinity mask, quota, and the ranks beside it. */
+/** Number of cores that a process has for itself, by affinity mask, quota and number of ranks on the host. */
 class CoreShareTest {
 
     private static CoreShare share(int usable, int allowed, int online, Map<String, String> environment) {
@@ -21,7 +21,7 @@ class CoreShareTest {
     @CsvSource({
             // usable, allowed, online, ranks: cores
             "32, 32, 32, 2, 16", // not bound: shared by all
-            "2, 2, 32, 2, 2", // each bound to cores of its own
+            "2, 2, 32, 2, 2", // each bound to its own cores
             "16, 16, 32, 4, 8", // two on each of two sockets
             "2, 32, 32, 2, 1", // a quota of two is shared
             "1, 32, 32, 4, 1", // never less than one
@@ -32,7 +32,7 @@ class CoreShareTest {
         assertTrue(share.reason().startsWith(usable + " usable"), share.reason());
     }
 
-    /** As of programs that start their ranks themselves. */
+    /** Covers programs that start their ranks themselves. */
     @Test
     void withoutALauncherThoseThatRunAreCounted() {
         CoreShare counted = CoreShare.of(32, 32, 32, name -> null, 8);

@@ -11,9 +11,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * The slots of protocol Simple in a device's memory, which no processor can touch: the kernels of the host in C look at
+ * The slots of protocol Simple are in a device's memory, which no processor can access. The kernels of the C host check
  * every byte. The device is a stub of CUDA's driver, which makes copies late, piece by piece, out of order. Memory that
- * NCCL has freed is gone: a thread that still copies it ends the process.
+ * NCCL has freed is unmapped: a thread that still copies it ends the process.
  */
 @Tag("slow")
 class DeviceSlotsHostTest {
@@ -42,7 +42,7 @@ class DeviceSlotsHostTest {
                 .orElseThrow(() -> new AssertionError(outcome.output()));
         long within = Long.parseLong(copies.group(2));
         long withHost = Long.parseLong(copies.group(3));
-        if (network.equals("plugin")) { // it takes the memory as it is, by its DMA-BUF
+        if (network.equals("plugin")) { // the plugin registers the memory directly, by its DMA-BUF
             assertEquals(0, within + withHost, outcome.output());
         } else if (network.equals("socket") || !fault.equals("none")) {
             assertEquals(0, within, outcome.output());
@@ -58,7 +58,7 @@ class DeviceSlotsHostTest {
                 outcome.output());
     }
 
-    /** A device without room for another context copies in the program's, and that is said. */
+    /** If a device has no room for another context, copies run in the program's context, and the log reports it. */
     @Test
     void noContextOfTheirOwn() throws Exception {
         var outcome = host(12, "shm", 1).with("HOST_SLOTS", "device")
@@ -69,7 +69,7 @@ class DeviceSlotsHostTest {
         assertEquals(1, outcome.count("copies share the program's context"), outcome.output());
     }
 
-    /** NCCL asks the topology whether the network reads a GPU's memory: it may find that it does not. */
+    /** NCCL queries from the topology whether the network reads GPU memory. It may find that the network does not. */
     @ParameterizedTest
     @CsvSource({"processes, shm", "threads, socket"})
     void slotsInTheHostsMemoryAllTheSame(String way, String network) throws Exception {

@@ -129,7 +129,9 @@ class FallbackPathTest {
         assertThrows(IllegalArgumentException.class, () -> receiver.post(to, 1, destination + 1, 0));
     }
 
-    /** As an aborted communicator does: the memory is freed next, so that nothing may be written to it any more. */
+    /**
+     * An aborted communicator does this. The memory is freed next, so nothing may be written to it after this point.
+     */
     @Test
     void memoryThatIsDeregisteredUnderAMessageEndsTheConnection() {
         memory.fill((byte) 1).asSlice(BYTES).fill((byte) 0);

@@ -18,8 +18,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.plugin.HostProgram.Outcome;
 
 /**
- * Programs that set a handler of SIGSEGV after the plugin has started a JVM. Java's null pointers and safepoints, which
- * cause that signal, do not reach the handler; the program's own faults do.
+ * Programs that set a handler of SIGSEGV after the plugin has started a JVM. Java's null pointers and safepoints cause
+ * that signal, and do not reach the handler. The program's own faults do.
  */
 @Tag("slow")
 class FaultHandlersTest {
@@ -51,7 +51,7 @@ class FaultHandlersTest {
         assertTrue(outcome.endsWith("OK\n"), outcome.output());
     }
 
-    /** Its imports are resolved at their first calls, and it sees its own jumps in place of functions. */
+    /** The program's imports are resolved at their first calls. It sees its own jumps instead of functions. */
     @Test
     void aProgramAtFixedAddressesComesBehindTheJvm() throws Exception {
         Outcome outcome = host("-fno-pie", "-no-pie", "-Wl,-z,lazy").run(HostProgram.library(), "import");
@@ -59,7 +59,7 @@ class FaultHandlersTest {
         assertEquals(List.of(), outcome.warnings(), outcome.output());
     }
 
-    /** The next call of the plugin puts the JVM's handler first again. The third handler calls the JVM's. */
+    /** The next call of the plugin puts the JVM's handler first again. The third handler calls the JVM's handler. */
     @ParameterizedTest
     @ValueSource(strings = {"dlsym", "raw", "forwarding"})
     void aHandlerThatIsSetInAnotherWayIsRepairedWithOneWarning(String way) throws Exception {

@@ -20,7 +20,7 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.ffi.plugin.ncclNetProperties_v12_t;
 import org.millrace.ffi.plugin.plugin_h;
 
-/** GIN's tables, with a host in C that posts what NCCL's kernels post. */
+/** GIN's tables, with a C host that posts the descriptors of NCCL's kernels. */
 @Tag("slow")
 class GinHostTest {
 
@@ -68,7 +68,7 @@ class GinHostTest {
                 "what the log says that Java served");
     }
 
-    /** Without a trace nobody would notice that a peer's host is silent. */
+    /** Without a trace, no process would detect that a peer's host is silent. */
     @Test
     void aProcessWhoseNetworkIsAnotherPluginHasATraceToo() throws Exception {
         var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=14", "-DBACKEND=2")
@@ -81,8 +81,9 @@ class GinHostTest {
     }
 
     /**
-     * Windows on a device, which is a stub of CUDA: h is host memory, d a device's, s a device's of several physical
-     * segments, n host memory that other processes' devices can map, p such memory that no processor can touch.
+     * Windows on a device, which is a stub of CUDA. The letters are: h for host memory, d for a device's memory, s for
+     * a device's memory in several physical segments. n is host memory that other processes' devices can map. p is such
+     * memory that no processor can access.
      */
     @ParameterizedTest
     @CsvSource({"ss, shm, 1, 1", "ss, socket, 0, 0", "dn, shm, 1, 1", "nd, shm, 0, 1", "hs, socket, 1, 0",
@@ -109,7 +110,7 @@ class GinHostTest {
         assertTrue(Long.parseLong(calls.group(3)) < copies, "short copies share events: " + calls.group());
         Matcher rows = IN_ROWS.matcher(outcome.output());
         assertTrue(rows.find(), outcome.output());
-        boolean segments = windows.contains("s"); // the driver makes no rows of a copy that lies in two of them
+        boolean segments = windows.contains("s"); // the driver cannot express a copy across two segments as rows
         assertTrue(Long.parseLong(rows.group(1)) <= (segments ? 10 : 0),
                 "none waits for the time slice of another context's kernel: " + rows.group());
         assertTrue(!windows.startsWith("s") || Long.parseLong(rows.group(2)) > 0, rows.group());
@@ -128,7 +129,7 @@ class GinHostTest {
         assertTrue(refused.getMessage().contains(advice), refused.getMessage());
     }
 
-    /** NCCL keeps one word for GIN's device and net's, the first that it hears. */
+    /** NCCL keeps one value for GIN's device and net's: the first that is reported. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void itsDeviceTakesTheMemoryOfGpusIfNetsDoes(boolean taken) {
@@ -141,7 +142,7 @@ class GinHostTest {
         }
     }
 
-    /** The sum over the lines that contexts leave. */
+    /** Returns the sum over the lines that contexts print when they close. */
     private static long served(String output) {
         return Pattern.compile("context \\d+: descriptors served by Java: (\\d+) ")
                 .matcher(output)

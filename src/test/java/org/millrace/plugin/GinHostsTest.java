@@ -40,8 +40,8 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 
 /**
- * Four ranks as four hosts, as one, and as two of two each: what lies on one host is staged and signalled in memory,
- * the rest travels, and all of it arrives.
+ * Four ranks run as four hosts, as one host, and as two hosts of two each. Data within one host is staged and signaled
+ * in memory, other data crosses the network, and all of it arrives.
  */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
@@ -56,7 +56,7 @@ class GinHostsTest {
     private static final int PLACES = 1 << 23;
     private static final int SIGNALS = RANKS + 1;
     private static final int MOST_SIGNALS = 100_000;
-    /** What a rank puts from, then a part for each rank's puts. */
+    /** Layout: the source of a rank's puts, then a part for each rank's puts. */
     private static final int WINDOW = (RANKS + 1) * PLACES;
 
     private final Network[] networks = new Network[RANKS];
@@ -68,7 +68,7 @@ class GinHostsTest {
     private final MemorySegment[] memory = new MemorySegment[RANKS];
     private final Arena arena = Arena.ofShared();
 
-    /** What a rank does while the others do the same. */
+    /** A rank's action while the others do the same. */
     interface Step {
         void of(int rank) throws Exception;
     }
@@ -147,7 +147,7 @@ class GinHostsTest {
         assertEquals(0, elsewhere.toFile().list().length);
     }
 
-    /** Hardware of a host that has its shared memory in a directory. */
+    /** Returns the hardware of a host with its shared memory in the given directory. */
     private static GinDevice in(Path directory, HostGinDevice hardware) {
         return (GinDevice) Proxy.newProxyInstance(GinDevice.class.getClassLoader(), new Class<?>[] {GinDevice.class},
                 (proxy, method, arguments) -> method.getName().equals("sharedDirectory") ? directory
@@ -161,8 +161,8 @@ class GinHostsTest {
     }
 
     /**
-     * The puts of one rank to another: sizes, where they come from, and where they go in the sender's part of the
-     * target.
+     * Returns the puts of one rank to another: sizes, source offsets, and destination offsets in the sender's part of
+     * the target.
      */
     private static int[][] plan(int from, int to) {
         Random random = new Random(31 * from + to);
@@ -207,7 +207,7 @@ class GinHostsTest {
             }
         }
         if (hardware[rank].sharesMemory()) {
-            // some time all has settled
+            // at some time all earlier puts have settled
             for (int i = 0; i < MOST_SIGNALS && groups[rank].communicator().served().reached() == 0; i++) {
                 for (int peer = 0; peer < RANKS; peer++) {
                     kernel.signal(peer);
@@ -217,7 +217,7 @@ class GinHostsTest {
         kernel.flush();
     }
 
-    /** What posts a rank's descriptors. */
+    /** Posts a rank's descriptors. */
     private final class Kernel {
         private final int rank;
         private final GinQueueMemory[] queues = new GinQueueMemory[CONTEXTS];
@@ -267,7 +267,7 @@ class GinHostsTest {
             while (posted[context][peer] - cis[context].acquire(peer) == QUEUE_SIZE) {
                 pause();
             }
-            VarHandle.releaseFence(); // pairs with the agent's acquires: the source is there
+            VarHandle.releaseFence(); // pairs with the agent's acquires: the source's data is visible
             queues[context].storeOpaque(queues[context].at(peer, posted[context][peer]++), words);
         }
 

@@ -44,7 +44,7 @@ import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 
-/** A rank is lost, or fails, before there is anything to serve: it is named, and nothing stays open. */
+/** A rank is lost or fails before the communicator serves anything. The error names it, and nothing stays open. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinLossTest {
 
@@ -60,7 +60,7 @@ class GinLossTest {
         void of(FullMesh[] meshes) throws Exception;
     }
 
-    /** What connects two ranks, each with a network of its own. */
+    /** Connects two ranks. Each has its own network. */
     private static void withMeshes(String network, Use use) throws Exception {
         Network[] networks = {open(network), open(network)};
         Listener[] listeners = {networks[0].listen(), networks[1].listen()};
@@ -97,7 +97,7 @@ class GinLossTest {
         });
     }
 
-    /** Nobody uses these connections between two exchanges, nor sees that they have lost their streams. */
+    /** Between two exchanges no thread uses these connections or detects that they have lost their streams. */
     @Test
     void anExchangeGoesOnOverConnectionsThatWereCutMeanwhile() throws Exception {
         try (Network network = open("socket");
@@ -150,7 +150,7 @@ class GinLossTest {
         }
     }
 
-    /** It has what it needs, and closes its group at once. */
+    /** The leaving rank has everything that it needs, and closes its group at once. */
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "ucx"})
     void aRankThatLeavesAfterItToldIsHeard(String network) throws Exception {
@@ -167,8 +167,8 @@ class GinLossTest {
     }
 
     /**
-     * What was connected before this rank found that it cannot go on, as it has no GPU, is closed: the others do not
-     * wait for it in vain.
+     * This rank has connections when it finds that it has no GPU and cannot continue. It closes them, so that the
+     * others do not wait for it in vain.
      */
     @Test
     void aRankThatCannotGoOnClosesWhatItConnected() throws Exception {
@@ -208,7 +208,7 @@ class GinLossTest {
         }
     }
 
-    /** As where two containers of one host have each their own directory of that name. */
+    /** Imitates two containers of one host that each have a directory of that name. */
     @Test
     void memoryThatNoPeerFindsLeavesNoFile() throws Exception {
         Path sub = Files.createTempDirectory(ShmOptions.defaults().directory(), "millrace-test-");
@@ -283,8 +283,8 @@ class GinLossTest {
     }
 
     /**
-     * Processes whose kernels put to each other, of which one is killed: the others are told by what NCCL asks for its
-     * error, and their kernels end, which wait for signals, for room in queues and for a flush.
+     * Kernels of several processes put to each other, and one process is killed. The others receive the error when NCCL
+     * queries it. Their kernels wait for signals, for room in queues and for a flush, and all of them end.
      */
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket"})
@@ -300,7 +300,7 @@ class GinLossTest {
         assertTrue(outcome.count(" lost rank 0: ") > 0, outcome.output());
     }
 
-    /** A program that does not ask is ended, and one whose user wants to be told alone is only told. */
+    /** A program that does not query the error is ended. A program whose user requests only a report is not ended. */
     @ParameterizedTest
     @CsvSource({"exit, 75", "report, 0"})
     @Tag("slow")

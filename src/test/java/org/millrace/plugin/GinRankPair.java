@@ -23,7 +23,7 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
-/** Two ranks of one process, each with hardware of its own. */
+/** Two ranks of one process, each with its own hardware. */
 final class GinRankPair implements AutoCloseable {
 
     static final int BYTES = 24 << 20;
@@ -57,19 +57,19 @@ final class GinRankPair implements AutoCloseable {
         });
     }
 
-    /** Of communicators whose losses nobody hears of. */
+    /** Returns losses that no program receives. */
     static CommunicatorLosses losses() {
         LossWatch watch = new LossWatch();
         watch.use(new LossPolicy(false, Duration.ZERO, true));
         return watch.communicator(1);
     }
 
-    /** What a rank does that both must do at once. */
+    /** An action that both ranks must execute at the same time. */
     interface Step {
         void of(int rank) throws Exception;
     }
 
-    /** Runs a step for both ranks, a thread each. */
+    /** Runs a step for both ranks, each on its own thread. */
     static void together(Step step) throws Exception {
         List<Future<?>> both = new ArrayList<>();
         try (ExecutorService threads = Executors.newFixedThreadPool(2)) {
@@ -86,7 +86,7 @@ final class GinRankPair implements AutoCloseable {
         }
     }
 
-    /** Files of memory that this process shares. */
+    /** Returns the files of memory that this process shares. */
     static List<String> files() throws IOException {
         try (var all = Files.list(Path.of("/dev/shm"))) {
             return all.map(file -> file.getFileName().toString())

@@ -15,7 +15,7 @@ import org.millrace.abi.GinOp;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
 
-/** Ranks that share memory count up each other's signals; others send them. No file is left. */
+/** Ranks that share memory increment each other's signals directly. Other ranks send them. No file is left. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinSignalsTest {
 
@@ -63,7 +63,7 @@ class GinSignalsTest {
         assertEquals(List.of(), GinRankPair.files());
     }
 
-    /** What a kernel would post. */
+    /** Posts as a kernel would. */
     private static void signal(GinGroup.Served served, int context, int peer, int round, long value) {
         GinGpuContext memory = gpuContext(served, context);
         GinQueueMemory queues = GinQueueMemory.of(

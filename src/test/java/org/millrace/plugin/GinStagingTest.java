@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.gin.GinException;
 import org.millrace.gin.Window;
 
-/** Groups whose ranks share memory, or do not: bytes arrive the same way, and no file is left. */
+/** Groups whose ranks share memory or do not share it. Bytes arrive the same way, and no file is left. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinStagingTest {
 
@@ -80,7 +80,7 @@ class GinStagingTest {
             await(() -> ranks.groups[0].communicator().failure() != null);
             Throwable failure = ranks.groups[0].communicator().failure();
             assertNotNull(failure);
-            // by shared memory the end may be seen before the reason for it
+            // over shared memory, a rank may see the end before the reason for it
             assertTrue(
                     failure.getMessage().matches("(?s)rank 0( lost rank 1|: rank 1 has closed its end).*descriptor.*"),
                     failure.getMessage());

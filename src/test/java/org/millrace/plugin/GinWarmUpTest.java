@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.gin.GinServed;
 
-/** What is carried out before the first kernel posts. */
+/** Operations that are executed before the first kernel posts. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class GinWarmUpTest {

@@ -20,23 +20,24 @@ import org.millrace.trace.Hang;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.Verdict;
 
-/** A process that asks ncclCommGetAsyncError, is told of lost peers, and goes on in new communicators. */
+/** A process that calls ncclCommGetAsyncError, learns of lost peers, and continues in new communicators. */
 @Tag("slow")
 class GoesOnHostTest {
 
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(4);
     private static final Duration QUIET = Duration.ofMillis(1);
     private static final String LIBNCCL = "libnccl.so.2";
-    /** How many lost peers after which what is open does not grow any more. */
+    /** Number of lost peers after which the open resources must not grow further. */
     private static final int SETTLED = 5;
-    /** What a communicator takes; the JVM has its own ups and downs. */
+    /** Memory of one communicator, in KiB. The JVM's own use also varies. */
     private static final int MOST_KIBIBYTES = 16 << 10;
 
     @TempDir
     private Path directory;
 
     /**
-     * Import tables that are filled when a function is first called, or before the program begins and then protected.
+     * Import tables are filled when a function is first called (lazy), or before the program begins and then protected
+     * (now).
      */
     private static HostProgram host(String network, String... binding) throws Exception {
         Path stub = HostProgram.compileStub("communicators.c", LIBNCCL);
@@ -50,7 +51,7 @@ class GoesOnHostTest {
                 .with("MILLRACE_LOSS_GRACE", "300ms");
     }
 
-    /** Runs the program to where it has gone on, looks who is said to wait for what, and lets it end. */
+    /** Runs the program until it has continued, checks the reported verdicts on stalled ranks, and lets it end. */
     private HostProgram.Outcome goOn(HostProgram host, String way, int losses, Object... asker) throws Exception {
         Path log = directory.resolve("log");
         List<Object> arguments = new ArrayList<>(List.of(HostProgram.library(), way, losses));
@@ -64,7 +65,7 @@ class GoesOnHostTest {
             }
             MatchResult pid =
                     Pattern.compile("rank 0 is pid (\\d+)").matcher(Files.readString(log)).results().findFirst().get();
-            // from now on nothing moves there: what was aborted has stood still for the longest time
+            // from now on nothing moves there: the aborted communicator has already stalled for the longest time
             assertEquals(List.of(), verdictsOn(Long.parseLong(pid.group(1))), Files.readString(log));
             process.getOutputStream().close();
             return new HostProgram.Outcome(process.waitFor(), Files.readString(log));
@@ -100,14 +101,16 @@ class GoesOnHostTest {
         assertEquals(0, outcome.count("ends with status"), outcome.output());
         MatchResult early = open(outcome, SETTLED);
         MatchResult late = open(outcome, losses);
-        // one of UCX's workers may be there yet, and wait for a peer to have had what was sent
+        // one of UCX's workers may still exist, and wait until a peer has received the sent data
         assertGrowth(early, late, 1, network.startsWith("ucx") ? 12 : 0, outcome);
-        assertGrowth(early, late, 2, 3, outcome); // the JVM's compiler threads come and go
-        assertGrowth(early, late, 3, 20 + 4 * (losses - SETTLED), outcome); // of threads that the program keeps
+        assertGrowth(early, late, 2, 3, outcome); // the JVM starts and ends compiler threads
+        assertGrowth(early, late, 3, 20 + 4 * (losses - SETTLED), outcome); // for threads that the program keeps
         assertGrowth(early, late, 4, MOST_KIBIBYTES, outcome);
     }
 
-    /** As Python's is: what it has the addresses of is known everywhere by those of its own jumps to it. */
+    /**
+     * Python is such a program. The address of an imported function is, in every library, the program's own jump to it.
+     */
     @Test
     void aProgramAtFixedAddressesIsToldToo() throws Exception {
         var outcome = goOn(host("shm", "-fno-pie", "-no-pie"), "abort", 2);
@@ -127,7 +130,7 @@ class GoesOnHostTest {
         return host.run(all.toArray());
     }
 
-    /** As with NCCL's own proxy: it has been told, and what it makes of it takes the time that it takes. */
+    /** NCCL's own proxy behaves the same way: the program has received the error, and may take any time to react. */
     @Test
     void aProgramThatWasToldIsNotEnded() throws Exception {
         var outcome = run(host("shm"), "stay", 1);
@@ -150,7 +153,10 @@ class GoesOnHostTest {
                 outcome.output());
     }
 
-    /** Nothing of it is in an import table: what a program has asked the loader for is the program's alone. */
+    /**
+     * No import table contains the function. A pointer that a program has requested from the loader cannot be
+     * redirected.
+     */
     @Test
     void whoHasLookedTheFunctionUpIsNotToldAndEnded() throws Exception {
         HostProgram host = host("shm");

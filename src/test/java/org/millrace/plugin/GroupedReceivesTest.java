@@ -9,8 +9,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * The C host receives into several buffers at once, by tags: messages of a tag come in their order, those of others
- * overtake them; some are empty, some shorter than their buffers.
+ * The C host receives into several buffers at once, by tags. Messages of one tag arrive in order, and messages of other
+ * tags overtake them. Some messages are empty, and some are shorter than their buffers.
  */
 @Tag("slow")
 class GroupedReceivesTest {

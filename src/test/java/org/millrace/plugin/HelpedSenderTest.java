@@ -28,7 +28,7 @@ class HelpedSenderTest {
     private final FrameSender sender = helper.help(wire);
     private final FrameHeader header = new FrameHeader();
 
-    /** Completes frames a pass after they were offered, and complains of a second thread and of a wrong order. */
+    /** Completes frames one pass after they were offered. Fails if a second thread or a wrong order is detected. */
     private static final class Wire implements FrameSender {
         private final AtomicBoolean inUse = new AtomicBoolean();
         private final CountDownLatch used = new CountDownLatch(1);

@@ -22,27 +22,27 @@ import org.millrace.library.BundledLibrary;
 import org.millrace.net.plugin.TestNet;
 import org.millrace.net.ucx.Ucx;
 
-/** A program in C that behaves towards the plugin as libnccl does: compiled once, run in a process of its own. */
+/** A C program that behaves toward the plugin as libnccl does. It is compiled once and runs in its own process. */
 public final class HostProgram {
 
     private static final Path SOURCES = Path.of("src", "test", "c", "plugin");
     private static final Path BUILT = Path.of("target", "plugin-host");
     private static final Path CLASSES = Path.of("target", "classes");
-    /** The classes under test and what they need: an archive takes a jar, and no folder. */
+    /** The classes under test and their dependencies. An archive requires a jar and accepts no folder. */
     private static final Path JAR = BUILT.resolve("classes.jar").toAbsolutePath();
-    /** Of the classes that a takeover loads: without it they are a third of what a JVM's start takes. */
+    /** Archive of the classes that a takeover loads. Loading them otherwise takes a third of a JVM's start. */
     private static final Path ARCHIVE = BUILT.resolve("classes.jsa").toAbsolutePath();
     private static final long DEADLINE_SECONDS = 120;
     /**
-     * A run lasts a second or two: as long as the optimizing compiler and a collector with threads of its own would
-     * take.
+     * A run lasts only a second or two. The optimizing compiler and a collector with its own threads would add as much
+     * time.
      */
     private static final String QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
-    /** What a run came to. */
+    /** Result of a run. */
     public record Outcome(int exit, String output) {
 
-        /** Whether these are the host's last words; a thread of the plugin's may log behind them. */
+        /** Returns whether the host's output ends with these words. A thread of the plugin may log after them. */
         public boolean endsWith(String words) {
             return output.replaceAll("(?m)^LOG \\d .*\n", "").endsWith(words);
         }
@@ -56,12 +56,12 @@ public final class HostProgram {
                     .orElseThrow(() -> new AssertionError("no line of level " + level + " in:\n" + output));
         }
 
-        /** The lines at level WARN. */
+        /** Returns the lines at level WARN. */
         public List<String> warnings() {
             return output.lines().filter(line -> line.startsWith("LOG 2 ")).toList();
         }
 
-        /** How many lines contain a text. */
+        /** Returns the number of lines that contain a text. */
         public long count(String text) {
             return output.lines().filter(line -> line.contains(text)).count();
         }
@@ -79,7 +79,7 @@ public final class HostProgram {
         environment.put("MILLRACE_JAVA_OPTS", QUICK_START);
     }
 
-    /** The classes under test and what they need, without the tests. */
+    /** Returns the classes under test and their dependencies, without the tests. */
     static String classPath() {
         return String.join(":",
                 Arrays.stream(System.getProperty("java.class.path").split(":"))
@@ -89,7 +89,7 @@ public final class HostProgram {
                         .toList());
     }
 
-    /** The shim that the build made; a build without a C compiler made none, and the test is skipped. */
+    /** Returns the shim that the build created. A build without a C compiler created none, and the test is skipped. */
     public static Path library() throws IOException, InterruptedException {
         try {
             return BundledLibrary.file();
@@ -99,7 +99,7 @@ public final class HostProgram {
         }
     }
 
-    /** The program, or the library that it was compiled as. */
+    /** Returns the path of the program, or of the library that it was compiled as. */
     Path path() {
         return executable.toAbsolutePath();
     }
@@ -112,7 +112,7 @@ public final class HostProgram {
                 QUICK_START + " -XX:SharedArchiveFile=" + ARCHIVE);
     }
 
-    /** Has the JVM archive the classes that a run of this program loads. */
+    /** Makes the JVM archive the classes that a run of this program loads. */
     private void archive(Path archive) throws Exception {
         Path list = archive.resolveSibling("classes.list");
         with("MILLRACE_JAVA_OPTS", QUICK_START + " -XX:DumpLoadedClassList=" + list);
@@ -145,13 +145,15 @@ public final class HostProgram {
         };
     }
 
-    /** Makes what is older than its sources; what other JVMs of the build make or run, they find whole. */
+    /**
+     * Builds a target that is older than its sources. Other JVMs of the build that build or run it find it complete.
+     */
     private static void build(Path target, Path sources, Maker maker) throws Exception {
         Files.createDirectories(target.getParent());
         synchronized (HostProgram.class) {
             try (FileChannel lock =
                     FileChannel.open(BUILT.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
-                lock.lock(); // until it is closed
+                lock.lock(); // released when the file is closed
                 if (isFresh(target, sources)) {
                     return;
                 }
@@ -162,7 +164,7 @@ public final class HostProgram {
         }
     }
 
-    /** Whether a file is newer than all that it may have been made of. */
+    /** Returns whether a file is newer than all its possible sources. */
     private static boolean isFresh(Path target, Path sources) throws IOException {
         if (!Files.exists(target)) {
             return false;
@@ -180,7 +182,7 @@ public final class HostProgram {
         return true;
     }
 
-    /** Builds the shim anew, with other definitions. */
+    /** Builds the shim again, with other definitions. */
     public static Path compileShim(String name, String... definitions) throws Exception {
         Path library = BUILT.resolve(name);
         String jni = System.getProperty("java.home") + "/include";
@@ -196,7 +198,7 @@ public final class HostProgram {
         return library;
     }
 
-    /** Builds a stub of a library, and returns the directory that it is in. */
+    /** Builds a stub of a library, and returns its directory. */
     public static Path compileStub(String source, String name) throws Exception {
         Path directory = BUILT.resolve(source.replaceAll("\\W", "_"));
         Path sources = Path.of("src", "test", "c", "stub");
@@ -206,33 +208,33 @@ public final class HostProgram {
     }
 
     /**
-     * Over a network: {@code socket}, {@code shm}, {@code auto}, {@code ucx} or, without shared memory,
-     * {@code ucx tcp}, or {@code plugin}, which misbehaves as NCCL allows; what follows another name is the test's.
-     * Skips the test where UCX is missing.
+     * Selects the network: {@code socket}, {@code shm}, {@code auto}, {@code ucx}, or {@code plugin}, which misbehaves
+     * as NCCL allows. {@code ucx tcp} uses UCX without shared memory. The test may append other words to a name. Skips
+     * the test if UCX is missing.
      */
     public HostProgram withNetwork(String network) {
         String name = network.split(" ")[0];
         Ucx.assumeUsable(name);
-        if (network.endsWith(" behind a link")) { // which the host has by its name, or nothing arrives
+        if (network.endsWith(" behind a link")) { // the host has the link by its name, or nothing arrives
             with("NCCL_HOSTID", "x").with("MILLRACE_LINK", "x-x: rate=10Gbit,delay=200us,jitter=100us; down");
         }
         with("MILLRACE_TEST_NET", "recvs=4,late=1,busy=9,unordered,dmabuf");
         return with("MILLRACE_NET", TestNet.setting(name)).with("UCX_TLS", network.equals("ucx tcp") ? "tcp" : null);
     }
 
-    /** Sets a variable of the program's environment; null takes it out. */
+    /** Sets a variable of the program's environment. Null removes it. */
     public HostProgram with(String variable, String value) {
         environment.put(variable, value);
         return this;
     }
 
-    /** Started by a command, which gets the program and its arguments behind its own. */
+    /** Starts the program with a command, which receives the program and its arguments after its own arguments. */
     public HostProgram startedBy(List<String> command) {
         starter.addAll(command);
         return this;
     }
 
-    /** With the JVM's optimizing compiler and its usual collector, as users run it. */
+    /** Runs with the JVM's optimizing compiler and its default collector, as users do. */
     public HostProgram withEveryCompiler() {
         return with("MILLRACE_JAVA_OPTS", null);
     }
@@ -246,7 +248,7 @@ public final class HostProgram {
         return builder(arguments).redirectErrorStream(true).redirectOutput(output.toFile()).start();
     }
 
-    /** The same, for one that reads what it says. */
+    /** Starts the program for a test that reads its output. */
     public Process startPiped(Object... arguments) throws IOException {
         return builder(arguments).redirectErrorStream(true).start();
     }

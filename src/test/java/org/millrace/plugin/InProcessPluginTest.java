@@ -17,7 +17,7 @@ import org.millrace.ffi.plugin.ncclNet_v11_t;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * A Java program that loads libnccl: this test opens the plugin and calls its table as libnccl would in this process.
+ * A Java program that loads libnccl. This test opens the plugin and calls its table as libnccl would in this process.
  */
 @SuppressWarnings("restricted")
 class InProcessPluginTest {
@@ -28,7 +28,7 @@ class InProcessPluginTest {
 
     @BeforeAll
     static void openAsNcclDoes() throws Throwable {
-        HostProgram.library(); // is there
+        HostProgram.library(); // ensures that the library exists
         assertTrue(InProcessPlugin.activate());
         assertTrue(InProcessPlugin.activate(), "again");
         assertEquals("1", NativeEnvironment.get("NCCL_NET_PLUGIN_REF_COUNT"));
@@ -87,7 +87,7 @@ class InProcessPluginTest {
         }
     }
 
-    /** An exception that leaves an upcall ends the process: this test is still there to say that none does. */
+    /** An exception that leaves an upcall ends the process. This test completes only if no exception does. */
     @Test
     void whateverGoesWrongIsAResultAndALine() {
         CapturedLog.begin();

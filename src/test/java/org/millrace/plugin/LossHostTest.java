@@ -19,7 +19,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.file.OwnNamespace;
 
-/** Ranks in processes of their own, of which one is killed or stopped: what the others say, and how they end. */
+/**
+ * Ranks in separate processes, and one of them is killed or stopped. Checks the messages and the exits of the others.
+ */
 @Tag("slow")
 class LossHostTest {
 
@@ -42,7 +44,7 @@ class LossHostTest {
         return outcome;
     }
 
-    /** What a process has left in shared memory, but for its trace, which tells what happened. */
+    /** Returns the files of a process in shared memory, except for its trace, which records the events. */
     private static List<String> filesOf(String pid) throws IOException {
         try (DirectoryStream<Path> files =
                 Files.newDirectoryStream(Path.of("/dev/shm"), "millrace-*-" + pid + "-*-*.{sock,ring,mem}")) {
@@ -58,7 +60,7 @@ class LossHostTest {
         return found.group(1);
     }
 
-    /** What a rank says on standard error. */
+    /** Returns a rank's lines on standard error. */
     private static List<String> said(HostProgram.Outcome outcome, int rank) {
         return outcome.output()
                 .lines()
@@ -74,20 +76,20 @@ class LossHostTest {
         for (int rank = 1; rank < ranks; rank++) {
             assertEquals(1, outcome.count("rank " + rank + " ended with status 75"), outcome.output());
             List<String> said = said(outcome, rank);
-            // With more ranks, one that is slow to learn of it may lose those too that ended meanwhile.
+            // With more ranks, a rank that detects the loss late may also lose ranks that have ended meanwhile.
             assertTrue(said.size() == 2 || ranks > 2 && said.size() > 2, outcome.output());
             assertTrue(said.getFirst().contains("lost the peer pid " + pid(outcome, 0) + " on "), outcome.output());
             assertTrue(said.getFirst().contains("sizes ["), outcome.output());
         }
     }
 
-    /** As one that has data loaders: a rank's children keep nothing of its connections, and nothing of its files. */
+    /** The children behave like data loaders. A rank's children hold none of its connections and none of its files. */
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "auto", "ucx", "ucx tcp", "plugin"})
     void aRankIsMissedThoughItsChildrenLiveOn(String network) throws Exception {
         var outcome = run(host(network), "fork", 2);
         for (int child = 0; child < 2; child++) {
-            if (!network.equals("plugin")) { // what another network plugin opens is its own
+            if (!network.equals("plugin")) { // descriptors that another network plugin opens are its own responsibility
                 assertEquals(1, outcome.count("child " + child + " has 0 descriptors of the plugin's"),
                         outcome.output());
             }
@@ -113,7 +115,7 @@ class LossHostTest {
                 .count(), outcome.output());
     }
 
-    /** It has done all it had to do, as far as anybody can tell. */
+    /** As far as the other ranks can detect, the peer has completed its work. */
     @Test
     void aPeerThatLeavesWithoutAWordIsNotMissedByADeviceThatIsIdle() throws Exception {
         var outcome = run(withStubOfCuda("socket"), "leave", 2);
@@ -149,7 +151,7 @@ class LossHostTest {
         assertEquals(0, outcome.count("millrace: "), outcome.output());
     }
 
-    /** Longer than between two looks at the peer's process. */
+    /** The wait is longer than the interval between two checks of the peer's process. */
     @Test
     void aPeerThatProcDoesNotShowIsNotLost() throws Exception {
         OwnNamespace.assumePossible();
@@ -162,7 +164,7 @@ class LossHostTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"shm, mount -t tmpfs none /proc", "ucx, umount /proc"}) // UCX wants any
+    @CsvSource({"shm, mount -t tmpfs none /proc", "ucx, umount /proc"}) // UCX requires some /proc
     void aKilledPeerThatProcDidNotShowIsMissedAllTheSame(String network, String proc) throws Exception {
         OwnNamespace.assumePossible();
         var outcome = run(host(network).startedBy(OwnNamespace.after(proc)), "wait", 2);

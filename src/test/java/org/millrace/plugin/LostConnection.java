@@ -4,7 +4,7 @@ import org.millrace.MillraceException;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyException.DisagreementException;
 
-/** Lets a test say that a connection of this process was lost. */
+/** Lets a test report that a connection of this process was lost. */
 public final class LostConnection {
 
     private LostConnection() {}
@@ -13,7 +13,7 @@ public final class LostConnection {
         ConnectionFailures.report(new MillraceException(what));
     }
 
-    /** The connection's ends run different operations. */
+    /** Reports that the connection's ends run different operations. */
     public static void reportDisagreement(String what) {
         ConnectionFailures.report(
                 new MillraceException(what, new DisagreementException(ConnectionName.of("connection 3"), what)));

@@ -10,7 +10,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.net.LastWordsException;
 
-/** Who is named where a network is cut between two of three processes, and the third tells the other of each. */
+/**
+ * Names of lost processes: the network between two of three processes is cut, and the third reports each to the other.
+ */
 class LostEndTest {
 
     private static final String THIRD = "pid 1 on 198.51.100.1";
@@ -43,7 +45,7 @@ class LostEndTest {
         assertEquals(THIRD, told(name).peer());
     }
 
-    /** In containers the same pid is everywhere. */
+    /** Processes in different containers can have the same pid. */
     @Test
     void aProcessOfTheSamePidOnAnotherHostIsAnother() {
         assertEquals(THIS + "198.51.100.2", told(THIS + "198.51.100.2").peer());

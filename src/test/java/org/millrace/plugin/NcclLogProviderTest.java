@@ -28,7 +28,7 @@ class NcclLogProviderTest {
                 "2 NET/Millrace: Somewhere: failed: outer: inner"), CapturedLog.lines());
     }
 
-    /** By its name and from another package: without that a plugin logs nothing. */
+    /** Log4j creates the provider by its name and from another package. Otherwise a plugin logs nothing. */
     @Test
     void log4jCanMakeIt() throws ReflectiveOperationException {
         assertInstanceOf(NcclLogProvider.class, LoaderUtil.newInstanceOf(NcclLogProvider.class.getName()));

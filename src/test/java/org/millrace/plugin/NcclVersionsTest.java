@@ -10,7 +10,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.plugin.HostProgram.Outcome;
 
-/** Which NCCL calls, and what it gets: hosts in C that say a version as libnccl does. */
+/** The plugin identifies the calling NCCL and adapts to it. The C hosts report a version as libnccl does. */
 @Tag("slow")
 class NcclVersionsTest {
 
@@ -18,7 +18,7 @@ class NcclVersionsTest {
             + " newer than this Millrace: how its memory is laid out is not known. NCCL's proxy stays in charge;"
             + " MILLRACE_TAKEOVER=0 says so without this warning";
 
-    /** A host as an NCCL of its own, to be loaded beside others. */
+    /** Builds a host as a separate NCCL that is loaded beside others. */
     private static String library(String host, int table, int version) throws Exception {
         return HostProgram
                 .compile(host, "-DNET_VERSION=" + table, "-DNCCL_CODE=" + version, "-shared", "-fPIC", "-Dmain=play")
@@ -26,14 +26,14 @@ class NcclVersionsTest {
                 .toString();
     }
 
-    /** It runs, as nothing has to be known of its memory, and nothing is set for it. */
+    /** It runs, because this path requires no knowledge of its memory, and the plugin sets no variable for it. */
     @ParameterizedTest
     @ValueSource(strings = {"threads", "processes"})
     void anNcclThatIsTooNewRunsByItsOwnProxy(String way) throws Exception {
         Outcome outcome = HostProgram.compile("net_host", "-DNET_VERSION=12", "-DNCCL_CODE=23301", "-rdynamic")
                 .run(HostProgram.library(), 200, 7, way);
         assertEquals(0, outcome.exit(), outcome.output());
-        // a process each, or twice in one
+        // two processes, or two runs in one process
         assertEquals(2, outcome.count(TOO_NEW), outcome.output());
         assertEquals(0, outcome.count("set NCCL_"), outcome.output());
         assertEquals(2, outcome.count("network table v12 of NCCL 2.33.1, "), outcome.output());
@@ -52,7 +52,7 @@ class NcclVersionsTest {
         assertTrue(outcome.logLine(2).contains(what), outcome.output());
     }
 
-    /** Each by its own layout, and at once. */
+    /** Each NCCL uses its own layout, at the same time. */
     @ParameterizedTest
     @ValueSource(ints = {9, 12})
     void twoNcclsOfOneProcess(int table) throws Exception {
@@ -66,7 +66,7 @@ class NcclVersionsTest {
         assertEquals(1, outcome.count(" of NCCL 2.31.2, connFifo entries of 32 bytes"), outcome.output());
     }
 
-    /** One is taken over, and one that is too new goes another way: neither has the other's. */
+    /** One NCCL is taken over, and the other is too new and uses its own proxy. Neither affects the other. */
     @Test
     void anNcclThatIsTooNewBesideAKnownOne() throws Exception {
         Outcome outcome = HostProgram.compile("nccls_host")

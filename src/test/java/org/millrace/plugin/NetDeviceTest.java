@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What NCCL's topology is told of interfaces. */
+/** Properties of interfaces that NCCL's topology receives. */
 class NetDeviceTest {
 
     @TempDir

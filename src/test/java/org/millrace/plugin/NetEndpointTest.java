@@ -27,11 +27,11 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
 import org.millrace.net.plugin.TestNet;
 
-/** Which connections the settings of a user of the plugin make. */
+/** Connections that the plugin creates for the user's settings. */
 class NetEndpointTest {
 
     private static final int CLIENTS = 600;
-    /** Of those who have not said who they are a listener keeps so many. */
+    /** Number of clients without a hello that a listener keeps. */
     private static final int KEPT = 256;
 
     @BeforeEach
@@ -39,7 +39,7 @@ class NetEndpointTest {
         CapturedLog.begin();
     }
 
-    /** What a connection of this process to itself says that it is. */
+    /** Returns the description of a connection of this process to itself. */
     private static String connection(Map<String, String> environment) {
         try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(environment::get))) {
             return connection(endpoint);
@@ -58,7 +58,7 @@ class NetEndpointTest {
         }
     }
 
-    /** They are let in and dropped in their turn though libnccl asks for no connection: a peer stands behind none. */
+    /** The listener accepts and drops such clients although libnccl requests no connection. They are no peers. */
     @ParameterizedTest
     @ValueSource(strings = {"0", "1"})
     @Timeout(60)

@@ -26,7 +26,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
-/** The operations with a service that is not the fallback: what a takeover has to go through. */
+/** The operations with a service that is not the fallback. They form the sequence of a takeover. */
 class NetPluginTest {
 
     private static final long DEVICE_HANDLE = 0x123450;
@@ -43,7 +43,7 @@ class NetPluginTest {
     private boolean serviceClosed;
     private boolean failsToOpen;
 
-    /** Takes connections over without moving anything. */
+    /** Takes connections over without moving any data. */
     private final class StubService implements DataPath {
 
         private final int id;
@@ -85,7 +85,7 @@ class NetPluginTest {
             serviceStopped = true;
         }
 
-        /** What connections of the endpoint's use goes when there are none any more. */
+        /** Releases the resources that connections of the endpoint use, after the last connection. */
         @Override
         public void close() {
             assertTrue(serviceStopped);
@@ -249,7 +249,7 @@ class NetPluginTest {
         }
     }
 
-    /** What a thread got of a listener: a connection, or why not. */
+    /** Returns a thread's result from a listener: a connection, or the reason for a failure. */
     private FutureTask<Object> accepting(long listener, CountDownLatch together) {
         FutureTask<Object> task = new FutureTask<>(() -> {
             try (Arena own = Arena.ofConfined()) {
@@ -276,7 +276,7 @@ class NetPluginTest {
         return read(pointer);
     }
 
-    /** A listener is good for one connection: one of two threads gets it, and the other learns that it is gone. */
+    /** A listener accepts only one connection. One of two threads receives it, and the other learns that it is gone. */
     @Test
     void ofTwoThreadsThatAcceptFromOneListenerOneGetsTheConnection() throws Exception {
         for (int round = 0; round < ROUNDS; round++) {
@@ -301,7 +301,7 @@ class NetPluginTest {
         }
     }
 
-    /** All listeners of a process are served at one address, by whichever thread asks. */
+    /** All listeners of a process are served at one address, by any thread that polls. */
     @Test
     void twoThreadsAcceptFromTheirOwnListenersAtOnce() throws Exception {
         MemorySegment otherHandle = arena.allocate(plugin_h.NCCL_NET_HANDLE_MAXSIZE(), 8);
@@ -323,7 +323,7 @@ class NetPluginTest {
     }
 
     /**
-     * The first is taken over, and the second is too new for that: its connections, and its environment, are its own.
+     * The first NCCL is taken over, and the second is too new for that. Each has its own connections and environment.
      */
     @Test
     void anotherNcclOfThisProcess() {
@@ -343,7 +343,7 @@ class NetPluginTest {
         assertNull(plugin.sessionIfAny(2 * LIBRARY));
     }
 
-    /** Tables before v11 say with no call which communicator it is for. */
+    /** In tables before v11 no call identifies its communicator. */
     @Test
     void whoHasNoContextIsKnownByTheLibraryThatCalls() {
         plugin.listen(0, 0, handle, pointer, LIBRARY);

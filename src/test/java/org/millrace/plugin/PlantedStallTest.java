@@ -25,8 +25,8 @@ import org.millrace.trace.Verdict.Cause;
 import org.millrace.trace.Verdict;
 
 /**
- * Processes that stand still for a reason that was drawn: the verdict names it, and its rank. {@code
- * -Dmillrace.stalls=200} draws more of them, {@code -Dmillrace.stalls.seed=N} those of a seed.
+ * Processes that stall for a random reason. The verdict names the reason and its rank. {@code -Dmillrace.stalls=200}
+ * draws more stalls, and {@code -Dmillrace.stalls.seed=N} repeats the stalls of a seed.
  */
 @Tag("slow")
 class PlantedStallTest {
@@ -34,10 +34,10 @@ class PlantedStallTest {
     private static final int FEW = 2;
     private static final Duration QUIET = Duration.ofSeconds(1);
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
-    /** As good as for ever. */
+    /** Practically infinite. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
 
-    /** What is planted, as the host program knows it, and what is to be found. */
+    /** The planted fault, as the host program names it, and the expected verdict. */
     private enum Way {
         LAUNCH(Cause.NOT_LAUNCHED),
         STOP(Cause.STOPPED),

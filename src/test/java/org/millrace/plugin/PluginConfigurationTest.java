@@ -91,7 +91,7 @@ class PluginConfigurationTest {
         assertEquals(Map.of(), settings.toSet());
     }
 
-    /** As Java programs do, which read the same setting. */
+    /** Java programs read the same setting in the same way. */
     @Test
     void theWishIsReadAsEverySwitchIs() {
         assertTrue(read(Map.of("MILLRACE_TAKEOVER", "yes")).takeover());

@@ -13,13 +13,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The built shim in a process that is not Java. */
+/** The built shim in a process without Java. */
 @Tag("slow")
 class PluginHostTest {
 
     private static final int EXIT_BY_SIGTERM = 128 + 15;
 
-    /** A host that makes progress itself, by isend, irecv and test. */
+    /** Compiles a host that makes progress itself, by isend, irecv and test. */
     private static HostProgram withNcclsProxy(int version) throws Exception {
         return HostProgram.compile("net_host", "-DNET_VERSION=" + version).with("MILLRACE_TAKEOVER", "0");
     }
@@ -41,7 +41,7 @@ class PluginHostTest {
         assertEquals(0, outcome.exit(), outcome.output());
     }
 
-    /** The sender sent half of what the receiver waits for. */
+    /** The sender sent half of the data for which the receiver waits. */
     @Test
     void aRankWhosePeerIsKilledGetsAnErrorAndEnds() throws Exception {
         var outcome = withNcclsProxy(11).with("MILLRACE_NET", "socket").run(HostProgram.library(), 100, 5, "kill");
@@ -60,7 +60,7 @@ class PluginHostTest {
         assertTrue(outcome.endsWith("OK\n"), outcome.output());
     }
 
-    /** Anybody can put one there; it has no writer, for whom the exit would wait. */
+    /** Any user can create such a pipe. It has no writer, and the exit would wait for one. */
     @Test
     void aPipeByTheNameOfTheProcesssTraceDoesNotHoldUpItsExit() throws Exception {
         var outcome = HostProgram.compile("exit_host").run(HostProgram.library(), "pipe");
@@ -69,7 +69,7 @@ class PluginHostTest {
         assertTrue(pipe.find() && Files.deleteIfExists(Path.of(pipe.group(1))), outcome.output());
     }
 
-    /** Two runs of a program that has a JVM of its own: Millrace is on its class path, or is not. */
+    /** Runs a program with its own JVM twice: Millrace is on its class path, or is not. */
     @Test
     void aJvmThatTheProcessHasAlreadyIsUsedIfMillraceIsOnItsClassPath() throws Exception {
         String javaHome = System.getProperty("java.home");
@@ -94,7 +94,7 @@ class PluginHostTest {
         assertTrue(outcome.endsWith("OK\n"), outcome.output());
     }
 
-    /** The JVM finds null pointers by that signal: the program's handler comes behind the JVM's, as with libjsig. */
+    /** The JVM detects null pointers by that signal. The program's handler runs after the JVM's, as with libjsig. */
     @Test
     void aHandlerOfFaultsThatIsSetAfterTheJvmsServesTheProgramsFaults() throws Exception {
         HostProgram host = HostProgram.compile("signals_host");

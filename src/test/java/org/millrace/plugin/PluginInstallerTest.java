@@ -21,7 +21,7 @@ class PluginInstallerTest {
     @TempDir
     private Path temporary;
 
-    /** A directory that holds all that a Java's home does, by links. */
+    /** Creates a directory with links to everything in a Java home. */
     private static Path linked(Path java, Path directory) throws IOException {
         Files.createDirectories(directory);
         try (Stream<Path> files = Files.list(java)) {
@@ -79,7 +79,7 @@ class PluginInstallerTest {
         assertThrows(MillraceException.class, () -> installer.install(temporary.resolve("d"), temporary));
     }
 
-    /** As in the archive that has one of its own: a link cannot take its place, and need not. */
+    /** The archive with its own Java has such a directory. A link cannot replace it, and is not necessary. */
     @Test
     void aRuntimeThatLiesThereStaysAndIsTheJava() throws Exception {
         Path directory = temporary.resolve("archive");

@@ -11,8 +11,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Hosts in C that behave as libnccl does, with two rails between their ranks: both carry bytes, and one that is cut
- * while frames are under way is survived. The hosts look at every byte.
+ * C hosts that behave as libnccl does, with two rails between their ranks. Both rails carry bytes. The connection
+ * survives the loss of one rail while frames are in flight. The hosts check every byte.
  */
 @Tag("slow")
 class PluginRailsTest {
@@ -47,7 +47,7 @@ class PluginRailsTest {
         return outcome;
     }
 
-    /** Bytes that all connections together have delivered over a rail. */
+    /** Returns the number of bytes that all connections together have delivered over a rail. */
     private static long delivered(HostProgram.Outcome outcome, int rail) {
         return DELIVERED.matcher(outcome.output())
                 .results()
@@ -69,7 +69,7 @@ class PluginRailsTest {
         bothRailsCarry(outcome);
     }
 
-    /** Each rank cuts a rail of one of its connections: both ends of it say so, and every byte arrives. */
+    /** Each rank cuts a rail of one of its connections. Both ends report it, and every byte arrives. */
     @Test
     void aRailThatIsCutUnderATakeoverIsSurvived() throws Exception {
         var outcome = runs(takeover(12).with("MILLRACE_FAULT", "cut:frame=300,rail=1"), HostProgram.library(),
@@ -85,7 +85,7 @@ class PluginRailsTest {
     }
 
     /**
-     * Connections 1 and 2 are those of the data, as both ranks are threads of one process; the second of the host's two
+     * Connections 1 and 2 carry the data, because both ranks are threads of one process. The second of the host's two
      * communicators opens the network anew.
      */
     @Test

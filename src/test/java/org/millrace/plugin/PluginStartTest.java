@@ -21,8 +21,8 @@ import org.millrace.MillraceException;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * What the user reads if the plugin cannot start or does not as it is told: always one line, and NCCL goes on with
- * another network.
+ * Message for the user if the plugin cannot start or does not start as configured. It is always one line, and NCCL
+ * continues with another network.
  */
 @Tag("slow")
 class PluginStartTest {
@@ -77,7 +77,10 @@ class PluginStartTest {
         assertTrue(outcome.endsWith("RESULT 0\n"), outcome.output());
     }
 
-    /** As people make for containers: what is not named is not there, and what needs it fails late, without this. */
+    /**
+     * People create such runtimes for containers. A module that is not named is missing, and without this check its
+     * user would fail late.
+     */
     @Test
     void aRuntimeThatLacksAModuleIsRefusedWithTheLineThatMakesTheRightOne(@TempDir Path directory) throws Exception {
         Path jlink = Path.of(System.getProperty("java.home"), "bin", "jlink");
@@ -108,9 +111,7 @@ class PluginStartTest {
                 + "/millrace.jar; put one there with 'millrace plugin install', or set MILLRACE_JAR to one");
     }
 
-    /**
-     * Neither letters beyond ASCII where nothing says how names are encoded, nor what separates a class path's parts.
-     */
+    /** The name has letters beyond ASCII without a configured encoding, and the separator of class path entries. */
     @ParameterizedTest
     @ValueSource(strings = {"m\u00fchle \u6c34\u8eca", "a:b"})
     void aFolderOfAnyName(String name, @TempDir Path directory) throws Exception {
@@ -159,7 +160,7 @@ class PluginStartTest {
                         + " MILLRACE_JAVA_OPTS");
     }
 
-    /** What a user asked for, and would not get, and not hear of it. */
+    /** Otherwise the plugin would silently ignore an option of the user. */
     @Test
     void moreOptionsThanCanBeTaken() throws Exception {
         String advice = ": put options into a file, and name it with -XX:VMOptionsFile=FILE";
@@ -171,7 +172,10 @@ class PluginStartTest {
                 "MILLRACE_JAVA_OPTS has 4096 bytes, and at most 4095 can be taken" + advice);
     }
 
-    /** Images for containers have such variables: each would end a JVM that has a collector of ours, or an archive. */
+    /**
+     * Images for containers have such variables. Each of them would end a JVM that has our collector option, or an
+     * archive.
+     */
     @ParameterizedTest
     @CsvSource({"JAVA_TOOL_OPTIONS, -XX:+UseG1GC -Xmx1g, ", "_JAVA_OPTIONS, -XX:+UseParallelGC, ",
             "JDK_JAVA_OPTIONS, -XX:+UseG1GC, ", "JAVA_TOOL_OPTIONS, -XX:+UseG1GC, -XX:+UseSerialGC",
@@ -193,7 +197,7 @@ class PluginStartTest {
                         + " MILLRACE_JAVA_OPTS and _JAVA_OPTIONS");
     }
 
-    /** A JVM would end the process, or lose classes whose initializers have no stack left. */
+    /** A JVM would end the process, or lose classes because their initializers have no stack left. */
     @ParameterizedTest
     @CsvSource({"thread, 64, has \\d+ KiB left of its stack", "thread, 128, has \\d+ KiB left of its stack",
             "coroutine, 64, is called on a stack that is not its thread's own",
@@ -207,7 +211,7 @@ class PluginStartTest {
                 outcome.output().lines().filter(said -> said.startsWith("RESULT")).toList());
     }
 
-    /** NCCL of a child that was forked, as Python's multiprocessing does, must hear that there is no plugin in it. */
+    /** NCCL in a forked child, as with Python's multiprocessing, must learn that the child has no plugin. */
     @ParameterizedTest
     @ValueSource(strings = {"started", "starting", "unhandled"})
     void aForkedChildIsToldThatTheJvmIsNotInIt(String when) throws Exception {
@@ -222,7 +226,7 @@ class PluginStartTest {
         assertTrue(outcome.endsWith("RESULT 0\n"), outcome.output());
     }
 
-    /** Such a JVM calls exit: the host must survive it. */
+    /** Such a JVM calls exit. The host must survive it. */
     @Test
     void aJvmThatCannotInitializeItself() throws Exception {
         var outcome = host().with("MILLRACE_JAVA_OPTS", "-Xmx900000g").run(HostProgram.library());

@@ -7,9 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/**
- * Hosts in C that behave as libnccl does, whose ranks send each other everything under TLS. They look at every byte.
- */
+/** C hosts that behave as libnccl does. Their ranks send all data under TLS, and check every byte. */
 @Tag("slow")
 class PluginTlsTest {
 

@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.plugin.HostProgram.Outcome;
 
 /**
- * Of each kind of event as many end as begin: by what a host that behaves as libnccl does has told, and by what the
- * profiler plugin has counted.
+ * For each kind of event, as many events end as begin. The test compares the reports of a host that behaves as libnccl
+ * does with the counts of the profiler plugin.
  */
 @Tag("slow")
 class ProfilerEventsTest {
@@ -24,16 +24,16 @@ class ProfilerEventsTest {
             Pattern.compile("EVENTS (.{12}) (.{20}) told +(\\d+) taken +(\\d+) ended +(\\d+)");
     private static final Pattern COUNTED = Pattern.compile("(\\d+) ([a-z ]+), of which (\\d+) have ended");
     private static final Pattern AFTER_A_PAUSE = Pattern.compile("operations after a pause: (\\d+)");
-    /** What the host makes. */
+    /** Number of pauses that the host makes. */
     private static final int PAUSES = 8;
     private static final int OPERATIONS = 80;
     private static final Set<String> TAKEN = Set.of("collective", "send or receive", "block of a kernel");
 
-    /** What is kept of events of one kind: how many were taken, and how many ended. */
+    /** Counts for events of one kind: the number of accepted events and the number of ended ones. */
     private record Count(long taken, long ended) {
     }
 
-    /** Of the communicators of a name, and by kind, what the host has told; null for a kind that is not taken. */
+    /** Returns the host's counts for the communicators of a name, by kind. Null for a kind that is not accepted. */
     private static List<Count> told(Outcome outcome, String who) {
         return TOLD.matcher(outcome.output())
                 .results()
@@ -42,7 +42,7 @@ class ProfilerEventsTest {
                 .toList();
     }
 
-    /** What the plugin has counted, of each communicator that has ended, in the kinds' order. */
+    /** Returns the plugin's counts of each ended communicator, in the order of the kinds. */
     private static List<List<Count>> counted(Outcome outcome, int kinds) {
         return outcome.output()
                 .lines()
@@ -63,8 +63,8 @@ class ProfilerEventsTest {
     }
 
     /**
-     * Without kernels' events and with them. What NCCL tells late of a communicator that has ended in the middle of a
-     * kernel counts for nobody, though another has its place.
+     * Runs without kernel events and with them. NCCL reports events late for a communicator that has ended in the
+     * middle of a kernel. They are not counted, even if another communicator has its place.
      */
     @ParameterizedTest
     @ValueSource(ints = {4, 5, 6, 7})
@@ -94,8 +94,9 @@ class ProfilerEventsTest {
     }
 
     /**
-     * Below a profiler of somebody else's, of which the host tells that of steps and operations, and the network that
-     * of messages. Room for 32 requests with events is there: what was under way as connections were closed takes none.
+     * The events lie below another profiler's events: the host reports steps and operations, and the network reports
+     * messages. There is room for 32 requests with events. Messages in flight at the close of a connection keep no
+     * room.
      */
     @ParameterizedTest
     @ValueSource(ints = {10, 11, 12})

@@ -9,7 +9,7 @@ import org.millrace.agent.IdleProfile;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 
-/** How many threads a takeover has, and that the settings for it are heeded. */
+/** Number of threads of a takeover, with and without the settings for it. */
 class ProxyThreadsTest {
 
     private static ProxyThreads threads(int cores, Map<String, String> environment) {

@@ -10,13 +10,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram.Outcome;
 
-/** RCCL is recognized by its dynamic section, and keeps its own proxy. */
+/** The plugin recognizes RCCL by its dynamic section, and RCCL keeps its own proxy. */
 @Tag("slow")
 class RcclHostTest {
 
     private static final String RCCL = "librccl.so.1";
 
-    /** The host passes the address of four bytes, and a canary behind them, in place of a device handle. */
+    /** The host passes the address of four bytes and a canary after them, instead of a device handle. */
     @ParameterizedTest
     @CsvSource({"8, 0xa5a5a5a500000007", "9, 0xa5a5a5a500000007", "10, 0xa5a5a5a500000007", "11, 0xa5a5a5a500000007",
             "12, 0xa5a5a5a500000007", "12, 0", "8, 0"})
@@ -37,7 +37,7 @@ class RcclHostTest {
         keepsItsProxy(outcome, "an RCCL that does not tell its version (", 2);
     }
 
-    /** A program without a version is an NCCL: its memory is checked, as before. */
+    /** A program without a version is treated as NCCL: its memory is checked as usual. */
     @Test
     void aProgramWithNcclInsideIsTakenOver() throws Exception {
         Outcome outcome = HostProgram.compile("takeover_host", "-DNET_VERSION=12")
@@ -69,7 +69,7 @@ class RcclHostTest {
         return HostProgram.compile(host, all).path().toString();
     }
 
-    /** The plugin warns once each time that it opens. */
+    /** The plugin warns once each time that it is opened. */
     private static void keepsItsProxy(Outcome outcome, String name, int openings) {
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(openings, outcome.count("LOG 2 NET/Millrace: the takeover is not possible with " + name),

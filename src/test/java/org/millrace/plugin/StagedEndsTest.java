@@ -14,7 +14,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * A GPU that makes no copies for a while, as behind a long kernel, neither fails a connection nor holds up its thread.
+ * A GPU may make no copies for a while, for example behind a long kernel. This neither fails a connection nor delays
+ * its thread.
  */
 class StagedEndsTest {
 
@@ -71,7 +72,7 @@ class StagedEndsTest {
 
         @Override
         public void close() {
-            // the memory is the collector's
+            // the garbage collector frees the memory
         }
     };
     private final Staging staging =

@@ -6,7 +6,10 @@ import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.DeviceRegion;
 
-/** A thread that closes a connection is NCCL's or the program's: copies are not left current on it. */
+/**
+ * The thread that closes a connection belongs to NCCL or the program. The context for copies must not stay current on
+ * it.
+ */
 final class StagingContextTest {
 
     private int entered;
@@ -69,7 +72,7 @@ final class StagingContextTest {
 
         @Override
         public void close() {
-            // it has nothing
+            // it holds no resources
         }
     }
 }

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.foreign.CFunction;
 
-/** The cache is made once for all of these: it takes seconds. */
+/** All these tests share one cache, because creating it takes seconds. */
 @Tag("slow")
 class StartupCacheTest {
 
@@ -38,7 +38,7 @@ class StartupCacheTest {
     private record Start(List<String> classes, String output) {
     }
 
-    /** Starts the plugin, and has the JVM say which classes it loads. */
+    /** Starts the plugin, and makes the JVM log the classes that it loads. */
     private static Start start(Path library, Path java, String options) throws Exception {
         return start(library, java, options, null, null);
     }
@@ -58,7 +58,7 @@ class StartupCacheTest {
         return new Start(Files.readAllLines(log), outcome.output());
     }
 
-    /** Starts the plugin; returns where its first class came from, as the JVM says it. */
+    /** Starts the plugin. Returns the source of its first class, as the JVM logs it. */
     private static String sourceOfClasses(Path library, Path java, String options) throws Exception {
         return sourceOfClasses(start(library, java, options));
     }
@@ -90,7 +90,7 @@ class StartupCacheTest {
         assertEquals("shared objects file", sourceOfClasses(library, JAVA, ""));
     }
 
-    /** Another machine can cut such a file at any time; a process that has mapped it then dies of SIGBUS. */
+    /** Another machine can truncate such a file at any time. A process that has mapped it then dies of SIGBUS. */
     @Test
     void aCacheOnANetworkFileSystemIsMappedAsACopyInMemory() throws Exception {
         assumeMade();
@@ -104,7 +104,7 @@ class StartupCacheTest {
         assertEquals("shared objects file", sourceOfClasses(remote));
     }
 
-    /** Each further one takes ten milliseconds and more, and is in no cache: see {@link CFunction}. */
+    /** Linking a further function takes ten milliseconds or more, and no cache contains it: see {@link CFunction}. */
     @Test
     void functionsInCAreLinkedOnce() throws Exception {
         assumeMade();
@@ -134,7 +134,7 @@ class StartupCacheTest {
         assertEquals(jar(library), sourceOfClasses(library, JAVA, "-XX:-UseSerialGC -XX:+UseZGC"));
     }
 
-    /** The jar in a directory, with a cache that is no cache under the name of its own. */
+    /** Creates a directory with the jar and, under the name of its cache, a file that is no cache. */
     private static Path spoiled(String directory, Path java) throws Exception {
         Path other = new PluginInstaller(temporary.resolve("whole.jar")).install(temporary.resolve(directory), java);
         Files.writeString(other.resolveSibling(cache(library).getFileName()), "this is no cache");
@@ -154,7 +154,7 @@ class StartupCacheTest {
         assertEquals(jar(other), sourceOfClasses(other, JAVA, ""));
     }
 
-    /** A JVM would take it, and run the classes of the jar that it was made of. */
+    /** A JVM would accept it, and run the classes of the jar that the cache was created from. */
     @Test
     void theCacheOfAnotherJarIsLeftAlone() throws Exception {
         assumeMade();
@@ -167,7 +167,7 @@ class StartupCacheTest {
         assertEquals(jar(other), sourceOfClasses(other, JAVA, ""));
     }
 
-    /** Such a JVM would not start. */
+    /** A JVM of that version would not start with the cache. */
     @Test
     void anOlderJavaIsNotGivenTheCache() throws Exception {
         Path old = Files.createDirectories(temporary.resolve("old"));

@@ -10,9 +10,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * A host in C that behaves as libnccl 2.28 to 2.32 do, with threads for kernels: connections that are taken over carry
- * random sequences of operations of all protocols, in both directions of several channels. The kernels look at every
- * byte; the totals show that all kinds of steps were among them.
+ * A C host that behaves as libnccl 2.28 to 2.32 do, with threads for kernels. Connections that are taken over carry
+ * random sequences of operations of all protocols, in both directions of several channels. The kernels check every
+ * byte. The totals show that all kinds of steps occurred.
  */
 @Tag("slow")
 class TakeoverHostTest {
@@ -64,7 +64,7 @@ class TakeoverHostTest {
         }
     }
 
-    /** What the log says of a version and its layout. */
+    /** Returns the log line about a version and its layout. */
     private static String described(String code) {
         return switch (code) {
             case "NCCL_CODE=22809" -> "NCCL 2.28.9, connFifo entries of 24 bytes";

@@ -9,7 +9,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What a host is told whose connections cannot be taken over, or who asks for what a taken one does not do. */
+/**
+ * Errors for a host whose connections cannot be taken over, or that requests an operation that such a connection does
+ * not support.
+ */
 @Tag("slow")
 class TakeoverRefusalTest {
 
@@ -42,7 +45,7 @@ class TakeoverRefusalTest {
         refuses(refuse(host(), way), what);
     }
 
-    /** Its version says one layout and its memory another: neither is believed. */
+    /** The version implies one layout and the memory another. The plugin trusts neither. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -62,7 +65,7 @@ class TakeoverRefusalTest {
                 outcome.output());
     }
 
-    /** NCCL does without a handle for memory of the user's, so it is no warning. */
+    /** NCCL works without a handle for the user's memory, so this causes no warning. */
     @Test
     void memoryOfTheUsers() throws Exception {
         var outcome = refuse(host(), "fourth");
@@ -95,8 +98,8 @@ class TakeoverRefusalTest {
     }
 
     /**
-     * One rank's user has a setting that forbids the takeover: the warning says which, and the peers find out when they
-     * connect.
+     * The user of one rank has a setting that forbids the takeover. The warning names it, and the peers learn of it
+     * when they connect.
      */
     @Test
     void aSettingOnOneRankThatForbidsTheTakeover() throws Exception {

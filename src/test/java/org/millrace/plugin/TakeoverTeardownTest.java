@@ -15,28 +15,28 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.net.shm.SingleCopy;
 
 /**
- * How communicators end whose connections are taken over. The host forbids a connection's memory when its first part is
- * deregistered: a thread that touches it then crashes.
+ * The end of communicators after a takeover of their connections. The host makes a connection's memory inaccessible
+ * when its first part is deregistered. A thread that accesses it then crashes.
  */
 @Tag("slow")
 class TakeoverTeardownTest {
 
     private static final int CHANNELS = 4;
-    /** So many that it shows if each waits by itself. */
+    /** Enough channels to show whether they wait one after the other. */
     private static final int STUCK_CHANNELS = 8;
     private static final long EACH_WAITING_MILLIS = STUCK_CHANNELS * new DataPath.DrainTimeout().remaining().toMillis();
-    /** After the first ones what is open does not grow any more. */
+    /** Number of cycles after which the open resources must not grow further. */
     private static final int EARLY_CYCLES = 20;
     private static final int CYCLES = 60;
 
-    /** Slots stay where they are until the peer has read them. */
+    /** Slots keep their data in place until the peer has read them. */
     private static final String IN_PLACE = "shm in place";
 
     private static HostProgram host(String network) throws Exception {
         return HostProgram.compile("teardown_host", "-DNET_VERSION=11")
                 .withNetwork(network)
                 .with("MILLRACE_SHM_SINGLE_COPY", network.equals(IN_PLACE) ? "1" : "0")
-                .with("MILLRACE_ON_LOSS", "report"); // a rank may be slower to end than the time of grace
+                .with("MILLRACE_ON_LOSS", "report"); // a rank may need more than the grace period to end
     }
 
     private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
@@ -92,7 +92,7 @@ class TakeoverTeardownTest {
         assertEquals(0, outcome.count("the peer takes nothing"), outcome.output());
     }
 
-    /** By then the memory is the program's again, which may have put anything there. */
+    /** By then the memory belongs to the program again, which may have stored anything there. */
     @ParameterizedTest
     @CsvSource({"socket, host", "shm, host", IN_PLACE + ", host", "ucx, host", "socket, device", "shm, device"})
     void nothingIsWrittenAfterTheFirstDeregistration(String network, String slots) throws Exception {
@@ -116,7 +116,7 @@ class TakeoverTeardownTest {
     @ValueSource(strings = {"socket", "shm", IN_PLACE, "ucx", "ucx tcp"})
     void everyConnectionOfAKilledPeerIsNamed(String network) throws Exception {
         assumeTrue(!network.equals(IN_PLACE) || SingleCopy.isPossible(), SingleCopy::describe);
-        // the process ends when the first is told of: none of them is looked for first
+        // the process ends when the first loss is reported, and the connections are not tried again before
         var outcome =
                 host(network).with("MILLRACE_RECONNECT_DEADLINE", "0s").run(HostProgram.library(), "kill", CHANNELS);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -136,7 +136,7 @@ class TakeoverTeardownTest {
         var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12")
                 .withNetwork(network)
                 .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx24m")
-                // with an arena for each thread, which arenas grow is chance: UCX takes a megabyte for each worker
+                // with one arena per thread, the growth of arenas is random: UCX takes a megabyte for each worker
                 .with("MALLOC_ARENA_MAX", "1")
                 .run(HostProgram.library(), CYCLES, 2);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -147,7 +147,7 @@ class TakeoverTeardownTest {
         assertEquals(early.group(1), late.group(1), "file descriptors");
         assertGrowth(early, late, 2, 3, outcome); // the JVM's compiler threads come and go
         assertGrowth(early, late, 3, 20, outcome);
-        assertGrowth(early, late, 4, 20 << 10, outcome); // of 25 MiB that all staging buffers together would have
+        assertGrowth(early, late, 4, 20 << 10, outcome); // the JVM starts and ends compiler threads
     }
 
     /** Memory that went back to the system with the first communicator's end, in KiB. */

@@ -11,13 +11,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Which protocols the tuner leaves attractive: the cost table is NCCL's, seven algorithms of three protocols. */
+/** Protocols that the tuner leaves attractive. The cost table is NCCL's, with seven algorithms of three protocols. */
 class TunerPluginTest {
 
     private static final float FAR = 1e9f;
     private static int lastChannels;
 
-    /** One without connections. */
+    /** Returns a path without connections. */
     private static DataPath path(boolean takesOver, boolean deviceSlots) {
         return (DataPath) Proxy.newProxyInstance(DataPath.class.getClassLoader(), new Class<?>[] {DataPath.class},
                 (self, method, arguments) -> switch (method.getName()) {
@@ -88,7 +88,7 @@ class TunerPluginTest {
         assertArrayEquals(new float[] {-1, -1, 7}, costs(1 << 30, -1, -1, 7));
     }
 
-    /** Its rows are shorter: the index of Simple's column lies in the next row, or behind the table. */
+    /** Such a table has shorter rows. The index of Simple's column lies in the next row, or beyond the table. */
     @Test
     void aTableOfTwoProtocolsIsNotWritten() {
         try (Arena arena = Arena.ofConfined()) {

@@ -8,8 +8,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * The C host with kernels that gather what they receive from pages (UNPACK), taken over and with NCCL's own proxy, over
- * a network that scatters and one that does not.
+ * The C host with kernels that gather received data from pages (UNPACK). It runs with a takeover and with NCCL's own
+ * proxy, over a network that scatters and one that does not.
  */
 @Tag("slow")
 class UnpackHostTest {

@@ -18,7 +18,7 @@ import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
 import org.millrace.ffi.plugin.ncclNetProperties_v12_t;
 import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 
-/** Java's and C's halves of the shim say the same. */
+/** The Java half and the C half of the shim agree. */
 class UpcallsTest {
 
     private static final String HEADER = read();
@@ -31,7 +31,7 @@ class UpcallsTest {
         }
     }
 
-    /** A function's name, and of each argument whether it is an {@code int}. */
+    /** Returns each function's name and, for each argument, whether it is an {@code int}. */
     private static Map<String, List<Boolean>> functionsInC() {
         Map<String, List<Boolean>> functions = new LinkedHashMap<>();
         Pattern.compile("ncclResult_t \\(\\*(\\w+)\\)\\(([^;]*)\\);")
@@ -50,7 +50,7 @@ class UpcallsTest {
                 Arrays.stream(Upcalls.FUNCTIONS).map(Upcalls::nameInC).toList());
     }
 
-    /** Every function's case calls a method of its name, with arguments that are read as C passes them. */
+    /** Every function's case calls a method of its name, and reads arguments as C passes them. */
     @Test
     void argumentsAreReadAsTheyArePassed() throws IOException {
         String tables = Files.readString(Path.of("src/main/java/org/millrace/plugin/PluginTables.java"));
@@ -82,7 +82,7 @@ class UpcallsTest {
         assertEquals(Integer.parseInt(matcher.group(1)), Upcalls.VERSION);
     }
 
-    /** NetProperties fills the head of all of them by the layout of v9. */
+    /** NetProperties fills the beginning of all these structures with the layout of v9. */
     @Test
     void thePropertiesOfVersions9To12BeginAlike() {
         assertEquals(ncclNetProperties_v9_t.vProps$offset(), ncclNetProperties_v11_t.vProps$offset());

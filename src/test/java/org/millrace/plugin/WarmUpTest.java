@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.config.Configuration;
 import org.millrace.proxy.ProxyAgent;
 
-/** What is done before NCCL's first step. */
+/** Preparations before NCCL's first step. */
 class WarmUpTest {
 
     private static final Map<String, String> SETTINGS = Map.of("MILLRACE_NET", "shm", "NCCL_SOCKET_IFNAME", "lo");
@@ -22,7 +22,7 @@ class WarmUpTest {
         return new ProxyThreads(count, false, Optional.empty(), Optional.empty(), "a test");
     }
 
-    /** How many ranks a host has is known when the first connection is made. */
+    /** The number of ranks on a host is known when the first connection is created. */
     @Test
     void theNumberOfThreadsIsSettledOnce() {
         AtomicInteger asked = new AtomicInteger();
