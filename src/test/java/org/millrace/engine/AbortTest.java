@@ -30,15 +30,15 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
 /**
- * A kernel that waits, for a slot to be emptied or for data to come, leaves when its communicator is aborted, whatever
- * carries the connection; and so does one of the other rank, whose operation the abort was not.
+ * A kernel that waits for an empty slot or for data leaves when its communicator is aborted, on any transport. A kernel
+ * of the other rank leaves too, although its rank did not abort.
  */
 @Timeout(120)
 class AbortTest {
 
     private static final int SECONDS = 15;
     private static final Duration PATIENCE = Duration.ofSeconds(SECONDS);
-    /** More than all slots hold. */
+    /** Number of elements, more than all slots hold. */
     private static final int COUNT = 8 << 20;
 
     @TempDir
@@ -72,7 +72,7 @@ class AbortTest {
                         DeviceStream stream = communicator.device().newStream()) {
                     MemorySegment data = communicator.device().allocate(COUNT, arena);
                     boolean first = communicator.rank() == 0;
-                    // connections are made when both ranks ask for them
+                    // connections are created when both ranks request them
                     call(communicator, reduces, first, 1, data, stream);
                     call(communicator, reduces, !first, 1, data, stream);
                     stream.synchronize(PATIENCE);
@@ -114,7 +114,7 @@ class AbortTest {
         }
     }
 
-    /** The program takes its memory back when it is told, and a proxy may be about to write there. */
+    /** The program frees its memory when the abort returns. A proxy may be about to write there. */
     @Test
     void aProgramIsToldWhenNoPassWritesToItsMemoryAnyMore() throws Exception {
         WatchedTransport.on(directory, false);
@@ -146,7 +146,7 @@ class AbortTest {
                 try {
                     for (int pass = 0; pass < 3; pass++) {
                         other.call(() -> {});
-                        other.synchronize(PATIENCE); // the device has looked at every stream meanwhile
+                        other.synchronize(PATIENCE); // the device has checked every stream meanwhile
                     }
                     assertFalse(stream.query(), "told, and a proxy is about to write");
                     assertEquals(0, data.get(ValueLayout.JAVA_BYTE, 0), "written before it was let");

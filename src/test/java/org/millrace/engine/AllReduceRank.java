@@ -13,15 +13,12 @@ import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 
-/**
- * A rank in a process of its own that reduces again and again, until it is killed or something fails; says so, a line
- * each.
- */
+/** A rank in a separate process that runs all-reduces until it is killed or one fails. It prints one line per event. */
 final class AllReduceRank {
 
     private AllReduceRank() {}
 
-    /** Arguments: directory, rank, size, settings as NAME=VALUE. */
+    /** Runs the rank. Arguments: directory, rank, size, settings as NAME=VALUE. */
     public static void main(String[] arguments) {
         List<String> pairs = new ArrayList<>();
         Arrays.stream(arguments).skip(3).forEach(setting -> pairs.addAll(List.of(setting.split("=", 2))));

@@ -32,7 +32,7 @@ import org.millrace.ReduceFunction;
 import org.millrace.ReduceOp;
 import org.millrace.Serializer;
 
-/** Unusable arguments of the public API: each is refused before anything is sent, and the group stays usable. */
+/** Invalid arguments of the public API. Each is refused before anything is sent, and the group stays usable. */
 @Tag("slow")
 class ArgumentsTest {
 

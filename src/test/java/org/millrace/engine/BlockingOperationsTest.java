@@ -30,7 +30,10 @@ import org.millrace.ReduceFunction;
 import org.millrace.ReduceOp;
 import org.millrace.Serializer;
 
-/** Operations without a stream: NCCL's, MPI's that are made of them, and what operands may be. */
+/**
+ * Operations without a stream: NCCL's operations, MPI's operations that are built from them, and the permitted
+ * operands.
+ */
 class BlockingOperationsTest {
 
     @TempDir
@@ -72,7 +75,7 @@ class BlockingOperationsTest {
         });
     }
 
-    /** The thread that waited gives memory back itself: another one would take the core from those that wait. */
+    /** The thread that waited releases the memory itself. Another thread would take the core from waiting threads. */
     @Test
     void whatAnOperationTookIsGivenBackWhenItReturns() throws Exception {
         ranks(2, "shm", communicator -> {
@@ -92,7 +95,7 @@ class BlockingOperationsTest {
     void partsOfAnySize(int size, String network) throws Exception {
         ranks(size, network, communicator -> {
             int rank = communicator.rank();
-            long[] counts = new long[size]; // rank r has r elements, each of them r: rank 0 has none
+            long[] counts = new long[size]; // rank r has r elements, all with the value r: rank 0 has none
             for (int i = 0; i < size; i++) {
                 counts[i] = i;
             }
@@ -170,7 +173,7 @@ class BlockingOperationsTest {
             int[] bits = {1 << rank, -1, 7};
             communicator.allReduce(Operand.of(bits), ReduceFunction.BITWISE_XOR);
             assertArrayEquals(new int[] {(1 << size) - 1, size % 2 == 0 ? 0 : -1, size % 2 == 0 ? 0 : 7}, bits);
-            // keeps the left one: not commutative, so that the order of the ranks shows
+            // keeps the left operand: not commutative, so that the order of the ranks is visible
             double[] first = {rank, 10 + rank, 20 + rank, 30 + rank, 40 + rank};
             communicator.allReduce(Operand.of(first), ReduceFunction.ofDoubles((a, _) -> a));
             assertArrayEquals(new double[] {0, 10, 20, 30, 40}, first);

@@ -12,19 +12,19 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
 /**
- * One operation of a test program, the same on every rank: what goes in, what is called, and what must come out.
- * Elements are {@code int32}.
+ * One operation of a test program, the same on every rank: its input, its call and its expected result. Elements are
+ * {@code int32}.
  *
- * @param operation which
- * @param count     elements, as the call takes them
- * @param op        for those that reduce
- * @param root      for those that have one; distance to the peer for sends and receives
- * @param inPlace   where there is such a form
- * @param seed      of the elements
+ * @param operation the operation
+ * @param count     number of elements, as the call defines it
+ * @param op        operator of an operation that reduces
+ * @param root      root of an operation that has one, and distance to the peer for sends and receives
+ * @param inPlace   whether the call runs in place, if such a form exists
+ * @param seed      seed of the elements
  */
 record Call(Operation operation, int count, ReduceOp op, int root, boolean inPlace, long seed) {
 
-    /** A call that was enqueued: its memory must be looked at when its stream has come to its end. */
+    /** A call that was enqueued. Its memory must be checked after its stream has completed. */
     final class Running {
 
         private final int rank;
@@ -37,7 +37,7 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
             this(communicator, stream, arena, false);
         }
 
-        /** @param registers whether its memory is registered before the call: each rank's own matter */
+        /** @param registers whether its memory is registered before the call. Each rank decides independently. */
         Running(Communicator communicator, DeviceStream stream, Arena arena, boolean registers) {
             rank = communicator.rank();
             ranks = communicator.size();
@@ -64,7 +64,7 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
             return List.of(communicator.register(send), communicator.register(receive));
         }
 
-        /** The call's memory is about to be freed. */
+        /** Prepares for the release of the call's memory. */
         void release() {
             registrations.forEach(Registration::close);
         }
@@ -89,7 +89,7 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
             }
         }
 
-        /** Compares the result, now that it is there; null if it is right. */
+        /** Compares the completed result. Returns null if it is right. */
         String wrong() {
             boolean hasResult = rank == root || operation != Operation.REDUCE && operation != Operation.GATHER;
             long received = hasResult ? (long) count * (spreadsReceive() ? ranks : 1) : 0;
@@ -150,7 +150,6 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
 
     private int value(int rank, int index) {
         long mixed = (seed * 31 + rank) * 0x9E3779B97F4A7C15L + index * 0x2545F4914F6CDD1DL;
-        return (int) (mixed >>> 32) >> 4; // so that sums of a few ranks do not overflow, and averages are what they
-                                          // seem
+        return (int) (mixed >>> 32) >> 4; // so that sums of a few ranks do not overflow, and averages are exact
     }
 }

@@ -16,12 +16,12 @@ import org.millrace.Millrace;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
-/** Functions that depend on the stage of an operation, on more ranks of one JVM than it has cores. */
+/** Functions that depend on the stage of an operation, with more ranks in one JVM than it has cores. */
 class CallbacksTest {
 
     private static final int RANKS = Runtime.getRuntime().availableProcessors() + 2;
 
-    /** Returns a stage of an operation in which each rank adds 1. */
+    /** Returns the stage of an operation to which each rank contributes 1. */
     private static CompletionStage<Void> count(Communicator communicator, float[] sum, DeviceStream stream) {
         return communicator.allReduce(Operand.of(sum), ReduceOp.SUM, stream);
     }

@@ -19,11 +19,11 @@ import org.millrace.device.DeviceChannel;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.engine.Topology.TreePlace;
 
-/** Kernels find their neighbours in the channels of {@code ncclDevComm}, and nowhere else. */
+/** Kernels find their neighbors only in the channels of {@code ncclDevComm}. */
 class ChannelsTest extends EngineFixture {
 
     private static final int RANKS = 4;
-    /** Another order than that of the numbers, and not one of its rotations or its reverse. */
+    /** An order that differs from the order of the numbers, from its rotations and from its reverse. */
     private static final int[] RING = {2, 0, 1, 3};
     private static final int COUNT = 5000;
 
@@ -51,7 +51,7 @@ class ChannelsTest extends EngineFixture {
         return sum;
     }
 
-    /** In slots, and in the user's memory. */
+    /** Data travels in slots, and in the user's memory. */
     @ParameterizedTest
     @ValueSource(strings = {"1G", "0"})
     void dataTravelsAroundTheRingThatTheChannelSays(String threshold) throws Exception {
@@ -106,7 +106,7 @@ class ChannelsTest extends EngineFixture {
 
     @Test
     void dataTravelsOverTheTreeThatTheChannelSays() throws Exception {
-        // a chain with its root at rank 2, which is none of the two trees
+        // a chain with its root at rank 2, which differs from both trees
         int[] up = {2, 0, KernelChannel.NOBODY, 1};
         int[][] down = {{1}, {3}, {0}, {}};
         EngineGroup.ranks(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "tree"), communicator -> {

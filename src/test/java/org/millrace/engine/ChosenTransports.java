@@ -11,7 +11,7 @@ import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.logging.log4j.core.config.LoggerConfig;
 import org.apache.logging.log4j.core.config.Property;
 
-/** Hears which transports this process's ranks choose. */
+/** Records the transports that this process's ranks choose. */
 public final class ChosenTransports extends AbstractAppender implements AutoCloseable {
 
     private static final String LOGGER = TransportConnections.class.getName();
@@ -22,7 +22,7 @@ public final class ChosenTransports extends AbstractAppender implements AutoClos
         super("chosen-transports", null, null, true, Property.EMPTY_ARRAY);
     }
 
-    /** Begins to listen, until it is closed. */
+    /** Begins to record, until the object is closed. */
     public static ChosenTransports listen() {
         ChosenTransports chosen = new ChosenTransports();
         chosen.start();
@@ -41,7 +41,7 @@ public final class ChosenTransports extends AbstractAppender implements AutoClos
         lines.add(event.getMessage().getFormattedMessage());
     }
 
-    /** Lines as {@link Connections#describe} gives them. */
+    /** Returns lines in the format of {@link Connections#describe}. */
     public List<String> lines() {
         return List.copyOf(lines);
     }

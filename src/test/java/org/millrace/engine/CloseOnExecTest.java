@@ -30,18 +30,18 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 import org.millrace.net.ucx.UcxNetwork;
 
-/** What a program gets of this process's descriptors that a native library executes: nothing. */
+/** A program that a native library executes inherits none of this process's descriptors. */
 @Tag("slow")
 class CloseOnExecTest {
 
     private static final long CLOSE_ON_EXEC = 02000000;
-    /** Beside these the JVM opens classes, whenever it likes. */
+    /** Targets of Millrace's descriptors. The JVM also opens classes at any time. */
     private static final Pattern OURS = Pattern.compile("(socket|pipe|anon_inode):.*|/memfd:.*|.*/millrace-.*");
 
     @TempDir
     Path directory;
 
-    /** What may be ours, by descriptor and target. */
+    /** Returns the descriptors that may belong to Millrace, as a map from descriptor and target. */
     private static Map<String, Long> descriptors() throws IOException {
         Map<String, Long> flags = new HashMap<>();
         try (DirectoryStream<Path> open = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
@@ -58,14 +58,14 @@ class CloseOnExecTest {
                                         .sum());
                     }
                 } catch (NoSuchFileException closed) {
-                    // the directory's own
+                    // the descriptor of the directory itself
                 }
             }
         }
         return flags;
     }
 
-    /** What was opened since, and is not closed on exec. */
+    /** Returns the descriptors that were opened since then and are not closed on exec. */
     private static Map<String, Long> inheritedSince(Map<String, Long> before) throws IOException {
         Map<String, Long> now = descriptors();
         now.keySet().removeAll(before.keySet());
@@ -96,7 +96,7 @@ class CloseOnExecTest {
         assertEquals(Map.of(), inherited);
     }
 
-    /** What was bound once in a process stays so: another one. */
+    /** Runs in another process, because a process keeps native functions once they are bound. */
     @Test
     void whatUcxOpensBeforeThereIsACommunicatorIsClosedOnExec() throws Exception {
         Ucx.assumeUsable();

@@ -21,10 +21,10 @@ import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 import org.millrace.Route;
 
-/** A network that has one rank of each host, and what the host's ranks hand to it and from it. */
+/** A network with one rank of each host, and the data that the host's ranks exchange with it. */
 class CollNetLeadersTest extends EngineFixture {
 
-    /** Each rank by its host's name, so that leaders are found wherever their hosts' ranks are. */
+    /** Runs each rank with its host's name, so that leaders are found for any distribution of ranks to hosts. */
     private List<Throwable> onHosts(String hosts, Map<String, String> settings, EngineGroup.RankBody body)
             throws InterruptedException {
         return EngineGroup.call(hosts.length(), rank -> () -> {
@@ -37,7 +37,7 @@ class CollNetLeadersTest extends EngineFixture {
         });
     }
 
-    /** The leaders of the hosts have a network, and the others hand what they have to the rank before them. */
+    /** The leaders of the hosts have a network, and the others pass their data to the previous rank. */
     @ParameterizedTest
     @CsvSource({"aaabb, auto, collnet, 1", "abab, socket, collnet, 2", "aaa, auto, collnetchain, 1",
             "abc, auto, collnetchain, 3"})
@@ -72,7 +72,7 @@ class CollNetLeadersTest extends EngineFixture {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    /** Of any size all-reduces go by leaders, and what these have no part in goes straight to the network. */
+    /** All-reduces of any size use the leaders. Operations that leaders do not support use the network directly. */
     @Test
     void eachRankAsksForWhatLeadersDoNot() throws Exception {
         List<Throwable> thrown =

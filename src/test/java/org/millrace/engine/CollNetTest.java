@@ -22,7 +22,7 @@ import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 import org.millrace.net.ucx.Ucx;
 
-/** Collectives through the network that the ranks are, and those that must go another way beside them. */
+/** Collectives through the network that the ranks form, and collectives that must take another path beside them. */
 class CollNetTest extends EngineFixture {
 
     static Map<String, String> settings(String... more) {
@@ -33,8 +33,8 @@ class CollNetTest extends EngineFixture {
     }
 
     /**
-     * Sizes around a slot and around all of them, on both sides of the limit, one after the other without waiting in
-     * between.
+     * Sizes around one slot and around all slots, on both sides of the limit. They run one after the other without
+     * waiting.
      */
     @ParameterizedTest
     @CsvSource({"2, auto, 0", "3, auto, 4294967290", "5, auto, 0", "3, socket, 9223372036854775804", "3, ucx, 0"})
@@ -69,7 +69,7 @@ class CollNetTest extends EngineFixture {
         return data;
     }
 
-    /** The network makes no averages; types of other widths are. */
+    /** The network computes no averages. It supports types of other widths. */
     @Test
     void whatTheNetworkDoesNotSupportGoesAroundTheRing() throws Exception {
         EngineGroup.ranks(directory, 3, settings(), (communicator, stream, arena) -> {
@@ -126,7 +126,7 @@ class CollNetTest extends EngineFixture {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    /** Over several channels, in place and not; parts are shorter than a slot, and longer than all of them. */
+    /** Over several channels, in place and not in place. Parts are shorter than a slot, and longer than all slots. */
     @ParameterizedTest
     @CsvSource({"2, auto", "3, socket", "5, auto"})
     void partsAreGatheredAndScattered(int ranks, String network) throws Exception {
@@ -184,7 +184,7 @@ class CollNetTest extends EngineFixture {
         }
     }
 
-    /** Whatever its size goes that way, and what cannot is refused. */
+    /** An operation of any size takes that path, and an impossible one is refused. */
     @Test
     void ncclAlgoMeansIt() throws Exception {
         EngineGroup.ranks(directory, 2, settings("MILLRACE_COLLNET_MAX_BYTES", "1", "NCCL_ALGO", "collnet"),
@@ -224,7 +224,7 @@ class CollNetTest extends EngineFixture {
         }
     }
 
-    /** The last rank never asks for the second: the others wait in the network, and are told. */
+    /** The last rank never requests the second operation. The others wait in the network, and receive the error. */
     @Test
     void whoWaitsForARankThatGivesUpIsTold() throws Exception {
         List<Throwable> thrown = EngineGroup.thrown(directory, 3, settings(), (communicator, stream, arena) -> {

@@ -22,13 +22,13 @@ import org.millrace.MillraceException;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 
-/** Operations of several communicators that one thread enqueues as one. */
+/** Operations of several communicators that one thread enqueues as one group. */
 class CommunicatorsInOneGroupTest extends EngineFixture {
 
-    /** More than connections hold. */
+    /** Number of elements, more than connections hold. */
     private static final long COUNT = 1 << 16;
 
-    /** Both communicators' streams are one or two; operands of each. */
+    /** Two communicators with one or two streams, and operands of each. */
     private record Pair(Communicator there, Communicator back, DeviceStream thereOn, DeviceStream backOn,
             MemorySegment sent, MemorySegment received) {
 
@@ -57,7 +57,10 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
             }
         }
 
-        /** Rank 0 sends on one communicator, rank 1 on the other, and each names first the one that it sends on. */
+        /**
+         * Exchanges data. Rank 0 sends on one communicator, rank 1 on the other. Each names the communicator that it
+         * sends on first.
+         */
         private void exchange(long pieces) {
             Communicator out = rank() == 0 ? there : back;
             Communicator in = rank() == 0 ? back : there;
@@ -90,7 +93,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
         });
     }
 
-    /** One after the other on one stream, each rank would wait for what stands behind its own send. */
+    /** One after the other on one stream, each rank would wait for an operation that is queued after its own send. */
     @ParameterizedTest
     @ValueSource(strings = {"1", "2"})
     void aSendOnOneAndAReceiveOnTheOtherGoOnAtTheSameTimeOnOneStream(String threads) throws Exception {
@@ -104,8 +107,8 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
     }
 
     /**
-     * Kernels fill the work FIFO of one communicator, and end only when those of the other run: a launch that waited
-     * for room would wait for ever.
+     * Kernels fill the work FIFO of one communicator, and end only when kernels of the other run. A launch that waited
+     * for room would wait forever.
      */
     @ParameterizedTest
     @CsvSource({"true", "false"})
@@ -185,7 +188,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
             });
             pair.check();
             pair.fill();
-            pair.there.group(() -> pair.exchange(2)); // any group is the thread's
+            pair.there.group(() -> pair.exchange(2)); // a group belongs to the thread
             pair.check();
         });
     }

@@ -45,7 +45,7 @@ import org.millrace.transport.Transport;
 import org.millrace.engine.TransportConnections.PeerMessages;
 import org.millrace.transport.TransportEnd;
 
-/** A connection's states, which thread makes it, and how that ends. The peer is the test. */
+/** States of a connection, the thread that creates it, and the ways in which that ends. The test is the peer. */
 class ConnectorsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(30);
@@ -108,7 +108,7 @@ class ConnectorsTest {
                     held.await();
                     interrupted = false;
                 } catch (InterruptedException e) {
-                    // nobody interrupts
+                    // the test has no interrupts
                 }
             }
             return new byte[0];
@@ -138,11 +138,11 @@ class ConnectorsTest {
         }
     }
 
-    /** The peer's message is there as soon as the test says that it arrived. */
+    /** Messages of the peer. A message is present as soon as the test announces its arrival. */
     private final class Messages implements PeerMessages {
         @Override
         public void send(int peer, long tag, byte[] data) {
-            // the test knows what it says
+            // the test knows the content
         }
 
         @Override
@@ -241,7 +241,10 @@ class ConnectorsTest {
         await(first, State.CONNECTED);
     }
 
-    /** Cores are the program's: with nothing on its way the thread sleeps until it is woken, not for a time. */
+    /**
+     * The cores belong to the program. Without messages in flight the thread sleeps until it is woken, without a time
+     * limit.
+     */
     @Test
     void theThreadSleepsWhenNothingIsAsked() {
         arrived.addAll(List.of(1L, 2L));
@@ -282,7 +285,9 @@ class ConnectorsTest {
         assertNull(failure.get());
     }
 
-    /** What the thread may still touch must not be freed: the caller learns that it is not there yet. */
+    /**
+     * Memory that the thread may still access must not be freed. The caller learns that the thread has not stopped yet.
+     */
     @Test
     void aStopIsAcknowledgedByTheThreadAlone() throws InterruptedException {
         held = new CountDownLatch(1);
@@ -321,8 +326,8 @@ class ConnectorsTest {
     }
 
     /**
-     * Another rank may be about to say why; if none does, the loss itself is the failure, though nothing wakes the
-     * thread.
+     * Another rank may be about to report the reason. If none does, the loss itself is the failure, even if nothing
+     * wakes the thread.
      */
     @Test
     void aConnectionThatIsLostFailsTheCommunicatorIfNoRankSaysWhy() {

@@ -19,15 +19,18 @@ import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
-/** A collective network as another jar has it: it counts what it is asked for, and never reduces by a product. */
+/** A collective network of another jar. It counts requests, and does not support products. */
 public final class CountingCollectives implements CollectiveNetworkProvider {
 
     static final AtomicInteger REQUESTS = new AtomicInteger();
 
-    /** For {@link java.util.ServiceLoader}. */
+    /** Creates the provider for {@link java.util.ServiceLoader}. */
     public CountingCollectives() {}
 
-    /** Is found by the communicators that this thread, and those that it starts, make until the loader is closed. */
+    /**
+     * Makes this provider visible to the communicators of this thread, and of threads that it starts, until the loader
+     * is closed.
+     */
     static URLClassLoader find() {
         REQUESTS.set(0);
         return new URLClassLoader(new URL[] {CountingCollectives.class.getResource("/collectives/")},

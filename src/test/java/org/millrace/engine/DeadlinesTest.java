@@ -22,7 +22,10 @@ import org.millrace.DeviceStream;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
-/** Each deadline acts after its own time: alone at one second beside longer ones, and with all at one second. */
+/**
+ * Each deadline acts after its own time: one deadline of one second beside longer ones, and all deadlines at one
+ * second.
+ */
 @Tag("slow")
 class DeadlinesTest {
 
@@ -31,7 +34,7 @@ class DeadlinesTest {
     @TempDir
     Path directory;
 
-    /** Returns settings in which one deadline, or each deadline, is one second. */
+    /** Returns settings with one deadline, or with each deadline, at one second. */
     private static Map<String, String> settings(String setting, boolean together) {
         Map<String, String> settings = EngineGroup.settings(setting, "1s");
         if (together) {
@@ -95,7 +98,7 @@ class DeadlinesTest {
             }
             stream.call(() -> {
                 try {
-                    await(failed); // holds the device of this rank
+                    await(failed); // blocks the device of this rank
                 } catch (InterruptedException e) {
                     throw new AssertionError(e);
                 }

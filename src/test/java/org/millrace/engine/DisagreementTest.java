@@ -14,7 +14,7 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
-/** Ranks whose programs are not the same: everybody hears who called what. */
+/** Ranks with different programs. Every rank learns which rank called which operation. */
 class DisagreementTest extends EngineFixture {
 
     private static void call(Communicator communicator, String what, Arena arena, DeviceStream stream) {
@@ -41,7 +41,7 @@ class DisagreementTest extends EngineFixture {
         }
     }
 
-    /** Rank 1 calls something else than all others. */
+    /** Rank 1 calls a different operation from all others. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -68,14 +68,14 @@ class DisagreementTest extends EngineFixture {
         List<Throwable> thrown = EngineGroup.thrown(directory, ranks, settings, (communicator, stream, arena) -> {
             call(communicator, communicator.rank() == 1 ? rankOne : most, arena, stream);
             stream.synchronize(PATIENCE);
-            // a rank may have done its part before another finds out
+            // a rank may complete its part before another detects the disagreement
             call(communicator, "all_reduce 1 INT8", arena, stream);
             stream.synchronize(PATIENCE);
         });
         for (Throwable failure : thrown) {
             assertNotNull(failure, "every rank should have failed: " + thrown);
             String message = failure.getMessage();
-            // one of the two may have gone on to the next call when it was found out
+            // one of the two may have reached the next call when the disagreement was detected
             assertTrue(message.contains("the ranks disagree: rank ")
                     && (message.contains(first) || message.contains(second)), message);
         }

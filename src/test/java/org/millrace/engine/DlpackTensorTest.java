@@ -24,7 +24,7 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 import org.millrace.device.EmulatedDevice;
 
-/** Tensors as another library writes them down, byte by byte as {@code dlpack.h} says. */
+/** Tensors as another library encodes them, byte by byte as in {@code dlpack.h}. */
 class DlpackTensorTest {
 
     private static final int CPU = 1;

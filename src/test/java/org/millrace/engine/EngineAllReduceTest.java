@@ -15,8 +15,8 @@ import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
 /**
- * All-reduce through the whole stack: engine, emulated device, proxies, TCP. Types and rounding are the arithmetic's
- * own tests' business; here the data must get there.
+ * All-reduce through the whole stack: engine, emulated device, proxies, TCP. Other tests check types and rounding. This
+ * test checks that the data arrives.
  */
 class EngineAllReduceTest extends EngineFixture {
 

@@ -17,10 +17,10 @@ import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
 /**
- * What one operation allocates on one rank, on all of its threads. An operation is an object or two for each thing that
- * is handed to another thread, and those are left to the collector. Small collectives that are called again are planned
- * once. The bounds are what interpreted code allocates (258, 284 and 4,624 bytes) and a fifth more, so that they hold
- * whatever the JIT compiler has come to.
+ * Allocation of one operation on one rank, on all of its threads. An operation creates an object or two for each item
+ * that it passes to another thread, and leaves them to the garbage collector. Repeated small collectives are planned
+ * only once. The bounds are the allocation of interpreted code (258, 284 and 4,624 bytes) plus a fifth. They hold in
+ * any state of the JIT compiler.
  */
 @Tag("optimized")
 class EngineAllocationTest extends EngineFixture {
@@ -28,10 +28,10 @@ class EngineAllocationTest extends EngineFixture {
     private static final com.sun.management.ThreadMXBean THREADS =
             (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int OPERATIONS = 2000;
-    /** Before each wait. */
+    /** Number of operations before each wait. */
     private static final int AT_A_TIME = 100;
 
-    /** Enqueues one. */
+    /** Enqueues one operation. */
     private interface Operation {
         void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, DeviceStream stream);
     }
@@ -62,7 +62,7 @@ class EngineAllocationTest extends EngineFixture {
         communicator.allReduce(send, receive, 1, DataType.INT64, ReduceOp.SUM, stream);
     }
 
-    /** @param most bytes for each operation on each rank */
+    /** @param most maximum number of bytes for each operation on each rank */
     private void assertBytes(int ranks, long most, Operation operation) throws Exception {
         CyclicBarrier together = new CyclicBarrier(ranks);
         EngineGroup.ranks(directory, ranks, EngineGroup.settings(), (communicator, stream, arena) -> {
@@ -93,7 +93,7 @@ class EngineAllocationTest extends EngineFixture {
         }
     }
 
-    /** Bytes of all ranks' threads so far. */
+    /** Returns the bytes that all ranks' threads have allocated so far. */
     private static long allocated() {
         long bytes = 0;
         for (ThreadInfo thread : THREADS.getThreadInfo(THREADS.getAllThreadIds())) {

@@ -29,7 +29,7 @@ import org.millrace.Registration;
 import org.millrace.net.ucx.Ucx;
 
 /**
- * Where an operation's data lies on its way: slots of the connection's own, shared ones, or the user's memory; and
+ * Location of an operation's data in transit: a connection's own slots, shared slots, or the user's memory. Also covers
  * memory that must be flushed.
  */
 @Timeout(240)
@@ -50,7 +50,7 @@ class EngineBufferModesTest extends EngineFixture {
                 "NCCL_NET_SHARED_BUFFERS", shares ? "1" : "0", "org.millrace.engine.firstStep", "4294967290");
     }
 
-    /** Runs all operations that do not combine elements on every rank, at once, and compares. */
+    /** Runs all operations that do not combine elements on every rank at once, and compares the results. */
     private void run(int ranks, Map<String, String> settings, IntPredicate registers) throws Exception {
         EngineGroup.ranks(directory, ranks, settings, (communicator, stream, arena) -> {
             for (int count : COUNTS) {
@@ -78,7 +78,7 @@ class EngineBufferModesTest extends EngineFixture {
         assertEquals(WatchedNetwork.SENT_BY_USER.get(), WatchedNetwork.RECEIVED_BY_USER.get());
     }
 
-    /** Each end decides alone. */
+    /** Each end decides independently. */
     @ParameterizedTest
     @CsvSource({"2, 1, true", "2, 1, false", "5, 2, true", "3, 1, false"})
     void anEndWithRegisteredMemoryGetsOnWithOneThatHasNone(int ranks, int channels, boolean shares) throws Exception {
@@ -104,7 +104,7 @@ class EngineBufferModesTest extends EngineFixture {
         assertTrue(WatchedNetwork.SENT_BY_SLOTS.get() > 0);
     }
 
-    /** A network that reaches all memory needs no registration; a rank whose threshold is higher goes through slots. */
+    /** A network that reaches all memory needs no registration. A rank with a higher threshold uses slots. */
     @ParameterizedTest
     @CsvSource({"2, socket, 0", "3, shm, 0", "3, socket, 1", "2, shm, 1", "3, ucx, 0", "2, ucx, 1"})
     void largeOperationsUseMemoryInPlaceThatNobodyRegistered(int ranks, String network, int slotsOnRank)
@@ -136,7 +136,7 @@ class EngineBufferModesTest extends EngineFixture {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    /** Without the flush the device would find what was there before. */
+    /** Without the flush the device would read the old data. */
     @ParameterizedTest
     @CsvSource({"2, 1, true, true", "3, 1, false, false", "3, 2, false, true"})
     void memoryThatAsksForItIsFlushedBeforeTheDeviceLooks(int ranks, int channels, boolean shares, boolean registers)
@@ -148,7 +148,7 @@ class EngineBufferModesTest extends EngineFixture {
         assertTrue(WatchedNetwork.FLUSHED.get() > 0);
     }
 
-    /** Four peers with eight slots each would want more than a channel has. */
+    /** Four peers with eight slots each would need more slots than a channel has. */
     @Test
     void aPoolWithTooFewSlotsForAllServesAll() throws Exception {
         Map<String, String> settings = settings(1, true);
@@ -171,8 +171,7 @@ class EngineBufferModesTest extends EngineFixture {
     }
 
     /**
-     * Six channels on two connections, with as little room in the slots as there can be between ranks that wait for
-     * each other in a ring.
+     * Six channels use two connections. The slots have the minimum room for ranks that wait for each other in a ring.
      */
     @ParameterizedTest
     @CsvSource({"2, 0, 2147483640", "3, 4294967290, 0", "5, 0, -4"})
@@ -211,12 +210,12 @@ class EngineBufferModesTest extends EngineFixture {
         }
     }
 
-    /** The memory is freed right behind the registration, while the communicator, which has failed, is still open. */
+    /** The memory is freed immediately after its registration is closed. The failed communicator is still open. */
     @ParameterizedTest
     @CsvSource({"shm, 0", "socket, 1", "shm, 1", "ucx, 0", "ucx, 1", "auto, 0"})
     void afterAnAbortNothingTouchesRegisteredMemory(String network, int shares) throws Exception {
         Ucx.assumeUsable(network);
-        // who is behind would hear of the abort when it registers or sends
+        // a slower rank would receive the abort when it registers or sends
         CountDownLatch sending = new CountDownLatch(2);
         Map<String, String> settings = settings(1, shares == 1);
         settings.put("MILLRACE_NET", network);
@@ -233,7 +232,7 @@ class EngineBufferModesTest extends EngineFixture {
                     try (Registration registration = communicator.register(data)) {
                         assertNotNull(registration);
                         communicator.group(() -> {
-                            // which never receives
+                            // rank 2 never receives
                             communicator.send(data.asSlice(0, count / 2), count / 2, DataType.INT8, 2, stream);
                             communicator.send(data.asSlice(0, count / 2), count / 2, DataType.INT8,
                                     1 - communicator.rank(), stream);

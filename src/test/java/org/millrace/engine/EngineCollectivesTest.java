@@ -14,8 +14,8 @@ import org.millrace.ReduceOp;
 import org.millrace.net.ucx.Ucx;
 
 /**
- * Every operation through the whole stack: numbers of ranks, odd sizes, reductions, roots, in place and not, at
- * counters that wrap.
+ * Every operation through the whole stack: numbers of ranks, odd sizes, reductions, roots, in place and not in place,
+ * with counters that wrap.
  */
 @Tag("slow")
 class EngineCollectivesTest extends EngineFixture {
@@ -24,7 +24,7 @@ class EngineCollectivesTest extends EngineFixture {
     private static final List<ReduceOp> REDUCTIONS =
             List.of(ReduceOp.SUM, ReduceOp.PROD, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.AVG, new ReduceOp.PreMulSum(3));
 
-    /** Every operation in a few sizes, in place and not. */
+    /** Returns every operation in a few sizes, in place and not in place. */
     static List<Call> calls(int ranks) {
         List<Call> calls = new ArrayList<>();
         for (Operation operation : Operation.values()) {
@@ -53,7 +53,7 @@ class EngineCollectivesTest extends EngineFixture {
         runAll(directory, ranks, settings).forEach(failure -> assertNull(failure, () -> String.valueOf(failure)));
     }
 
-    /** Runs all of them on ranks that are threads; returns what each threw. */
+    /** Runs all of them on ranks that are threads. Returns the exception of each rank. */
     static List<Throwable> runAll(Path directory, int ranks, Map<String, String> settings) throws Exception {
         return EngineGroup.thrown(directory, ranks, settings, (communicator, stream, arena) -> {
             List<Call.Running> running = new ArrayList<>();

@@ -21,7 +21,7 @@ import org.millrace.ReduceOp;
 import org.millrace.config.ConfigurationException;
 
 /**
- * What a program does wrong, and what becomes of the others: an error that says what and where, nothing hangs, nothing
+ * Errors of a program and their effect on other ranks. The error states its kind and place, nothing hangs, and nothing
  * is left behind.
  */
 class EngineErrorsTest extends EngineFixture {

@@ -10,7 +10,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Where ranks of a test meet, and that they leave nothing behind: no thread, and no file there. */
+/** Provides the directory in which a test's ranks meet. Checks that they leave no thread and no file there. */
 abstract class EngineFixture {
 
     static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);

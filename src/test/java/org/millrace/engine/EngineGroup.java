@@ -20,15 +20,15 @@ import org.millrace.DeviceStream;
 /** Ranks of one group as threads of this process. */
 final class EngineGroup {
 
-    /** No test waits longer for anything: a hang is a failure, not a timeout of the build. */
+    /** Longest wait of any test, in seconds. A hang is then a failure of the test, not a timeout of the build. */
     static final long PATIENCE_SECONDS = 60;
 
-    /** What one rank does. */
+    /** Code of one rank. */
     interface RankBody {
         void run(Communicator communicator) throws Exception;
     }
 
-    /** What one rank does with a stream of its device, and memory for as long. */
+    /** Code of one rank with a stream of its device, and memory of the same lifetime. */
     interface StreamBody {
         void run(Communicator communicator, DeviceStream stream, Arena arena) throws Exception;
     }
@@ -44,7 +44,7 @@ final class EngineGroup {
         return settings;
     }
 
-    /** Runs a body on each rank, which all end well. */
+    /** Runs a body on each rank. All must complete without an exception. */
     static void ranks(Path directory, int ranks, Map<String, String> settings, RankBody body)
             throws InterruptedException {
         requireNone(thrown(directory, ranks, settings, body));
@@ -63,7 +63,7 @@ final class EngineGroup {
         }
     }
 
-    /** Runs a body on each rank; returns what each threw, null for a rank that ended well. */
+    /** Runs a body on each rank. Returns the exception of each rank, null for a rank without one. */
     static List<Throwable> thrown(Path directory, int ranks, Map<String, String> settings, RankBody body)
             throws InterruptedException {
         return call(ranks, rank -> () -> {
@@ -83,7 +83,10 @@ final class EngineGroup {
         });
     }
 
-    /** Where counters begin is no setting: system properties say it, alike to all ranks of a test. */
+    /**
+     * Joins the group. The initial value of counters is no setting. System properties define it for all ranks of a
+     * test.
+     */
     static Communicator join(Path directory, int rank, int ranks, Map<String, String> settings) {
         return join(directory, rank, ranks, settings, CommunicatorListener.STANDARD_ERROR);
     }
@@ -102,13 +105,13 @@ final class EngineGroup {
         return new EngineProvider().join("file:" + directory.resolve("group"), rank, ranks, ours, listener);
     }
 
-    /** Runs one callable per rank, each on a thread of its own. */
+    /** Runs one callable per rank, each on its own thread. */
     static List<Throwable> call(int ranks, java.util.function.IntFunction<Callable<Void>> body)
             throws InterruptedException {
         return call(ranks, PATIENCE_SECONDS, body);
     }
 
-    /** For bodies of many operations, all of them bounded: how long they take together is a matter of the machine. */
+    /** Runs bodies of many bounded operations. Their total time depends on the machine. */
     static List<Throwable> call(int ranks, long patienceSeconds, java.util.function.IntFunction<Callable<Void>> body)
             throws InterruptedException {
         try (ExecutorService threads =
@@ -133,7 +136,7 @@ final class EngineGroup {
         }
     }
 
-    /** Names of this library's threads that are alive; the trace's ends by itself, a moment later. */
+    /** Returns the names of this library's live threads. The trace's thread ends independently, a moment later. */
     static List<String> threadsAlive() {
         return Thread.getAllStackTraces()
                 .keySet()

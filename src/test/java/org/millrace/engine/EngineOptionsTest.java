@@ -20,7 +20,7 @@ class EngineOptionsTest {
     private static final String FIRST_STEP = "org.millrace.engine.firstStep";
     private static final String FIRST_WORK = "org.millrace.engine.firstWork";
 
-    /** Other tests of the same JVM set them too. */
+    /** Other tests of the same JVM set the properties too. */
     @BeforeEach
     @AfterEach
     void clear() {
@@ -37,7 +37,7 @@ class EngineOptionsTest {
                 new Agreement(ranks, "host", ranks, new int[ranks], 1, 1 << 20));
     }
 
-    /** Of two ranks on one core the one that polls may take it from the one that is waited for. */
+    /** With two ranks on one core, a polling rank may take the core from the rank that it waits for. */
     @Test
     void moreRanksThanCoresWaitByTheClock() {
         int cores = Runtime.getRuntime().availableProcessors();
@@ -48,14 +48,14 @@ class EngineOptionsTest {
                 "the user's count is not kept");
     }
 
-    /** An idle rank costs its wake-ups. */
+    /** Each wake-up of an idle rank costs processor time. */
     @Test
     void anIdleRankWakesTwentyTimesASecond() {
         assertEquals(20, wakeUps(Map.of()), 15);
         assertEquals(200, wakeUps(Map.of("NCCL_PROXY_IDLE_SLEEP_US", "5000")), 15);
     }
 
-    /** Number of sleeps in a second of sleep, behind the polling. */
+    /** Returns the number of sleeps in one second of sleep, after the polling phase. */
     private static int wakeUps(Map<String, String> settings) {
         AtomicLong slept = new AtomicLong();
         IdleStrategy idle = decided(2, settings).idle().apply(nanos -> {
@@ -72,7 +72,7 @@ class EngineOptionsTest {
         return sleeps;
     }
 
-    /** By which tests let counters wrap. */
+    /** Tests use this property to make counters wrap. */
     @Test
     void countersBeginWhereAPropertySays() {
         assertEquals(0, decided().firstStep());

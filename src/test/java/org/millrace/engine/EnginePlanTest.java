@@ -28,7 +28,7 @@ class EnginePlanTest extends EngineFixture {
     private static final int RANKS = 3;
     private static final int LAUNCHES = 300;
 
-    /** With items in the kernel's arguments, and in memory of their own. */
+    /** Items are in the kernel's arguments, or in separate memory. */
     @ParameterizedTest
     @ValueSource(strings = {"4096", "0"})
     void everyLaunchRunsAllOperations(String argumentBytes) throws Exception {
@@ -64,7 +64,7 @@ class EnginePlanTest extends EngineFixture {
                     assertEquals(RANKS - 1, own.get(ValueLayout.JAVA_LONG, 0));
                 }
                 plan.launch(stream);
-                plan.close(); // the last launch may still be under way
+                plan.close(); // the last launch may still be in flight
                 plan.close();
                 System.gc();
                 stream.synchronize(PATIENCE);
@@ -76,7 +76,7 @@ class EnginePlanTest extends EngineFixture {
         });
     }
 
-    /** A launch comes behind what all its streams hold, and before what they are given later. */
+    /** A launch runs after all earlier work of its streams, and before their later work. */
     @Test
     void aPlanOverSeveralStreams() throws Exception {
         EngineGroup.ranks(directory, 2, EngineGroup.settings(), communicator -> {

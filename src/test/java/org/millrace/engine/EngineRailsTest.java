@@ -19,14 +19,14 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
-/** Operations over two rails: one that is cut changes no result, and both are the end of the communicator. */
+/** Operations over two rails. The loss of one rail changes no result. The loss of both ends the communicator. */
 @Tag("slow")
 class EngineRailsTest extends EngineFixture {
 
     private static final int COUNT = 300_000;
     private static final int OPERATIONS = 8;
 
-    /** @param unpacks whether kernels gather what arrives, from pages that both rails fill */
+    /** @param unpacks whether kernels gather received data from pages that both rails fill */
     private static Map<String, String> settings(String fault, boolean unpacks) {
         return EngineGroup.settings("MILLRACE_NET", "socket", "MILLRACE_SOCKET_ADDRESSES", "127.0.0.1,127.0.0.2",
                 "MILLRACE_FAULT", fault, "NCCL_NET_DEVICE_UNPACK_ENABLED", unpacks ? "1" : "0");
@@ -66,9 +66,9 @@ class EngineRailsTest extends EngineFixture {
     }
 
     /**
-     * Twice as many frames are between the cuts as can be under way: those that were when the first rail was cut have
-     * arrived before the second is, and so a receiver has found out about the first, even if it read nothing there
-     * while a piece waited for its destination.
+     * Between the cuts there are twice as many frames as can be in flight. Frames that were in flight at the first cut
+     * have arrived before the second. A receiver has therefore detected the first cut, even if it read nothing on that
+     * rail while a piece waited for its destination.
      */
     @ParameterizedTest
     @CsvSource(

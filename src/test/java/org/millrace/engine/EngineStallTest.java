@@ -28,9 +28,9 @@ import org.millrace.trace.TracedProcess;
 import org.millrace.trace.Verdict;
 
 /**
- * Processes of the engine that stand still for a reason that was drawn: the first verdict names it, its rank, and where
- * a connection shows it the peer, the channel and the direction. {@code -Dmillrace.stalls=200} draws more of them,
- * {@code -Dmillrace.stalls.seed=N} those of a seed.
+ * Processes of the engine that stall for a random reason. The first verdict names the reason and its rank. If a
+ * connection shows it, the verdict also names the peer, the channel and the direction. {@code -Dmillrace.stalls=200}
+ * draws more stalls, and {@code -Dmillrace.stalls.seed=N} repeats the stalls of a seed.
  */
 @Tag("slow")
 @Timeout(900)
@@ -39,18 +39,18 @@ class EngineStallTest {
     private static final int FEW = 2;
     private static final Duration QUIET = Duration.ofSeconds(1);
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
-    /** As good as for ever. */
+    /** Practically infinite. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
 
     @TempDir
     Path directory;
     private final List<Process> children = new ArrayList<>();
 
-    /** How the ranks' data goes. */
+    /** Path of the ranks' data. */
     private enum Network {
-        /** As the engine chooses: devices reach each other's memory. */
+        /** The engine's choice: devices access each other's memory. */
         DIRECT,
-        /** A proxy copies between memories that the devices reach. */
+        /** A proxy copies between memories that the devices access. */
         COPY("NCCL_SHM_USE_CUDA_MEMCPY=1", "NCCL_P2P_USE_CUDA_MEMCPY=1"),
         SHM("MILLRACE_NET=shm"),
         SOCKET("MILLRACE_NET=socket");
@@ -66,7 +66,7 @@ class EngineStallTest {
         }
     }
 
-    /** @param together how many ranks a process has */
+    /** @param together number of ranks in a process */
     private record Stall(long seed, Way way, Network network, Pattern pattern, int ranks, int together, int channels,
             int victim, int operation, int ahead, long count) {
 
@@ -75,7 +75,8 @@ class EngineStallTest {
             Way way = Way.values()[random.nextInt(Way.values().length)];
             int ranks = 2 + random.nextInt(7);
             Network network = Network.values()[way.isOfTheWire() ? 2 + random.nextInt(2) : random.nextInt(4)];
-            Pattern pattern = way.isOfTheWire() && random.nextBoolean() ? Pattern.NEIGHBOURS // then it is known whose
+            // then the affected connection is known
+            Pattern pattern = way.isOfTheWire() && random.nextBoolean() ? Pattern.NEIGHBOURS
                     : way.isOfTheWire() ? Pattern.values()[random.nextInt(3)] // all send
                             : Pattern.values()[random.nextInt(Pattern.values().length)];
             boolean alone = way == Way.STOP || way == Way.KILL;
@@ -97,7 +98,8 @@ class EngineStallTest {
         }
 
         /**
-         * Nobody can know which of two is wrong, if no other is left that remembers what it ran with either of them.
+         * Returns whether only two ranks disagree. If no other rank remembers an operation with either of them, the
+         * wrong one is unknown.
          */
         private boolean isBetweenTwo() {
             boolean remembered = (ahead + 1) * 2 * ranks <= CommunicatorFields.OPERATIONS;
@@ -177,7 +179,7 @@ class EngineStallTest {
         return text.toString();
     }
 
-    /** What is said by itself, on every rank whose process runs. */
+    /** Checks the message that every rank with a running process logs without a request. */
     private void assertAllSay(Stall stall, String what) throws Exception {
         long deadline = System.nanoTime() + DEADLINE_NANOS;
         for (int process = 0; process < children.size(); process++) {

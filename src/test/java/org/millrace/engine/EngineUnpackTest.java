@@ -11,11 +11,11 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
-/** Kernels of the emulated device that gather what they receive over networks from pages. */
+/** Kernels of the emulated device that gather data from pages after they receive it over networks. */
 class EngineUnpackTest extends EngineFixture {
 
     /**
-     * Empty slices are counted, slices below the threshold lie in slots, and those of registered memory, of LL and of
+     * Empty slices are counted, and slices below the threshold are in slots. Slices of registered memory, of LL and of
      * pools are mixed with them on the same connections.
      */
     @ParameterizedTest

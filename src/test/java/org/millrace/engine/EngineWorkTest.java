@@ -31,7 +31,7 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.device.WorkFifo;
 
-/** Operations whose work travels through the FIFO. */
+/** Operations with work that travels through the FIFO. */
 @Timeout(EngineWorkTest.TIMEOUT_SECONDS)
 @Tag("slow")
 class EngineWorkTest extends EngineFixture {
@@ -39,7 +39,7 @@ class EngineWorkTest extends EngineFixture {
     private static final int FIFO = 1024;
     static final long TIMEOUT_SECONDS = 180;
 
-    /** No item fits into a kernel's arguments. */
+    /** Returns settings under which no item fits into a kernel's arguments. */
     private static Map<String, String> through(int fifoBytes, long first) {
         return EngineGroup.settings("NCCL_WORK_FIFO_BYTES", "" + fifoBytes, "NCCL_WORK_ARGS_BYTES", "0",
                 "org.millrace.engine.firstWork", "" + first, "NCCL_BUFFSIZE", "32K");
@@ -61,7 +61,7 @@ class EngineWorkTest extends EngineFixture {
         communicator.allReduce(words, words, words.byteSize() / 8, DataType.INT64, ReduceOp.SUM, stream);
     }
 
-    /** Groups of more than a kernel can take, transfers with all peers among them, over a FIFO of less than a group. */
+    /** Groups larger than a kernel's limit, including transfers with all peers, over a FIFO smaller than a group. */
     @ParameterizedTest
     @ValueSource(longs = {0, 0x7fff_fff0L, 0xffff_ff00L})
     void groupsThatAreLargerThanTheFifo(long first) throws Exception {
@@ -82,7 +82,7 @@ class EngineWorkTest extends EngineFixture {
                             sum(communicator, sums[i], i % 5 == 4 ? other : one);
                             for (int peer = 0; peer < ranks; peer++) {
                                 received[i * ranks + peer] = words(communicator, arena, -1);
-                                // what a rank hands to itself is on one stream
+                                // data that a rank passes to itself is on one stream
                                 DeviceStream on = i % 3 == 2 ? other : one;
                                 communicator.send(words(communicator, arena, 100 * rank + 10 * peer + i), 1,
                                         DataType.INT64, peer, on);
@@ -129,8 +129,8 @@ class EngineWorkTest extends EngineFixture {
                 });
                 WorkFifo fifo = device(communicator).fifo();
                 long deadline = System.nanoTime() + PATIENCE.toNanos();
-                // it sleeps elsewhere, too, so that the sleep alone does not say that it waits for room: it does once
-                // there is none
+                // the thread also sleeps elsewhere, so sleep alone does not show that it waits for room: it does once
+                // no room is left
                 while ((fifo.hasRoom(CollectiveWork.BYTES) || caller.getState() != Thread.State.TIMED_WAITING)
                         && System.nanoTime() < deadline) {
                     Thread.onSpinWait();
@@ -151,8 +151,8 @@ class EngineWorkTest extends EngineFixture {
     }
 
     /**
-     * With one polling thread and with two. The streams' thread ends with the communicator: what they hold is not left
-     * to nobody.
+     * Runs with one polling thread and with two. The streams' thread ends with the communicator, and the work that
+     * streams hold is not lost.
      */
     @ParameterizedTest
     @ValueSource(strings = {"1", "2"})
@@ -200,11 +200,13 @@ class EngineWorkTest extends EngineFixture {
         });
     }
 
-    /** {@code -Dmillrace.test.operations=1000000} for as many; the default is what a build has time for. */
+    /**
+     * {@code -Dmillrace.test.operations=1000000} sets the number of operations. The default fits the time of a build.
+     */
     @Test
     void manySmallOperationsLeaveNothing() throws Exception {
         int operations = Integer.getInteger("millrace.test.operations", 100_000);
-        // a machine with ten times as many threads as cores needs more than a minute for them
+        // a machine with ten times as many threads as cores needs more than a minute
         List<Throwable> thrown = EngineGroup.call(2, TIMEOUT_SECONDS - 10, rank -> () -> {
             try (Communicator communicator = EngineGroup.join(directory, rank, 2, through(4096, 0xffff_0000L));
                     Arena arena = Arena.ofShared();

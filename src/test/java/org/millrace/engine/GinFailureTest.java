@@ -26,7 +26,7 @@ import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 
-/** A peer that failed says so over the control plane: its connections may not tell it. */
+/** A failed peer reports its failure over the control plane, because its connections may not show it. */
 @Timeout(60)
 class GinFailureTest {
 
@@ -64,7 +64,7 @@ class GinFailureTest {
         }
     }
 
-    /** Does as a rank does, only that its failure does not end its connections. */
+    /** Behaves like a rank, except that its failure does not close its connections. */
     private void failWithOpenConnections(Map<String, String> settings, CountDownLatch waits, CountDownLatch told)
             throws InterruptedException {
         Configuration configuration = Configuration.load(settings);

@@ -25,7 +25,7 @@ import org.millrace.device.gin.RemoteAction;
 import org.millrace.gin.GinException;
 import org.millrace.net.ucx.Ucx;
 
-/** GIN between processes, one of which is killed with SIGKILL. */
+/** GIN between processes, one of them killed with SIGKILL. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class GinProcessTest {
@@ -74,7 +74,7 @@ class GinProcessTest {
                     gin.waitSignal(0, Long.MAX_VALUE);
                 }
             });
-            // rank 1 gives up for the same reason, and that may be seen here first
+            // rank 1 fails for the same reason, and this rank may see that first
             assertTrue(failure.getMessage().contains("lost rank 2") || failure.getMessage().contains("lost rank 1"),
                     failure.getMessage());
         }
@@ -82,12 +82,12 @@ class GinProcessTest {
         assertTrue(told.contains("lost rank 2") || told.contains("lost rank 0"), told);
     }
 
-    /** A GIN rank in a process of its own: puts its number to rank 0, says so, and waits to be killed. */
+    /** A GIN rank in a separate process. It puts its number to rank 0, prints a line, and waits to be killed. */
     private static final class GinChildRank {
 
         private GinChildRank() {}
 
-        /** Arguments: rendezvous, rank, size, network. */
+        /** Runs the rank. Arguments: rendezvous, rank, size, network. */
         public static void main(String[] arguments) {
             int rank = Integer.parseInt(arguments[1]);
             try (Arena arena = Arena.ofShared();

@@ -17,18 +17,21 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.ControlPlane;
 
-/** A rank that was let in, and then says what makes no sense: the others name it and what it said. */
+/** A rank that was accepted, and then sends invalid messages. The others report the rank and the message. */
 @Timeout(120)
 class HostileLettersTest extends EngineFixture {
 
     private final Map<String, String> settings = EngineGroup.settings("NCCL_COLLNET_ENABLE", "1");
 
-    /** What a rank says after it was let in. */
+    /** Messages that a rank sends after it was accepted. */
     private interface Talk {
         void to(ControlPlane control);
     }
 
-    /** Rank 0 is ours, rank 1 says what it likes; returns what rank 0 fails with, which rank 1 must be told. */
+    /**
+     * Runs rank 0 of Millrace and a rank 1 that sends arbitrary messages. Returns the failure of rank 0, which rank 1
+     * must receive too.
+     */
     private String failureAfter(Talk talk) throws InterruptedException {
         String[] told = new String[1];
         List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
@@ -102,7 +105,7 @@ class HostileLettersTest extends EngineFixture {
     @ValueSource(ints = {0, 3, 4, 5, 19, 23})
     void theTransportsOfARankAreChecked(int bytes) throws Exception {
         byte[] whole = ByteBuffer.allocate(32).putInt(1).putShort((short) 1).put((byte) 'h').array();
-        whole[15] = Byte.MAX_VALUE; // of the many transports that it says to offer none is there
+        whole[15] = Byte.MAX_VALUE; // the message announces many transports and contains none
         String message = failureAfter(control -> {
             Agreement.reach(control, Configuration.load(settings));
             EngineTrace.number(control);

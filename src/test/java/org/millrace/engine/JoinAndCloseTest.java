@@ -16,7 +16,7 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
-/** A program that joins and closes again and again keeps no thread and no descriptor of what it has closed. */
+/** A program that repeatedly joins and closes keeps no thread and no descriptor of closed communicators. */
 class JoinAndCloseTest {
 
     private static final int FIRST = 3;

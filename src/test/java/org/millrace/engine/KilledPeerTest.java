@@ -20,8 +20,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Processes that share memory directly have no connection that breaks: that one was killed comes over the control
- * plane, and the others' kernels leave.
+ * Processes that share memory directly have no connection that breaks. The control plane reports the killed process,
+ * and the kernels of the others leave.
  */
 @Timeout(180)
 @Tag("slow")
@@ -33,7 +33,7 @@ class KilledPeerTest {
 
     @AfterEach
     void endChildren() throws InterruptedException {
-        for (Process child : children) { // others count this process's children
+        for (Process child : children) { // other tests count this process's children
             child.destroyForcibly().waitFor(30, TimeUnit.SECONDS);
         }
     }

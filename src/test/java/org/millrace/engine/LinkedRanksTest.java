@@ -21,14 +21,20 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
-/** Ranks of one process, as far from each other as the link says: nothing is quicker, and all is right. */
+/**
+ * Ranks of one process with an emulated link between them. No operation is faster than the link, and all results are
+ * right.
+ */
 @Timeout(120)
 class LinkedRanksTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final int COUNT = 1 << 20;
     private static final long DELAY = Duration.ofMillis(20).toNanos();
-    /** An all-reduce of two ranks sends as many bytes as it has, each way. */
+    /**
+     * Transmission time in nanoseconds. An all-reduce of two ranks sends as many bytes as its operand has, in each
+     * direction.
+     */
     private static final long ON_THE_LINE = COUNT * 4L * Byte.SIZE * 1_000_000_000L / 400_000_000L;
 
     @TempDir
@@ -50,7 +56,8 @@ class LinkedRanksTest {
                 communicator.allReduce(data, data, count, DataType.INT32, ReduceOp.SUM, stream);
                 stream.synchronize(PATIENCE);
                 long took = System.nanoTime() - began;
-                // what a rank waits for was sent after the other one had begun, and the barrier took a delay from there
+                // the awaited data was sent after the other rank had begun, and the barrier already took one delay from
+                // there
                 assertTrue(count == 1 || took > ON_THE_LINE, count + " elements took " + took + " ns");
                 for (int i = 0; i < count; i++) {
                     assertEquals(2 * i + 1, data.getAtIndex(ValueLayout.JAVA_INT, i));
@@ -65,7 +72,10 @@ class LinkedRanksTest {
         });
     }
 
-    /** Three ranks as three hosts: what arrives at all has the link of its pair, as there is none without. */
+    /**
+     * Three ranks are three hosts. Data that arrives at all has used the link of its pair, because no other path
+     * exists.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"auto", "socket"})
     void eachPairOfHostsHasItsLink(String network) throws Exception {

@@ -25,7 +25,7 @@ import org.millrace.Operand;
 import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 
-/** What a program is told of while it waits, or calls nothing: by its listener, or else on standard error. */
+/** Messages for a program that waits or makes no calls. They go to its listener, or to standard error without one. */
 class ListenerTest {
 
     @TempDir
@@ -47,7 +47,7 @@ class ListenerTest {
                 .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
     }
 
-    /** Takes lines, and lets others wait for one. */
+    /** Collects lines, and lets other threads wait for one. */
     private static final class Printed extends PrintStream {
 
         final LinkedBlockingQueue<String> lines = new LinkedBlockingQueue<>();
@@ -95,7 +95,7 @@ class ListenerTest {
         }
     }
 
-    /** A loss is heard by a program that has nothing under way, and calls nothing. */
+    /** A program without operations in flight learns of a loss without a call. */
     @Test
     @ResourceLock(Resources.SYSTEM_ERR)
     void aLossIsHeardOnceByTheListenerAndNotPrinted() throws Exception {

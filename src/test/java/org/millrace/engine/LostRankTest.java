@@ -19,7 +19,9 @@ import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
-/** A rank is lost in the middle of any operation: every rank hears of it, nothing hangs, nothing is left behind. */
+/**
+ * A rank is lost in the middle of any operation. Every rank learns of it, nothing hangs, and nothing is left behind.
+ */
 @Tag("slow")
 class LostRankTest extends EngineFixture {
 
@@ -37,7 +39,7 @@ class LostRankTest extends EngineFixture {
             try {
                 stream.synchronize(PATIENCE);
             } finally {
-                communicator.abort(); // before the memory goes
+                communicator.abort(); // before the memory is freed
             }
         }
     }
@@ -58,7 +60,7 @@ class LostRankTest extends EngineFixture {
                         communicator.abort();
                     }
                 }));
-        // whose part was over before cannot know
+        // a rank that completed its part before cannot detect the loss
         assertNotNull(thrown.get(LOST));
         thrown.stream()
                 .filter(failure -> failure != null)
@@ -76,7 +78,7 @@ class LostRankTest extends EngineFixture {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K", "MILLRACE_NET", "socket");
         Map<String, String> faulty = new HashMap<>(settings);
         faulty.put("MILLRACE_FAULT", "cut:frame=9");
-        // who sends, whatever the root
+        // the rank that sends, for any root
         int cutting = operation == Operation.GATHER || operation == Operation.REDUCE ? 0 : LOST;
         List<Throwable> thrown = EngineGroup.call(RANKS, rank -> () -> {
             try (Communicator communicator =
@@ -86,7 +88,7 @@ class LostRankTest extends EngineFixture {
             return null;
         });
         if (operation == Operation.GATHER) {
-            // what a rank sends to the root may all be in the kernel's buffers when the other's connection is cut
+            // the kernel's buffers may hold everything that a rank sends to the root when the other connection is cut
             assertNotNull(thrown.get(LOST), thrown.toString());
             assertNotNull(thrown.get(cutting), thrown.toString());
             thrown.removeIf(Objects::isNull);
@@ -108,7 +110,7 @@ class LostRankTest extends EngineFixture {
             }
         });
         assertAllFailed(thrown);
-        // whichever rank finds it out first tells the other
+        // the first rank that detects it informs the other
         assertTrue(thrown.get(0).getMessage().contains("the ranks wait for each other"), thrown.get(0).getMessage());
     }
 }

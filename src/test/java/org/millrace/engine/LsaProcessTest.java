@@ -25,7 +25,7 @@ import org.millrace.device.gin.GinDeviceCommunicators;
 import org.millrace.device.gin.GinRequirements;
 import org.millrace.net.shm.SharedMemory;
 
-/** Ranks near each other, one in a process of its own: they store into each other's windows. */
+/** Ranks on one host, one of them in a separate process. They store into each other's windows. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class LsaProcessTest {
@@ -78,12 +78,12 @@ class LsaProcessTest {
         }
     }
 
-    /** A rank in a process of its own: says how many tokens came to its experts. */
+    /** A rank in a separate process. It prints the number of tokens that its experts received. */
     private static final class ChildRank {
 
         private ChildRank() {}
 
-        /** Arguments: rendezvous, mode. */
+        /** Runs the rank. Arguments: rendezvous, mode. */
         public static void main(String[] arguments) {
             System.out.println(run(arguments[0], 1, arguments[1]));
         }

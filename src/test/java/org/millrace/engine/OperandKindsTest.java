@@ -26,7 +26,9 @@ import org.millrace.DeviceStream;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
-/** Every operation by every kind of array and buffer that {@link ArrayOperations} takes, and what it says of others. */
+/**
+ * Every operation with every kind of array and buffer that {@link ArrayOperations} accepts, and the errors for others.
+ */
 class OperandKindsTest {
 
     @TempDir
@@ -45,10 +47,10 @@ class OperandKindsTest {
     }
 
     /**
-     * One kind of what operations take.
+     * One kind of operand.
      *
-     * @param border how many elements of its array lie before and behind what is taken
-     * @param view   what of such an array operations take
+     * @param border number of elements of its array before and after the operand
+     * @param view   returns the operand for such an array
      */
     private record Kind(Class<?> component, int border, UnaryOperator<Object> view) {
 
@@ -135,7 +137,7 @@ class OperandKindsTest {
         Values scattered = kind.of(0, 0);
         Values exchanged = kind.of(new int[6]);
         Values next = kind.of(0, 0);
-        Values added = kind.of(-1 - rank, 1); // no numbers if they were taken for another type
+        Values added = kind.of(-1 - rank, 1); // these values would give other numbers if they were read as another type
         Values sum = kind.of(0, 0);
         Values part = kind.of(0, 0);
         Values atRoot = kind.of(0, 0);

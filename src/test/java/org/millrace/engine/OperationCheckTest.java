@@ -51,7 +51,7 @@ class OperationCheckTest {
         return new ProxyOp(number, SUM, 7, 0, 4, 2);
     }
 
-    /** The receiver was there and called something in which the connection has no part. */
+    /** The receiver was present and called an operation without a part for this connection. */
     @Test
     void anOperationWithoutPartIsFoundWhicheverSideIsTheSecond() {
         assertNull(sender.announce(op(0, 10)));
@@ -71,7 +71,10 @@ class OperationCheckTest {
         assertNotNull(receiver.announce(without(5)));
     }
 
-    /** One side far ahead writes over what the other has not seen: that is not judged, and what comes after it is. */
+    /**
+     * A side that is far ahead overwrites records that the other side has not seen. These are not judged, but later
+     * records are.
+     */
     @Test
     void recordsThatWereWrittenOverAreLeftOut() {
         for (int number = 0; number < 1000; number++) {

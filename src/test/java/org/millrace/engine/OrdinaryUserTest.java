@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.file.OtherUser;
 import org.millrace.namespace.SummingRank;
 
-/** Ranks of users that are not root, in a directory in which all users make files. */
+/** Ranks of users other than root, in a directory in which all users create files. */
 @Timeout(180)
 @Tag("slow")
 class OrdinaryUserTest {
@@ -43,7 +43,7 @@ class OrdinaryUserTest {
     @AfterEach
     void endChildren() throws InterruptedException {
         for (Process child : children) {
-            child.destroy(); // it deletes its files, which this user's processes do not
+            child.destroy(); // the child deletes its files, which this user's processes do not
             assertTrue(child.waitFor(30, TimeUnit.SECONDS));
         }
     }
@@ -94,7 +94,7 @@ class OrdinaryUserTest {
         assertEquals("running", one.readLine());
     }
 
-    /** They share no memory: what one makes the other may not open. */
+    /** The ranks share no memory: each may not open the files of the other. */
     @ParameterizedTest
     @ValueSource(strings = {"MILLRACE_NET=auto", "NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1"})
     void ranksOfTwoUsersMeetOverTcp(String setting) throws Exception {

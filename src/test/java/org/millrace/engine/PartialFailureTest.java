@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.MillraceException;
 import org.millrace.net.auto.NetworkOptions;
 
-/** Whichever phase of a set-up fails, on whichever end: files, mappings and descriptors are as they were before. */
+/** Any phase of a set-up fails, on either end. Files, mappings and descriptors are then the same as before. */
 class PartialFailureTest {
 
     private static final Map<String, Map<String, String>> TRANSPORTS =
@@ -37,12 +37,12 @@ class PartialFailureTest {
     Path directory;
 
     private static final Path TEMPORARY = Path.of(System.getProperty("java.io.tmpdir"));
-    /** Other processes may run the example, too. */
+    /** Prefix of this process's files, because other processes may run the example too. */
     private static final String OURS = "example-unix-" + ProcessHandle.current().pid() + "-";
 
     /**
-     * What this process holds that a leak would show in: files by name, mappings by line, sockets by number. Names are
-     * compared and not counts, as garbage of tests before this one may be let go at any time.
+     * Returns the resources of this process that would show a leak: files by name, mappings by line, sockets by number.
+     * The test compares names and not counts, because garbage of earlier tests may be released at any time.
      */
     private Set<String> holdings() throws IOException {
         Set<String> held = mappings();
@@ -65,12 +65,15 @@ class PartialFailureTest {
         }
     }
 
-    /** What the process writes down of all its connections, which stays open while it lives. */
+    /**
+     * Returns whether the target is the trace of all connections of the process, which stays open while the process
+     * lives.
+     */
     private static boolean isTrace(String target) {
         return target.endsWith(".trace");
     }
 
-    /** Sockets and shared files; the JVM opens jars and the like when it pleases. */
+    /** Returns sockets and shared files. The JVM also opens jars and similar files at any time. */
     private static Stream<String> ours(Path descriptor) {
         try {
             String target = Files.readSymbolicLink(descriptor).toString();
@@ -134,7 +137,7 @@ class PartialFailureTest {
                         : each);
     }
 
-    /** Memory is counted, so that the test above can fail. */
+    /** Shows that the test above can fail, because a connection's memory is counted. */
     @Test
     void aConnectionHoldsSomething() throws Exception {
         int blocks = P2pTransport.ProcessMemory.blocks();

@@ -47,8 +47,8 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.TraceFiles;
 
 /**
- * Ranks in PID namespaces of their own, as those of containers that share {@code /dev/shm}: none can open what another
- * has open, each is process 1, and files serve between them.
+ * Ranks in separate PID namespaces, like ranks in containers that share {@code /dev/shm}. None can open the descriptors
+ * of another, each is process 1, and they communicate through files.
  */
 @Timeout(180)
 @Tag("slow")
@@ -79,7 +79,7 @@ class PidNamespaceTest {
 
     @AfterEach
     void endChildren() throws InterruptedException {
-        for (Process child : children) { // others count this process's children
+        for (Process child : children) { // other tests count this process's children
             child.destroyForcibly().waitFor(30, TimeUnit.SECONDS);
         }
     }
@@ -115,7 +115,7 @@ class PidNamespaceTest {
         assertEquals(List.of(), filesOf(second));
     }
 
-    /** Two processes with one number are told apart. */
+    /** Millrace distinguishes two processes with the same number. */
     @Test
     void aKilledOneIsNamed() throws Exception {
         BufferedReader zero = start(AllReduceRank.class, 0, List.of("NCCL_BUFFSIZE=64K"));
@@ -130,7 +130,10 @@ class PidNamespaceTest {
         assertEquals(0, children.get(0).exitValue());
     }
 
-    /** What a killed one wrote down stays for an hour, and what a living one writes for as long as it lives. */
+    /**
+     * The trace of a killed process stays for an hour. The trace of a living process stays as long as the process
+     * lives.
+     */
     @Test
     void theTraceOfAKilledOneIsSweptFromAnotherNamespace() throws Exception {
         start(AllReduceRank.class, 0, List.of("NCCL_BUFFSIZE=64K"));
@@ -150,7 +153,7 @@ class PidNamespaceTest {
         assertTrue(Files.exists(ofLiving), "its process lives");
     }
 
-    /** Once the process has come so far that others can tell that it lives. */
+    /** Returns the trace once other processes can detect that the process is alive. */
     private static Path traceOf(Process unshare) throws Exception {
         String namespace = Files.readSymbolicLink(Path.of("/proc/" + unshare.pid() + "/ns/pid_for_children"))
                 .toString()
@@ -191,8 +194,8 @@ class PidNamespaceTest {
     }
 
     /**
-     * Memory, rings and sockets in the shared directory that say that they are of a namespace; the kernel gives the
-     * numbers of ended ones again, and the trace of a killed process stays for an hour.
+     * Returns the memory, rings and sockets of a namespace in the shared directory. The kernel reuses the numbers of
+     * ended namespaces, and the trace of a killed process stays for an hour.
      */
     private static List<String> filesOf(String namespace) throws IOException {
         try (Stream<Path> files = Files.list(SHARED)) {
@@ -203,12 +206,15 @@ class PidNamespaceTest {
         }
     }
 
-    /** A rank that says its namespace's number, then what its operations went over and how much of them was wrong. */
+    /**
+     * A rank that prints the number of its namespace, then the transport of its operations and the number of wrong
+     * elements.
+     */
     static final class Rank {
 
         private Rank() {}
 
-        /** Arguments: directory, rank, size, a setting as NAME=VALUE. */
+        /** Runs the rank. Arguments: directory, rank, size, a setting as NAME=VALUE. */
         public static void main(String[] arguments) throws Exception {
             int rank = Integer.parseInt(arguments[1]);
             System.out.println(Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString().replaceAll("\\D", ""));

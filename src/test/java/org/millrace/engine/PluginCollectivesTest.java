@@ -20,8 +20,8 @@ import org.millrace.net.plugin.TestNet;
 import org.millrace.net.plugin.TestNet.Count;
 
 /**
- * Every operation over network plugins: one in C that misbehaves as NCCL allows, and Millrace's own, whose isend and
- * irecv have frames of their own beneath.
+ * Every operation over network plugins: a C plugin that misbehaves as NCCL allows, and Millrace's own plugin. In the
+ * latter, isend and irecv use frames beneath.
  */
 @Tag("slow")
 class PluginCollectivesTest {
@@ -59,7 +59,7 @@ class PluginCollectivesTest {
                 thrown::toString);
     }
 
-    /** In a process of its own, as Millrace's plugin reads the environment. */
+    /** Runs in a separate process, because Millrace's plugin reads the environment. */
     @Test
     void everyOperationGoesOverMillracesOwnPlugin() throws Exception {
         Path output = directory.resolve("output");
@@ -79,7 +79,7 @@ class PluginCollectivesTest {
         assertTrue(said.contains("every rank got what the reference says"), said);
     }
 
-    /** The process: its ranks are threads, and its plugin finds the JVM that is there. */
+    /** Program of the process. Its ranks are threads, and its plugin finds the existing JVM. */
     static final class OwnPlugin {
 
         private OwnPlugin() {}
@@ -91,7 +91,7 @@ class PluginCollectivesTest {
                         .forEach(failure -> assertNull(failure, () -> String.valueOf(failure)));
             }
             System.out.println("every rank got what the reference says");
-            System.exit(0); // the plugin's threads are the JVM's own
+            System.exit(0); // the plugin's threads belong to the JVM
         }
     }
 }

@@ -15,7 +15,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.engine.EngineOptions.TransferOptions;
 
-/** What NCCL_PROTO means, and NCCL_P2P_LL_THRESHOLD. */
+/** The meaning of NCCL_PROTO and NCCL_P2P_LL_THRESHOLD. */
 class ProtocolChoiceTest {
 
     @ParameterizedTest
@@ -64,7 +64,7 @@ class ProtocolChoiceTest {
         assertEquals(chunkBytes, options.chunkBytes());
     }
 
-    /** NCCL's 128 KiB where slots are shared, but never more than a slot. */
+    /** A chunk has NCCL's 128 KiB if slots are shared, but never more than a slot. */
     @ParameterizedTest
     @CsvSource({"0, 8M, , 1048576", "1, 8M, , 131072", "1, 128K, , 16384", "1, 8M, 2K, 2048", "0, 8M, 2K, 2048",
             "0, 64K, 1M, 8192"})

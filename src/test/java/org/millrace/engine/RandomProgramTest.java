@@ -20,8 +20,8 @@ import org.millrace.ReduceOp;
 import org.millrace.net.ucx.Ucx;
 
 /**
- * Programs made by chance: all operations, groups within groups, several streams and communicators, against a reference
- * that knows of none of that.
+ * Random programs: all operations, nested groups, several streams and communicators. A reference implementation without
+ * groups and streams checks the results.
  */
 @Tag("slow")
 @Tag("optimized")
@@ -33,13 +33,13 @@ class RandomProgramTest extends EngineFixture {
     private static final List<ReduceOp> REDUCTIONS =
             List.of(ReduceOp.SUM, ReduceOp.PROD, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.AVG, new ReduceOp.PreMulSum(-2));
 
-    /** The same on every rank, because each makes it from the same seed. */
+    /** A program that is the same on every rank, because each rank creates it from the same seed. */
     private static final class Program {
         private final Random random;
         private final Communicator[] communicators;
         private final List<List<DeviceStream>> streams;
         private final List<Call.Running> running = new ArrayList<>();
-        /** Which calls' memory this rank registers: another choice on each. Null for none. */
+        /** Chooses the calls whose memory this rank registers, differently on each rank. Null if it registers none. */
         private final Random registers;
 
         Program(long seed, Communicator[] communicators, List<List<DeviceStream>> streams, boolean registers) {

@@ -29,15 +29,15 @@ import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 
 /**
- * A program that throws on one rank ends on all others, with what it was and whose. The bound on each test is well
- * under what {@code close()} may take (MILLRACE_CLOSE_DEADLINE, 60 s) and under what a stalled operation may.
+ * If a program throws on one rank, it ends on all other ranks, which report the exception and its rank. The time bound
+ * of each test is well below the limits of {@code close()} (MILLRACE_CLOSE_DEADLINE, 60 s) and of a stalled operation.
  */
 @Timeout(30)
 class RankThatThrowsTest extends EngineFixture {
 
     private static final int THROWS = 1;
 
-    /** When the rank throws. */
+    /** Moment at which the rank throws. */
     enum Moment {
         BEFORE, INSIDE, BETWEEN
     }
@@ -51,7 +51,7 @@ class RankThatThrowsTest extends EngineFixture {
                 .network(network);
     }
 
-    /** Goes on until something is thrown: by this rank at its moment, on the others by what it does to them. */
+    /** Runs until an exception is thrown: on this rank at the given moment, and on the others as a consequence. */
     private static void work(Communicator communicator, Moment moment) throws IOException {
         boolean throwing = communicator.rank() == THROWS;
         try (DeviceStream stream = communicator.device().newStream()) {
@@ -93,7 +93,10 @@ class RankThatThrowsTest extends EngineFixture {
         }), "rank 1 aborted the communicator: java.io.IOException: no more rows");
     }
 
-    /** Java tells {@code close()} nothing of what is being thrown: the others learn whose operation is missing. */
+    /**
+     * Java does not tell {@code close()} about the exception in flight. The other ranks learn which rank's operation is
+     * missing.
+     */
     @ParameterizedTest
     @CsvSource({"BEFORE, 2, shm", "BEFORE, 3, socket", "INSIDE, 2, socket", "INSIDE, 4, shm", "BETWEEN, 3, shm",
             "BETWEEN, 4, socket", "BETWEEN, 2, auto"})
@@ -109,7 +112,7 @@ class RankThatThrowsTest extends EngineFixture {
                 + launched);
     }
 
-    /** The rank has left for good by the time that another one begins what it has not. */
+    /** The rank has closed before another rank begins an operation that the closed rank has not begun. */
     @ParameterizedTest
     @EnumSource
     void anOperationThatIsBegunAfterARankHasClosedFails(Transfer transfer) throws Exception {
@@ -133,7 +136,7 @@ class RankThatThrowsTest extends EngineFixture {
         assertInstanceOf(DeadlineException.class, thrown.get(1)); // rank 0 had not closed
     }
 
-    /** What the other rank has not begun. */
+    /** Operation that the other rank has not begun. */
     enum Transfer {
         COLLECTIVE("collective operation",
                 (communicator, data, stream) -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM,

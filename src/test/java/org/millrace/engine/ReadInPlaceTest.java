@@ -20,14 +20,14 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.net.shm.SharedMemory;
 
-/** Registered memory over P2P and SHM: peers read it where it lies, in every operation. */
+/** Registered memory over P2P and SHM. Peers read it in place, in every operation. */
 class ReadInPlaceTest extends EngineFixture {
 
     private static final Set<Operation> ALL = Set.of(Operation.ALL_REDUCE, Operation.REDUCE, Operation.REDUCE_SCATTER,
             Operation.ALL_GATHER, Operation.BROADCAST, Operation.SEND_RECEIVE, Operation.ALL_TO_ALL, Operation.GATHER,
             Operation.SCATTER);
 
-    /** @param registered a bit for each rank: what a rank registers is its own matter */
+    /** @param registered a bit for each rank. Each rank decides independently about registration. */
     @ParameterizedTest
     @CsvSource({"2, P2P, ring, 3", "2, P2P, ring, 1", "3, P2P, tree, 7", "5, P2P, tree, 21", "3, SHM, ring, 7",
             "4, SHM, tree, 15", "3, SHM, tree, 5", "3, copy, ring, 7"})
@@ -60,7 +60,10 @@ class ReadInPlaceTest extends EngineFixture {
         });
     }
 
-    /** What a sender has copied before a receiver has read it goes through slots, unless the user says otherwise. */
+    /**
+     * If a sender copies data faster than a receiver reads it, the data uses slots, unless the user sets another
+     * threshold.
+     */
     @Test
     void whatIsShortGoesThroughSlots() throws Exception {
         EngineGroup.ranks(directory, 2, EngineGroup.settings(), (communicator, stream, arena) -> {

@@ -19,10 +19,10 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
-/** A collective that is called again and again is planned once: what may have changed between two calls. */
+/** A repeated collective is planned only once. The tests change its conditions between two calls. */
 class RecentKernelsTest extends EngineFixture {
 
-    /** Bytes of an all-reduce that two ranks do around the ring, and that is small enough to be kept. */
+    /** Bytes of an all-reduce that two ranks run around the ring, and that is small enough to be cached. */
     private static final int MORE_THAN_EXCHANGED = 32 << 10;
 
     private interface Program {
@@ -35,7 +35,7 @@ class RecentKernelsTest extends EngineFixture {
         });
     }
 
-    /** More collectives than are kept, each with another operand, length, operator or root, in turns. */
+    /** More collectives than the cache holds, in turns. Each has another operand, length, operator or root. */
     @ParameterizedTest
     @CsvSource({"2, ring, Simple", "3, tree, Simple", "3, ring, LL", "2, ring, LL128"})
     void collectivesTakeTurns(int ranks, String algorithm, String protocol) throws Exception {
@@ -70,9 +70,9 @@ class RecentKernelsTest extends EngineFixture {
                 });
     }
 
-    /** Memory that was freed, and comes again at the same address, is not the memory that it was. */
+    /** Memory that was freed and allocated again at the same address is different memory. */
     @Test
-    @SuppressWarnings("restricted") // memory of an arena that stays is lent to some that are closed
+    @SuppressWarnings("restricted") // memory of an arena that stays open is lent to arenas that are closed
     void anArenaIsClosedAndAnotherOneHasItsPlace() throws Exception {
         run(2, EngineGroup.settings(), (communicator, stream, arena) -> {
             MemorySegment place = communicator.device().allocate(Long.BYTES, arena);
@@ -92,7 +92,7 @@ class RecentKernelsTest extends EngineFixture {
         });
     }
 
-    /** The same call before memory is registered, while it is, and behind that. */
+    /** The same call before memory is registered, while it is, and afterwards. */
     @Test
     void memoryIsRegisteredBetweenTwoCalls() throws Exception {
         run(2, EngineGroup.settings("MILLRACE_REGISTERED_THRESHOLD", "0"), (communicator, stream, arena) -> {
@@ -114,7 +114,7 @@ class RecentKernelsTest extends EngineFixture {
         return communicator.route().orElseThrow().mode();
     }
 
-    /** What is captured, or in a group, is none of what is launched at once. */
+    /** A captured or grouped call is different from a call that is launched at once. */
     @Test
     void theSameCallIsCapturedGroupedAndRefused() throws Exception {
         run(2, EngineGroup.settings(), (communicator, stream, arena) -> {

@@ -94,7 +94,7 @@ class SplitTest extends EngineFixture {
             parts.forEach(Communicator::close);
         });
         assertTrue(most.get() <= 2, most + " polling threads for 6 communicators of 2 ranks");
-        // One for each rank, and one of the process for lost streams.
+        // One thread for each rank, and one thread of the process for lost streams.
         assertTrue(mostConnecting.get() <= 3, mostConnecting + " threads that make connections");
     }
 
@@ -112,7 +112,9 @@ class SplitTest extends EngineFixture {
         });
     }
 
-    /** NCCL's childAbortFlag: who waits in an operation of a part leaves it, and so do the part's other ranks. */
+    /**
+     * NCCL's childAbortFlag: a rank that waits in an operation of a part leaves it, and so do the part's other ranks.
+     */
     @Test
     void whoAbortsTheWholeAbortsItsParts() throws Exception {
         EngineGroup.ranks(directory, 2, EngineGroup.settings(), whole -> {
@@ -122,7 +124,7 @@ class SplitTest extends EngineFixture {
                 MemorySegment word = whole.device().allocate(8, arena);
                 if (whole.rank() == 0) {
                     assertTrue(part.asyncError().isEmpty());
-                    part.receive(word, 1, DataType.INT64, 1, stream); // which never sends
+                    part.receive(word, 1, DataType.INT64, 1, stream); // rank 1 never sends
                     whole.abort();
                 }
                 assertThrows(MillraceException.class, () -> {

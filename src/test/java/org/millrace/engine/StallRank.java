@@ -23,15 +23,15 @@ import org.millrace.device.EmulatedKernel;
 import org.millrace.trace.Verdict.Cause;
 
 /**
- * Ranks in a process of their own that run one operation after another until one of all ranks stands still for a reason
- * that was planted, and stay so until they are killed.
+ * Ranks in a separate process that run one operation after another until one of all ranks stalls for a planned reason.
+ * They stay in this state until they are killed.
  */
 final class StallRank {
 
     private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final CountDownLatch NEVER = new CountDownLatch(1);
 
-    /** What is planted, and what is to be found. */
+    /** Planted fault with the expected cause in the verdict. */
     enum Way {
         /** The victim's program does not call the operation. */
         LAUNCH(Cause.NOT_LAUNCHED),
@@ -39,13 +39,13 @@ final class StallRank {
         STOP(Cause.STOPPED),
         /** The victim's process is killed in the operation. */
         KILL(Cause.GONE),
-        /** The victim's kernel does not begin, because what is before it on its stream does not end. */
+        /** The victim's kernel does not begin, because earlier work on its stream does not end. */
         BEGIN(Cause.NOT_BEGUN),
-        /** The victim's kernel does not go on, because something else keeps the device busy. */
+        /** The victim's kernel makes no progress, because other work keeps the device busy. */
         CONSUME(Cause.NOT_CONSUMED),
         /** The victim's operation has another size. */
         DISAGREE(Cause.DISAGREEMENT),
-        /** A frame of the victim's is never sent. */
+        /** A frame of the victim is never sent. */
         BLACK_HOLE(Cause.WIRE),
         /** A connection of the victim's breaks. */
         CUT(Cause.CUT);
@@ -61,7 +61,7 @@ final class StallRank {
         }
     }
 
-    /** Which operations are run. */
+    /** Operations that the ranks run. */
     enum Pattern {
         ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL, NEIGHBOURS
     }
@@ -87,8 +87,9 @@ final class StallRank {
     }
 
     /**
-     * Arguments: directory, ranks of this process with commas, size, way, victim, operation, pattern, how many
-     * operations the program is ahead, elements, settings as NAME=VALUE, the victim's alone as victim:NAME=VALUE.
+     * Runs the ranks of this process. Arguments: directory, ranks of this process with commas, size, way, victim,
+     * operation, pattern, number of operations that the program is ahead, elements, settings as NAME=VALUE. A setting
+     * for the victim only is written as victim:NAME=VALUE.
      */
     public static void main(String[] arguments) throws InterruptedException {
         for (String rank : arguments[1].split(",")) {
@@ -110,7 +111,7 @@ final class StallRank {
             operate(communicator);
         } catch (MillraceException failure) {
             System.out.println("rank " + rank + " heard: " + failure.getMessage());
-            park(); // what the program does then is its own affair: it has not closed anything yet
+            park(); // from now on the program decides: it has not closed anything yet
         }
     }
 

@@ -23,7 +23,7 @@ import org.millrace.MillraceException;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 
-/** Streams of the emulated device whose operations become a plan, as of a CUDA graph. */
+/** Streams of the emulated device whose operations become a plan, like a CUDA graph. */
 class StreamCaptureTest extends EngineFixture {
 
     private void onRanks(int ranks, EngineGroup.RankBody body) throws InterruptedException {
@@ -41,7 +41,10 @@ class StreamCaptureTest extends EngineFixture {
         return memory.get(ValueLayout.JAVA_LONG, 0);
     }
 
-    /** Copies, functions and collectives, of one stream and others that fork from it and join it again. */
+    /**
+     * Captures copies, functions and collectives of one stream, and of other streams that fork from it and join it
+     * again.
+     */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3})
     void whatIsCapturedRunsWithEachLaunchAndNotBefore(int ranks) throws Exception {
@@ -93,7 +96,9 @@ class StreamCaptureTest extends EngineFixture {
         });
     }
 
-    /** Launches are in order, though branches have streams of their own: each adds to what the last one left. */
+    /**
+     * Launches run in order, although branches have their own streams: each launch adds to the result of the last one.
+     */
     @Test
     void launchesOfAPlanFollowEachOther() throws Exception {
         onRanks(2, communicator -> {
@@ -179,7 +184,7 @@ class StreamCaptureTest extends EngineFixture {
                     assertTrue(refused(MillraceException.class, each).contains("is invalid now"));
                     assertTrue(refused(MillraceException.class, () -> stream.call(() -> {})).contains("invalidated"));
                     assertTrue(refused(MillraceException.class, stream::endCapture).contains("was invalidated: "));
-                    stream.synchronize(PATIENCE); // as it was
+                    stream.synchronize(PATIENCE); // the stream works as before
                 }
                 stream.beginCapture();
                 stream.record(event);
@@ -188,7 +193,7 @@ class StreamCaptureTest extends EngineFixture {
                 side.beginCapture();
                 assertTrue(refused(MillraceException.class, () -> side.waitFor(event)).contains("another capture"));
                 assertThrows(MillraceException.class, side::endCapture);
-                stream.endCapture().close(); // the other's mistake is not its own
+                stream.endCapture().close(); // the failure of the other stream does not affect this one
                 assertTrue(refused(IllegalStateException.class, () -> side.waitFor(event)).contains("record it again"));
                 assertThrows(IllegalStateException.class, stream::endCapture);
                 stream.record(event);
@@ -217,7 +222,7 @@ class StreamCaptureTest extends EngineFixture {
                 side.waitFor(event);
                 side.call(() -> {});
                 side.record(event);
-                side.call(() -> {}); // behind the event
+                side.call(() -> {}); // after the event
                 stream.waitFor(event);
                 assertThrows(MillraceException.class, stream::endCapture);
             }

@@ -16,9 +16,9 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 
 /**
- * Which NaN a sum is depends on the processor, on which operand comes first and on how far the JVM has compiled the
- * loop; but a sum with one is one, and all ranks get the same bits. Of two ranks each adds what the other sent to its
- * own elements.
+ * The bits of a NaN sum depend on the processor, on the order of the operands, and on the compilation of the loop. But
+ * a sum with a NaN is a NaN, and all ranks receive the same bits. Each of two ranks adds the peer's elements to its
+ * own.
  */
 class SumsOfNansTest {
 
@@ -37,7 +37,7 @@ class SumsOfNansTest {
                 MemorySegment mine = communicator.device().allocate((long) COUNT * type.bytes(), arena);
                 MemorySegment sum = communicator.device().allocate((long) COUNT * type.bytes(), arena);
                 for (int i = 0; i < COUNT; i++) {
-                    // every third is no NaN on this rank
+                    // every third element is not a NaN on this rank
                     set(type, mine, i, i % 3 == communicator.rank() ? 0 : nan(type, 1 + i % 100, communicator.rank()));
                 }
                 communicator.allReduce(mine, sum, COUNT, type, ReduceOp.SUM, stream);
@@ -56,7 +56,8 @@ class SumsOfNansTest {
     }
 
     /**
-     * A quiet NaN with something in its lowest bits, of either sign; infinity without, and with all of them the mask.
+     * Returns a quiet NaN of either sign with a payload in its lowest bits. Without payload bits it would be infinity.
+     * If all payload bits are set, it is the mask.
      */
     private static long nan(DataType type, int payload, int rank) {
         int fraction = switch (type) {

@@ -23,7 +23,7 @@ class TransportChoiceTest {
     @TempDir
     Path directory;
 
-    /** A transport that says what it is told to say, and makes nothing. */
+    /** A transport that returns configured answers, and creates nothing. */
     private record Said(String name, Availability offer, Availability canConnect) implements Transport {
 
         @Override
@@ -96,7 +96,7 @@ class TransportChoiceTest {
         }
     }
 
-    /** One that is willing until it is asked. */
+    /** A transport that offers a connection and then refuses it. */
     private record Unwilling(Transport transport) implements Transport {
 
         @Override

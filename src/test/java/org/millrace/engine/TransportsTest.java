@@ -22,7 +22,7 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
-/** All-reduce over each transport, with the reason why it was chosen. */
+/** All-reduce over each transport, with the reason for its choice. */
 @Tag("slow")
 class TransportsTest extends EngineFixture {
 
@@ -96,7 +96,7 @@ class TransportsTest extends EngineFixture {
         }
     }
 
-    /** Without frames there is nobody who compares headers: whoever comes second finds the other's record. */
+    /** Without frames no receiver compares headers. The rank that comes second finds the record of the first. */
     @ParameterizedTest
     @CsvSource({"NCCL_P2P_DISABLE, 0", "NCCL_P2P_USE_CUDA_MEMCPY, 1", "NCCL_P2P_DISABLE, 1",
             "NCCL_SHM_USE_CUDA_MEMCPY, 1"})

@@ -69,7 +69,7 @@ class TreePlaceTest {
                 tree(1, 8, true).subList(1, 8).stream().map(TreePlace::parent).toList());
     }
 
-    /** NCCL's trees.cc draws this one for 14 ranks. */
+    /** The comment in NCCL's trees.cc shows this tree for 14 ranks. */
     @Test
     void theTreeIsNccls() {
         List<TreePlace> tree = tree(0, 14, false);

@@ -23,7 +23,7 @@ import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 
-/** Two ranks in this thread that make connections to each other, their messages in a map. */
+/** Two ranks in this thread that create connections to each other. A map holds their messages. */
 public final class TwoRanks implements AutoCloseable {
 
     static final ConnectionLayout LAYOUT = new ConnectionLayout(8192, 8192, 65536);
@@ -77,8 +77,8 @@ public final class TwoRanks implements AutoCloseable {
     }
 
     /**
-     * Rank 0's sending end and rank 1's receiving end; what goes wrong on either is thrown, after both have seen it or
-     * made theirs.
+     * Returns rank 0's sending end and rank 1's receiving end. A failure of either end is thrown after both ends have
+     * failed or been created.
      */
     public List<TransportConnection> connect() {
         List<PendingConnection> pending = List.of(ranks[0].send(1, 0, KernelChannel.COLLECTIVE),
@@ -97,7 +97,7 @@ public final class TwoRanks implements AutoCloseable {
         return List.of(made);
     }
 
-    /** What the engine does when something fails: connections first, then what they stand on. */
+    /** Closes in the engine's order after a failure: connections first, then the resources that they use. */
     @Override
     public void close() {
         for (TransportConnections connections : ranks) {

@@ -31,7 +31,7 @@ import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 
-/** Each kind of failure, as a program can tell it from the others: type, rank, peer, operation; and what is none. */
+/** A program can distinguish each kind of failure by type, rank, peer and operation. Some events are no failures. */
 class TypedFailuresTest extends EngineFixture {
 
     private static void allReduce(Communicator communicator, long count, ReduceOp op, boolean waits) {
@@ -80,7 +80,7 @@ class TypedFailuresTest extends EngineFixture {
         }
     }
 
-    /** Each waits for the other: neither is late, and both are found out before anybody's patience ends. */
+    /** Each rank waits for the other. Neither is late, and the check finds both before any deadline passes. */
     @Test
     void ranksThatWaitForEachOther() throws Exception {
         Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "300ms");
@@ -165,7 +165,10 @@ class TypedFailuresTest extends EngineFixture {
         assertNull(thrown.get(1));
     }
 
-    /** Later than what counts as stuck, and nothing has failed: the program is told once, and the results are right. */
+    /**
+     * The rank is later than the limit for a stall, but nothing has failed. The program is notified once, and the
+     * results are right.
+     */
     @Test
     void aLateRankPoisonsNobody() throws Exception {
         CountDownLatch missed = new CountDownLatch(1);

@@ -33,7 +33,7 @@ import org.millrace.OperationGroup;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 
-/** Operations by operands of any kind, and their stages. */
+/** Operations with operands of any kind, and their stages. */
 class TypedOperationsTest extends EngineFixture {
 
     private interface Body {
@@ -71,7 +71,8 @@ class TypedOperationsTest extends EngineFixture {
                 buffer.clear();
                 assertEquals(List.of(7, 3, 8, 9),
                         List.of(buffer.getInt(0), buffer.getInt(4), buffer.getInt(8), buffer.getInt(12)));
-                buffer.position(3).limit(8); // an address that is no multiple of an element's size, and bytes alone
+                // the address is not a multiple of an element's size, and the buffer has bytes only
+                buffer.position(3).limit(8);
                 buffer.put(3, (byte) communicator.rank());
                 await(communicator.broadcast(Operand.of(buffer, DataType.INT8), 1, stream));
                 assertEquals(1, buffer.get(3));
@@ -140,7 +141,7 @@ class TypedOperationsTest extends EngineFixture {
         return new CompletionStage[count];
     }
 
-    /** Arrays are read and written in the order of the stream: nobody has to wait between two operations. */
+    /** Arrays are read and written in the order of the stream, so no thread has to wait between two operations. */
     @Test
     void operationsOnOneArrayFollowEachOther() throws Exception {
         ranks(2, (communicator, stream) -> {
@@ -234,7 +235,7 @@ class TypedOperationsTest extends EngineFixture {
         });
     }
 
-    /** Its part of the group is not launched, and its stream stays idle: that must not look like success. */
+    /** The rank's part of the group is not launched, and its stream stays idle. The stages must not report success. */
     @Test
     void aGroupThatIsNotLaunchedFailsItsStages() throws Exception {
         MillraceException planted = new MillraceException("planted");
@@ -288,7 +289,7 @@ class TypedOperationsTest extends EngineFixture {
         });
     }
 
-    /** The memory that stands in for arrays is that of the operation before, and goes with the communicator. */
+    /** An operation reuses the array memory of the previous operation. It is freed with the communicator. */
     @Test
     void memoryForArraysIsUsedAgain() throws Exception {
         long[] first = new long[1];

@@ -21,7 +21,7 @@ import org.millrace.Millrace;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
-/** Ranks that are virtual threads of a JVM with one carrier: a rank that waits must release it. */
+/** Ranks that are virtual threads of a JVM with one carrier. A waiting rank must release the carrier. */
 @Tag("slow")
 class VirtualRanksTest {
 
@@ -55,7 +55,7 @@ class VirtualRanksTest {
         }
     }
 
-    /** Runs operations of three ranks, and then of two threads of each rank, which have a communicator each. */
+    /** Runs operations of three ranks, and then of two threads per rank, each with its own communicator. */
     public static void main(String[] args) throws Exception {
         int size = 3;
         try (ExecutorService ranks = Executors.newVirtualThreadPerTaskExecutor()) {

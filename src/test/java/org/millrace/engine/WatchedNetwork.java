@@ -18,8 +18,8 @@ import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ShmOptions;
 
 /**
- * Shared memory that counts payload bytes, apart for the memory that programs registered and for all other. If it needs
- * flushes, payloads arrive in a shadow of their place, and only a flush brings them there.
+ * Shared memory that counts payload bytes, separately for memory that programs registered and for all other memory. If
+ * it needs flushes, payloads arrive in a shadow of their destination, and only a flush copies them there.
  */
 final class WatchedNetwork implements Network {
 
@@ -29,7 +29,7 @@ final class WatchedNetwork implements Network {
     static final AtomicLong RECEIVED_BY_SLOTS = new AtomicLong();
     static final AtomicLong FLUSHED = new AtomicLong();
     static final AtomicLong CONNECTIONS = new AtomicLong();
-    /** What a receiving proxy does between its looks and its write to memory that a program registered. */
+    /** Action of a receiving proxy between its checks and its write to memory that a program registered. */
     static volatile Runnable beforeUserMemory = () -> {};
 
     private final Network network;

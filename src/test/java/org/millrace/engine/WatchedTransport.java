@@ -15,8 +15,8 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * NET over a {@link WatchedNetwork}, for tests that switch it on: only for their threads there is a file that names it
- * as a service.
+ * NET over a {@link WatchedNetwork}, for tests that enable it. The service file that names it is visible only to their
+ * threads.
  */
 public final class WatchedTransport implements Transport {
 
@@ -29,14 +29,14 @@ public final class WatchedTransport implements Transport {
     private WatchedNetwork network;
     private NetTransport transport;
 
-    /** For {@link java.util.ServiceLoader}. */
+    /** Creates the transport for {@link java.util.ServiceLoader}. */
     public WatchedTransport() {}
 
     /**
-     * Serves all communicators that this thread, and those that it starts, make from now on.
+     * Serves all later communicators of this thread, and of threads that it starts.
      *
-     * @param place      of the shared memory
-     * @param needsFlush whether what arrives can be seen only after a flush
+     * @param place      directory of the shared memory
+     * @param needsFlush whether received data is visible only after a flush
      */
     static void on(Path place, boolean needsFlush) {
         flushes = needsFlush;
@@ -47,7 +47,7 @@ public final class WatchedTransport implements Transport {
         Thread.currentThread().setContextClassLoader(services);
     }
 
-    /** After all communicators were closed. */
+    /** Disables the transport. Call it after all communicators were closed. */
     static void off() throws Exception {
         directory = null;
         Thread.currentThread().setContextClassLoader(WatchedTransport.class.getClassLoader());

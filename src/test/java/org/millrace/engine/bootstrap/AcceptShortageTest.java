@@ -29,7 +29,7 @@ import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.net.connection.TlsIdentity;
 
-/** Rank 0 without a file descriptor for the next connection: it neither spins nor gives up. */
+/** Rank 0 has no file descriptor for the next connection. It neither spins nor fails. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class AcceptShortageTest {
 
@@ -85,7 +85,7 @@ class AcceptShortageTest {
         return new Socket(InetAddress.getLoopbackAddress(), listener.socket().getLocalPort());
     }
 
-    /** One round of the control thread, which finds a connection. */
+    /** Runs one round of the control thread, which finds a connection. */
     private void serve() throws IOException {
         while (selector.select() == 0 || selector.selectedKeys().stream().noneMatch(SelectionKey::isAcceptable)) {
             selector.selectedKeys().clear();
@@ -105,7 +105,7 @@ class AcceptShortageTest {
             long nanos = acceptor.nanosToNextTick();
             assertTrue(nanos > 0 && nanos <= 100_000_000, "it must be looked for again: in " + nanos + " ns");
             while (acceptor.nanosToNextTick() > 0) {
-                Thread.onSpinWait(); // until the pause is over, of which nothing else wakes the control thread
+                Thread.onSpinWait(); // until the pause is over, because nothing else wakes the control thread
             }
             full = false;
             while (selector.selectNow() == 0) {
@@ -139,7 +139,7 @@ class AcceptShortageTest {
         }
     }
 
-    /** Where certificates alone tell who a rank is. */
+    /** In this configuration only certificates identify a rank. */
     @Test
     void aHandshakeOfTlsIsMadeWithOneOfEachAddressInTurn() throws Exception {
         acceptor.ended();
@@ -182,7 +182,7 @@ class AcceptShortageTest {
         }
     }
 
-    /** Of a rank that gets no core; what it is refused for is said at once. */
+    /** Imitates a rank without a free core. Reasons for a refusal are sent at once. */
     @Test
     void whoHasSaidHelloMayTakeLongForItsProof() throws IOException {
         ControlConnection connection = new ControlConnection(SocketChannel.open(listener.getLocalAddress()), selector);
@@ -201,7 +201,7 @@ class AcceptShortageTest {
             full = true;
             try (Socket next = client()) {
                 serve();
-                selector.selectNow(); // its channel is closed in earnest when the selector has forgotten it
+                selector.selectNow(); // the channel is really closed when the selector has released it
                 assertEquals(-1, oldest.getInputStream().read());
                 assertTrue(next.isConnected());
             }

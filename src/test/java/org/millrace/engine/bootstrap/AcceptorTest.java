@@ -41,7 +41,7 @@ import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.net.Warnings;
 import org.millrace.net.socket.SocketOptions;
 
-/** Ranks that do not fit, strangers at rank 0's listener, and strangers where rank 0 should be. */
+/** Ranks that do not fit, strangers that connect to rank 0's listener, and strangers in place of rank 0. */
 @Timeout(120)
 @Tag("slow")
 class AcceptorTest {
@@ -69,7 +69,7 @@ class AcceptorTest {
         return Ranks.async(() -> ControlPlane.join(rendezvous, rank, size, options));
     }
 
-    /** The group comes together whatever the stranger did. */
+    /** Checks that the group is complete in spite of the stranger. */
     private void completes(FutureTask<ControlPlane> zero, String rendezvous) throws Exception {
         try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE);
                 ControlPlane first = Ranks.get(zero)) {
@@ -121,7 +121,7 @@ class AcceptorTest {
         RawRank raw = RawRank.introduced(file(), rank, 2);
         String expected = "rank " + rank + " (pid 4242 on raw-host) is outside of the group, whose ranks are 0 to 1";
         assertEquals(expected, raw.receive(Rejected.class).reason());
-        raw.close(); // rank 0 waits a while for a refused one to go
+        raw.close(); // rank 0 waits a while until a refused client has closed
         assertTrue(Ranks.failureOf(zero).endsWith(expected));
     }
 
@@ -159,7 +159,7 @@ class AcceptorTest {
         for (String rendezvous : new String[] {Ranks.freeTcp(), file()}) {
             JoinOptions right = JoinOptions.within(Ranks.PATIENCE).withSecret("right");
             FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2, right);
-            RawRank.connect(Rendezvous.parse(rendezvous, right)).close(); // rank 0 is there
+            RawRank.connect(Rendezvous.parse(rendezvous, right)).close(); // shows that rank 0 listens
             for (String wrong : new String[] {null, "wrong"}) {
                 String message = refusalOf(rendezvous, JoinOptions.within(Ranks.PATIENCE).withSecret(wrong));
                 assertTrue(message.contains("rank 0 (pid ") && message.contains(" has another secret: "), message);
@@ -172,8 +172,8 @@ class AcceptorTest {
     }
 
     /**
-     * What rank 1 finds. An address from a file may be that of a group that is gone, and then rank 1 goes on looking:
-     * so it only looks once.
+     * Returns the refusal that rank 1 receives. An address from a file may belong to an ended group, and rank 1 would
+     * then continue to search. So it makes only one attempt.
      */
     private static String refusalOf(String rendezvous, JoinOptions options) throws IOException {
         if (rendezvous.startsWith("tcp:")) {
@@ -190,7 +190,7 @@ class AcceptorTest {
                 } catch (BootstrapClient.NotRankZeroException e) {
                     refusal.set(e.getMessage());
                 } catch (IOException e) {
-                    return false; // not within an attempt's time
+                    return false; // not within the time of an attempt
                 }
                 return true;
             });
@@ -203,16 +203,16 @@ class AcceptorTest {
         String rendezvous = Ranks.freeTcp();
         FutureTask<ControlPlane> zero =
                 joining(rendezvous, 0, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right"));
-        // does not mind that rank 0's proof is wrong, and gives its own
+        // ignores that rank 0's proof is wrong, and sends its own
         try (RawRank raw = RawRank.introduced(rendezvous, 1, 2)) {
             assertEquals("it does not know this group's secret", raw.receive(Rejected.class).reason());
         }
-        try (RawRank parrot = RawRank.connect(rendezvous)) { // gives back what it was shown
+        try (RawRank parrot = RawRank.connect(rendezvous)) { // sends back the proof that it received
             parrot.say(new Hello(1, 2, 1, "parrot", Secret.randomBytes()));
             parrot.say(new Proof(parrot.receive(Message.Challenge.class).proof()));
             assertEquals("it does not know this group's secret", parrot.receive(Rejected.class).reason());
         }
-        try (RawRank rude = RawRank.connect(rendezvous)) { // speaks before it is let in
+        try (RawRank rude = RawRank.connect(rendezvous)) { // sends a message before it is accepted
             rude.say(new Hello(1, 2, 1, "rude", Secret.randomBytes()));
             rude.say(new Failed(new RemoteFailure(1, "let me in")));
             rude.awaitEnd();
@@ -308,7 +308,7 @@ class AcceptorTest {
             try (RawRank garbage = RawRank.connect(rendezvous)) {
                 byte[] bytes = new byte[MessageCodec.HEADER_BYTES + random.nextInt(200)];
                 random.nextBytes(bytes);
-                if (trial % 2 == 0) { // past the first checks
+                if (trial % 2 == 0) { // gets past the first checks
                     ByteBuffer.wrap(bytes)
                             .putInt(MessageCodec.MAGIC)
                             .putInt(bytes.length - MessageCodec.HEADER_BYTES)
@@ -352,7 +352,7 @@ class AcceptorTest {
                         .putInt(MessageCodec.MAGIC)
                         .putInt(MessageCodec.MAX_BODY_BEFORE_PROOF + 1)
                         .put((byte) 1)
-                        // a stranger may not make rank 0 allocate what a member may
+                        // a stranger must not make rank 0 allocate as much as a member may
                         .flip(), "announced a message of 16385 bytes; the limit is 16384"),
                 Arguments.of(MessageCodec.encode(new Proof(new byte[32])), "sent a Proof before it was let in"));
     }
@@ -374,14 +374,14 @@ class AcceptorTest {
         });
     }
 
-    /** Who may listen where rank 0 should. */
+    /** Starts a server that may listen at rank 0's address. */
     private static FutureTask<Void> serve(ServerSocket server, String greeting) {
         return Ranks.async(() -> {
             while (true) {
                 try (Socket socket = server.accept()) {
                     socket.getOutputStream().write(greeting.getBytes(StandardCharsets.UTF_8));
                     while (socket.getInputStream().read() >= 0) {
-                        // whatever it is, it is not understood
+                        // the content is ignored
                     }
                 } catch (IOException e) {
                     if (server.isClosed()) {

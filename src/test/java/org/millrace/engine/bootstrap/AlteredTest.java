@@ -25,7 +25,10 @@ import org.millrace.config.Configuration;
 import org.millrace.net.connection.Relay;
 import org.millrace.net.socket.SocketOptions;
 
-/** Somebody between two ranks who share a secret: what is said can be cut off, and not changed; under TLS not read. */
+/**
+ * An attacker between two ranks that share a secret can cut messages off, but cannot change them. Under TLS the
+ * attacker cannot read them.
+ */
 @Timeout(60)
 class AlteredTest {
 
@@ -53,7 +56,7 @@ class AlteredTest {
             assertTrue(read != tls, tls ? "it was read under TLS" : "the test would find it");
             AtomicBoolean changed = new AtomicBoolean();
             relay.change(said -> {
-                said[said.length - 20] ^= 1; // of the message, or its code
+                said[said.length - 20] ^= 1; // a bit of the message or of its code
                 changed.set(true);
                 return said;
             });
@@ -80,7 +83,7 @@ class AlteredTest {
         assertFalse(required.toString().contains("set"), required.toString());
     }
 
-    /** Whatever becomes of the log: Log4j without a configuration shows errors alone. */
+    /** The warning does not depend on the log: Log4j without a configuration shows only errors. */
     @Test
     void aGroupThatAnybodyCanJoinIsToldOnStandardErrorOnce() throws Exception {
         ByteArrayOutputStream said = new ByteArrayOutputStream();

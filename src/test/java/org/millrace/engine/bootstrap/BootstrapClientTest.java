@@ -27,14 +27,14 @@ import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.net.connection.Relay;
 import org.millrace.net.socket.SocketOptions;
 
-/** How a rank comes to rank 0. */
+/** Connection of a rank to rank 0. */
 @Timeout(60)
 class BootstrapClientTest {
 
     private static final Duration ATTEMPT = Duration.ofMillis(20);
     private static final int PROOF_BYTES = MessageCodec.encode(new Proof(new byte[32])).remaining();
 
-    /** Ranks 0 that were cancelled: one that had just joined then is in nobody's hands. */
+    /** Control planes of cancelled ranks 0. If a rank 0 had just joined, no other code owns its control plane. */
     private final Queue<ControlPlane> joined = new ConcurrentLinkedQueue<>();
 
     @AfterEach
@@ -55,7 +55,9 @@ class BootstrapClientTest {
         });
     }
 
-    /** On a machine that has no core for it: each handshake takes some times as long as the first attempt waits. */
+    /**
+     * Imitates a machine without a free core: each handshake takes several times as long as the first attempt waits.
+     */
     @Test
     void aSlowRankZeroIsGivenMoreTimeWithEachAttempt() throws Exception {
         int port = Ranks.freePort();
@@ -83,7 +85,7 @@ class BootstrapClientTest {
     }
 
     /**
-     * As a rank 0 does that is in need of descriptors, before or after it has said who it is: it has refused nobody.
+     * A rank 0 without descriptors behaves this way, before or after it has identified itself. It has refused no rank.
      */
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
@@ -137,7 +139,8 @@ class BootstrapClientTest {
     }
 
     /**
-     * Anybody may have been there first, and says what it likes: it is asked again, and cannot forge a line of a log.
+     * Another program may have been there first and may send anything. The client tries again, and the message cannot
+     * forge a line of a log.
      */
     @Test
     void whoHasShownNothingIsNotBelievedAtOnce() throws Exception {
@@ -166,7 +169,7 @@ class BootstrapClientTest {
                 try {
                     refuse(liar);
                 } catch (SocketTimeoutException done) {
-                    // or it waits for its next attempt
+                    // or the client waits for its next attempt
                 }
             }
             String message = Ranks.failureOf(one);
@@ -181,7 +184,7 @@ class BootstrapClientTest {
             socket.getOutputStream().write(MessageCodec.encode(new Message.Rejected("go\nERROR \u202eaway")).array());
             socket.shutdownOutput();
             while (socket.getInputStream().read() >= 0) {
-                // the rest of what it says
+                // the rest of its message
             }
         }
     }

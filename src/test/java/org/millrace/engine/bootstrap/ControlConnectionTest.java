@@ -16,7 +16,7 @@ import org.millrace.engine.bootstrap.Message.Received;
 import org.millrace.net.socket.Reconnector;
 import org.millrace.net.socket.SocketOptions;
 
-/** Messages of a peer that has authenticated cost no more stack than one. */
+/** Many messages of an authenticated peer use no more stack than one message. */
 @Timeout(60)
 class ControlConnectionTest {
 

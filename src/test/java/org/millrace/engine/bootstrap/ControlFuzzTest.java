@@ -34,7 +34,7 @@ import org.millrace.engine.bootstrap.Message.Rejected;
 import org.millrace.fuzz.Fuzz;
 import org.millrace.transport.PeerInfo;
 
-/** The control plane's surfaces, with mutated bytes. */
+/** The control plane's inputs, with mutated bytes. */
 @Tag("slow")
 class ControlFuzzTest {
 
@@ -73,7 +73,7 @@ class ControlFuzzTest {
                     int length = MessageCodec.bodyLength(copied, MessageCodec.MAX_BODY);
                     assertTrue(length <= MessageCodec.MAX_BODY, "a rank would wait for " + length + " bytes");
                     if (length > in.remaining()) {
-                        return; // the rest has not come
+                        return; // the rest has not arrived
                     }
                     Message message = MessageCodec.decode(copied, in.slice(in.position(), length));
                     in.position(in.position() + length);
@@ -96,13 +96,13 @@ class ControlFuzzTest {
         }
     }
 
-    /** Strangers, who do not know the secret, say something like what a rank says; then the rank comes. */
+    /** Clients without the secret send data similar to a rank's messages. Then the rank connects. */
     @Test
     void strangersAtThePort() throws Exception {
         String rendezvous = "tcp:127.0.0.1:" + Ranks.freePort();
         JoinOptions options = JoinOptions.within(LONG).withSecret("known to the ranks alone");
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, options));
-        RawRank.connect(rendezvous).close(); // it listens
+        RawRank.connect(rendezvous).close(); // shows that rank 0 listens
         try {
             disturb(zero, Rendezvous.parse(rendezvous, options).find(0).address());
             try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, options);
@@ -131,7 +131,7 @@ class ControlFuzzTest {
             try (Socket socket = new Socket()) {
                 socket.connect(address);
                 socket.setSoTimeout(60_000);
-                socket.setSoLinger(true, 0); // no port stays behind for a minute
+                socket.setSoLinger(true, 0); // no port remains occupied for a minute
                 try {
                     socket.getOutputStream().write(input);
                     socket.shutdownOutput();
@@ -179,7 +179,7 @@ class ControlFuzzTest {
         });
     }
 
-    /** What ranks that were let in say of themselves. */
+    /** Messages in which accepted ranks describe themselves. */
     @Test
     void lettersOfMembers() throws Exception {
         List<byte[]> recorded = new ArrayList<>();

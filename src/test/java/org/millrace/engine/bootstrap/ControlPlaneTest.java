@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 
-/** What works when all ranks behave. */
+/** Functions of the control plane when all ranks behave correctly. */
 @Timeout(120)
 @Tag("slow")
 class ControlPlaneTest {
@@ -67,11 +67,11 @@ class ControlPlaneTest {
                 for (int round = 0; round < rounds; round++) {
                     byte[] mine = words(rank, round);
                     byte[][] all = plane.allGather(mine);
-                    mine[0]++; // the caller's again
+                    mine[0]++; // belongs to the caller again
                     for (int peer = 0; peer < size; peer++) {
                         assertArrayEquals(words(peer, round), all[peer],
                                 "part of rank " + peer + " in round " + round + " at rank " + rank);
-                        all[peer][0]++; // the caller's too; nobody else sees it
+                        all[peer][0]++; // also belongs to the caller, and no other rank sees it
                     }
                     plane.barrier();
                 }
@@ -81,7 +81,7 @@ class ControlPlaneTest {
         });
     }
 
-    /** A different length in every round, by seed. */
+    /** Returns a different length in every round, by seed. */
     private static byte[] words(int rank, int round) {
         Random random = new Random(1_000L * round + rank);
         byte[] bytes = new byte[1 + random.nextInt(2_000)];
@@ -118,8 +118,8 @@ class ControlPlaneTest {
         int size = 3;
         int groups = 5;
         String rendezvous = byFile ? file() : Ranks.freeTcp();
-        // No rank waits for the others between two groups, so that a fast one would run into the former group's door if
-        // that were still open.
+        // No rank waits for the others between two groups. A fast rank would reach the listener of the previous group
+        // if that were still open.
         List<List<ControlPlane>> byRank = Ranks.onEach(size, rank -> {
             List<ControlPlane> planes = new ArrayList<>();
             for (int group = 0; group < groups; group++) {
@@ -194,13 +194,14 @@ class ControlPlaneTest {
         });
         FutureTask<byte[][]> gather = Ranks.async(() -> planes.get(1).allGather(new byte[1]));
         assertThrows(MillraceException.class, planes.get(2)::barrier);
-        String message = Ranks.failureOf(gather); // its own finding, or that of a rank that came to it first
+        // either detected by the rank itself, or reported by a rank that detected it first
+        String message = Ranks.failureOf(gather);
         assertTrue(message.matches(
                 ".* of rank \\d: rank \\d \\(pid \\d+ on .*\\) called (barrier|allGather) instead; all ranks make the same calls in the "
                         + "same order"),
                 message);
         Ranks.await("barrier ends", barrier::isDone);
-        // The one that finds it first tells the two others; nobody needs to tell it.
+        // The rank that detects it first informs the two others. It receives no notice itself.
         Ranks.await("two ranks are told", () -> planes.stream().filter(plane -> plane.failure() != null).count() >= 2);
         Ranks.closeAll(planes);
     }
@@ -212,7 +213,7 @@ class ControlPlaneTest {
         String message = assertThrows(MillraceException.class, planes.get(0)::barrier).getMessage();
         assertTrue(message.contains("interrupted"), message);
         assertTrue(Thread.currentThread().isInterrupted());
-        planes.get(0).close(); // ends its thread even so
+        planes.get(0).close(); // ends its thread all the same
         assertTrue(Thread.interrupted());
         planes.get(1).close();
     }

@@ -29,8 +29,8 @@ import org.millrace.net.Warnings;
 import org.millrace.net.connection.Relay;
 
 /**
- * Control connections between hosts, as which addresses of loopback count here, lose their streams, and go on; or do
- * not, where the process has ended or does not speak the protocol.
+ * Control connections between hosts, which are addresses of loopback here, lose their streams and recover. They do not
+ * recover if the process has ended or does not follow the protocol.
  */
 @Timeout(120)
 class ControlRecoveryTest {
@@ -60,7 +60,7 @@ class ControlRecoveryTest {
         return ByteBuffer.allocate(1000).putInt(rank).putInt(round).array();
     }
 
-    /** Everything that anybody has said arrives once, and in its order, whatever was on its way. */
+    /** Every sent message arrives once and in order, even if it was in flight. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aGroupGoesOnWhenItsConnectionsAreReset(boolean tls) throws Exception {
@@ -77,7 +77,7 @@ class ControlRecoveryTest {
             for (FutureTask<Void> rank : ranks) {
                 Ranks.get(rank);
             }
-            // who connects again has seen the loss; the other may have the successor before
+            // the rank that reconnects has detected the loss, but the other may receive the new stream before it does
             assertTrue(warnings.await("control connection with rank 0 ").contains("lost its stream"),
                     warnings.all().toString());
             warnings.await("is made again after");
@@ -86,7 +86,7 @@ class ControlRecoveryTest {
         }
     }
 
-    /** Says, and hears, the same as all others, many messages in each round. */
+    /** Sends and receives the same messages as all others, many in each round. */
     private static Void talk(ControlPlane plane) {
         int rank = plane.rank();
         for (int round = 0; round < ROUNDS; round++) {
@@ -124,7 +124,7 @@ class ControlRecoveryTest {
         }
     }
 
-    /** A process whose port is gone has ended: nobody waits for the deadline. */
+    /** If a process's port is gone, the process has ended, and no rank waits for the deadline. */
     @Test
     void aProcessThatHasEndedIsNotWaitedFor() throws Exception {
         JoinOptions options = options(false, "60s");
@@ -142,7 +142,7 @@ class ControlRecoveryTest {
         }
     }
 
-    /** What was said is kept until the other side has it, and no longer. */
+    /** A sent message is kept until the peer has it, and no longer. */
     @Test
     void whatHasComeIsTold() throws Exception {
         JoinOptions options = options(false, "60s");

@@ -24,7 +24,7 @@ import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
 import org.millrace.engine.bootstrap.Message.Rejected;
 
-/** A group that is complete loses a rank, or is told that one failed. */
+/** A complete group loses a rank, or receives a rank's failure. */
 @Timeout(120)
 class FailureTest {
 
@@ -102,9 +102,9 @@ class FailureTest {
         plane.close();
     }
 
-    /** How a rank can go wrong once it is let in. */
+    /** Ways in which an accepted rank can fail. */
     enum Fault {
-        /** The end of its connection may meet what rank 0 sends it. */
+        /** The end of the rank's connection may cross a message of rank 0. */
         CLOSES("is gone: (it closed its connection without a shutdown message|Connection reset|Connection reset by peer|Broken pipe)") {
             @Override
             void inject(RawRank rank) {
@@ -179,7 +179,7 @@ class FailureTest {
     void aLostRankIsToldToAll(Fault fault) throws Exception {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 3, Ranks.PATIENCE));
         RawRank two = RawRank.introduced(file(), 2, 3);
-        two.receive(Message.Present.class); // let in, before the last rank makes the file go
+        two.receive(Message.Present.class); // accepted, before the last rank makes rank 0 delete the file
         try (ControlPlane one = ControlPlane.join(file(), 1, 3, Ranks.PATIENCE); ControlPlane first = Ranks.get(zero)) {
             FutureTask<byte[][]> blocked = Ranks.async(() -> one.allGather(new byte[1]));
             fault.inject(two);
@@ -197,8 +197,8 @@ class FailureTest {
     void aRankThatFailedAndIsGoneIsToldOnce() throws Exception {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.PATIENCE));
         try (RawRank one = RawRank.introduced(file(), 1, 2); ControlPlane first = Ranks.get(zero)) {
-            one.say(new Failed(new RemoteFailure(0, "blames another"))); // whose failure it is does not depend on what
-                                                                         // it says
+            // the rank to blame does not depend on the message
+            one.say(new Failed(new RemoteFailure(0, "blames another")));
             assertEquals(new RemoteFailure(1, "rank 1 (pid 4242 on raw-host) failed: blames another"),
                     Ranks.awaitFailure(first));
             one.reset();

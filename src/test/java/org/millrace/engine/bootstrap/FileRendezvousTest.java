@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 import org.millrace.file.User;
 
-/** What rank 0 may find at the path, and what it leaves there. */
+/** Files that rank 0 may find at the path, and files that it leaves there. */
 @Timeout(120)
 class FileRendezvousTest {
 
@@ -65,7 +65,7 @@ class FileRendezvousTest {
     }
 
     private void completes() throws Exception {
-        // may read what is there already
+        // may read the existing content
         FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE));
         try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE);
                 ControlPlane second = Ranks.get(one)) {
@@ -128,13 +128,13 @@ class FileRendezvousTest {
         Ranks.get(other).close();
     }
 
-    /** Whoever made it chooses which group the others join. */
+    /** The creator of the file chooses the group that the others join. */
     @Test
     void aFileOfAnotherUserIsNotTrusted() throws Exception {
         fileOf(Ranks.freePort()).publish(path);
         int owner = (int) Files.getAttribute(path, "unix:uid");
         assertTrue(FileRendezvous.RendezvousFile.read(path, owner).isPresent());
-        if (owner == 0) { // root's files are for all: it takes another owner, and root may choose one
+        if (owner == 0) { // files of root are valid for all users: the test needs another owner, and root may set one
             assertTrue(FileRendezvous.RendezvousFile.read(path, 4711).isPresent());
             Files.setAttribute(path, "unix:uid", 4712);
             owner = 4712;
@@ -167,7 +167,7 @@ class FileRendezvousTest {
         assertTrue(Files.isSymbolicLink(path) && Files.exists(target));
     }
 
-    /** To open it would wait for a writer, whatever the deadline. */
+    /** Opening the pipe would wait for a writer, without regard to the deadline. */
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
     void aPipeIsNotOpened(int rank) throws Exception {
@@ -261,7 +261,7 @@ class FileRendezvousTest {
                 message);
     }
 
-    /** Who knows a job's number must not be first at the place where its ranks meet. */
+    /** A user who knows a job's number must not be able to create files first at the job's rendezvous. */
     @Test
     void ranksOfAJobMeetWhereNobodyElseCanWrite(@TempDir Path shared) throws IOException {
         JoinOptions options = JoinOptions.within(Ranks.PATIENCE);

@@ -13,7 +13,7 @@ import org.millrace.MillraceException;
 import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 
-/** What one rank knows, without a network. */
+/** State of one rank, without a network. */
 class GroupStateTest {
 
     private static final Duration AT_ONCE = Duration.ofNanos(1);
@@ -92,8 +92,8 @@ class GroupStateTest {
     }
 
     /**
-     * A call that its own rank's close ends would else be told to the others, if its thread were faster than the
-     * shutdown message.
+     * A rank's close ends its own call. If the call's thread were faster than the shutdown message, the others would
+     * otherwise receive that failure.
      */
     @Test
     void whoHasLeftFailsNobody() throws Exception {
@@ -110,7 +110,7 @@ class GroupStateTest {
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 1)), "one too far");
         group.contributed(barrier(2, 0));
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 0)), "twice");
-        group.contributed(barrier(2, 1)); // rank 1 may be slow to take the result of call 0
+        group.contributed(barrier(2, 1)); // rank 1 may be slow to receive the result of call 0
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 2)), "ahead of everybody");
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, -1)));
         assertThrows(ProtocolException.class,

@@ -35,7 +35,7 @@ class ProcessTest {
 
     @AfterEach
     void endChildren() throws InterruptedException {
-        for (Process child : children) { // others count this process's children
+        for (Process child : children) { // other tests count this process's children
             child.destroyForcibly().waitFor(30, TimeUnit.SECONDS);
         }
     }
@@ -78,14 +78,16 @@ class ProcessTest {
     }
 
     /**
-     * A rank in a process of its own. Says what happens to it, a line each, and waits to be killed or told of another
+     * A rank in a separate process. It prints each event in one line, and waits to be killed or to learn of another
      * rank's loss.
      */
     private static final class ChildRank {
 
         private ChildRank() {}
 
-        /** Arguments: rendezvous, rank, size, and {@code poll} or {@code gather} for how to wait. */
+        /**
+         * Runs the rank. Arguments: rendezvous, rank, size, and {@code poll} or {@code gather} for the kind of wait.
+         */
         public static void main(String[] arguments) {
             int rank = Integer.parseInt(arguments[1]);
             int size = Integer.parseInt(arguments[2]);

@@ -21,10 +21,10 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.millrace.MillraceException;
 
-/** Threads as ranks, each wait bounded. */
+/** Threads as ranks. Each wait is bounded. */
 final class Ranks {
 
-    /** Far above what anything takes; a test that needs it has failed. */
+    /** Longest wait, far above the duration of any step. A test that reaches it has failed. */
     static final Duration PATIENCE = Duration.ofSeconds(60);
 
     @FunctionalInterface
@@ -34,7 +34,7 @@ final class Ranks {
 
     private Ranks() {}
 
-    /** The call on a thread of its own. */
+    /** Runs the call on its own thread. */
     static <T> FutureTask<T> async(Callable<T> call) {
         FutureTask<T> task = new FutureTask<>(call);
         Thread.ofPlatform().daemon().name("test-rank").start(task);
@@ -54,12 +54,12 @@ final class Ranks {
         }
     }
 
-    /** What a task that has to fail fails with. */
+    /** Returns the message with which a task fails. It must fail. */
     static String failureOf(FutureTask<?> task) {
         return assertThrows(MillraceException.class, () -> get(task)).getMessage();
     }
 
-    /** The call once for every rank, all at the same time; the results by rank. */
+    /** Runs the call once for every rank, all at the same time. Returns the results by rank. */
     static <T> List<T> onEach(int size, RankCall<T> call) throws Exception {
         List<FutureTask<T>> tasks = new ArrayList<>();
         for (int rank = 0; rank < size; rank++) {
@@ -90,22 +90,22 @@ final class Ranks {
         planes.forEach(ControlPlane::close);
     }
 
-    /** What the ranks do before a deadline passes. */
+    /** Actions of the ranks before a deadline passes. */
     @FunctionalInterface
     interface Attempt {
         void within(Duration deadline) throws Exception;
     }
 
     /**
-     * For what has to happen before a deadline that then has to pass: once more with more time, where the machine
-     * stalled. The last attempt decides.
+     * Runs actions that must happen before a deadline that must then pass. If the machine stalled, it repeats them with
+     * more time. The last attempt decides.
      */
     static void beforeDeadline(Attempt attempt) throws Exception {
         for (Duration deadline : List.of(Duration.ofMillis(400), Duration.ofSeconds(4))) {
             try {
                 attempt.within(deadline);
                 return;
-                // rank 0 may be gone already, and the test's own words to it fail
+                // rank 0 may be gone already, and the test's own messages to it fail
             } catch (AssertionError | IOException e) {
                 System.err.println("with " + deadline + ": " + e.getMessage());
             }
@@ -132,7 +132,7 @@ final class Ranks {
         assertEquals(List.of(), threadsLeft(), "threads left behind");
     }
 
-    /** Behind a test that cancelled a rank, which takes a moment to leave. */
+    /** Waits after a test that cancelled a rank, because the rank takes a moment to end. */
     static void awaitNoThreadLeft() {
         await("no rank is left", () -> threadsLeft().isEmpty());
     }
@@ -147,7 +147,8 @@ final class Ranks {
     }
 
     /**
-     * A port that was free a moment ago, and that the system gives to nobody who asks for any: those begin at 32768.
+     * Returns a port that was free a moment ago. The system does not assign it to other programs as an ephemeral port,
+     * because those ports begin at 32768.
      */
     static int freePort() throws IOException {
         while (true) {
@@ -155,7 +156,7 @@ final class Ranks {
             try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
                 return socket.getLocalPort();
             } catch (BindException taken) {
-                // another one, then
+                // tries another port
             }
         }
     }

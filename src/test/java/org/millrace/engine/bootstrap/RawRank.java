@@ -15,14 +15,14 @@ import org.millrace.engine.bootstrap.Message.Challenge;
 import org.millrace.engine.bootstrap.Message.Hello;
 import org.millrace.engine.bootstrap.Message.Proof;
 
-/** A rank whose every word the test chooses. */
+/** A rank that sends only the messages that the test chooses. */
 final class RawRank implements AutoCloseable {
 
     private final SocketChannel channel;
     private final Selector selector = Selector.open();
     private final ControlConnection connection;
     private final Queue<Message> received = new ArrayDeque<>();
-    /** What is thrown when the messages that came before have been received. */
+    /** Exception to throw when the earlier messages have been received. */
     private IOException ended;
 
     private FrameSeal seal;
@@ -33,7 +33,7 @@ final class RawRank implements AutoCloseable {
         connection.trust(RankIdentity.local(0));
     }
 
-    /** Connected to rank 0, which may not be there yet; nothing is said. */
+    /** Connects to rank 0, which may not exist yet. Sends nothing. */
     static RawRank connect(Rendezvous rendezvous) {
         long end = System.nanoTime() + Ranks.PATIENCE.toNanos();
         while (true) {
@@ -52,7 +52,7 @@ final class RawRank implements AutoCloseable {
         return connect(Rendezvous.parse(rendezvous, JoinOptions.within(Ranks.PATIENCE)));
     }
 
-    /** Let in as that rank, or refused: {@link #receive()} tells. */
+    /** Introduces itself as that rank. {@link #receive()} returns whether it was accepted or refused. */
     static RawRank introduced(String rendezvous, int rank, int size) throws IOException {
         return introduced(rendezvous, JoinOptions.within(Ranks.PATIENCE), rank, size);
     }
@@ -83,7 +83,7 @@ final class RawRank implements AutoCloseable {
         }
     }
 
-    /** The next message. */
+    /** Returns the next message. */
     Message receive() throws IOException {
         long end = System.nanoTime() + Ranks.PATIENCE.toNanos();
         while (received.isEmpty()) {
@@ -124,7 +124,7 @@ final class RawRank implements AutoCloseable {
         }
     }
 
-    /** Says nothing more. What rank 0 does with half a message it would wait for, it does now. */
+    /** Sends no more data. If rank 0 would wait for the rest of a message, it reacts now. */
     void awaitEndOrLeave() throws IOException {
         connection.finish();
         selector.select(1000);
@@ -132,7 +132,7 @@ final class RawRank implements AutoCloseable {
         awaitEnd();
     }
 
-    /** As a process that is killed while there is data that it has not read: the connection is reset. */
+    /** Resets the connection, like a process that is killed with unread data. */
     void reset() throws IOException {
         channel.setOption(StandardSocketOptions.SO_LINGER, 0);
         close();

@@ -19,7 +19,7 @@ import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
 import org.millrace.net.connection.UnprovenClient;
 
-/** What rank 0 spends on clients that have not shown that they know the secret: next to nothing. */
+/** Clients that have not proved knowledge of the secret cost rank 0 almost nothing. */
 @Timeout(120)
 class UnprovenCostTest {
 
@@ -39,21 +39,21 @@ class UnprovenCostTest {
                 .orElseThrow();
     }
 
-    /** Comes with these words, and stays. */
+    /** Connects, sends these bytes, and stays connected. */
     private static Socket come(int port, byte[] words) throws IOException {
         Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
         socket.getOutputStream().write(words);
         return socket;
     }
 
-    /** Returns when rank 0 has dealt with all who came before: connections are accepted in their order. */
+    /** Returns when rank 0 has handled all earlier clients, because connections are accepted in order. */
     private static void awaitAccepted(int port) throws IOException {
         try (Socket last = come(port, "GET / HTTP/1.1\r\n\r\n".repeat(8).getBytes(StandardCharsets.US_ASCII))) {
             while (last.getInputStream().read() >= 0) {
-                // what it is told, if anything
+                // the answer, if there is any
             }
         } catch (IOException reset) {
-            // with words that rank 0 has not read
+            // closes with bytes that rank 0 has not read
         }
     }
 
@@ -66,11 +66,11 @@ class UnprovenCostTest {
                 CommunicatorListener.STANDARD_ERROR);
         String rendezvous = "tcp:127.0.0.1:" + port;
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, options));
-        RawRank.connect(rendezvous).close(); // rank 0 is there
+        RawRank.connect(rendezvous).close(); // shows that rank 0 listens
         byte[] words = client.words();
         List<Socket> clients = new ArrayList<>();
         try {
-            clients.add(come(port, words)); // loads what is loaded once
+            clients.add(come(port, words)); // loads the classes that are loaded once
             awaitAccepted(port);
             Thread control = controlThread();
             long before = UnprovenClient.allocated(control);
