@@ -8,16 +8,16 @@ import org.millrace.Route;
 import org.millrace.config.Settings;
 
 /**
- * Cells that one communicator runs, as they differ in the collective only.
+ * Cells that one communicator can run, because they differ only in the collective.
  *
- * @param number    of the group, which names its rendezvous
- * @param ranks     how many
- * @param processes whether each is a process
+ * @param number    number of the group, which names its rendezvous
+ * @param ranks     number of ranks
+ * @param processes whether each rank is a process
  * @param variant   transport
  * @param algorithm ring, tree, collnetdirect or collnetchain
  * @param protocol  LL, LL128 or Simple
- * @param mode      where data lies
- * @param cells     what it runs
+ * @param mode      location of the data
+ * @param cells     cells of the group
  */
 record CellGroup(int number, int ranks, boolean processes, TransportVariant variant, String algorithm, String protocol,
         Mode mode, List<Cell> cells) {
@@ -31,7 +31,7 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
     record Cell(int number, Operation operation) {
     }
 
-    /** Where data lies while it travels, as {@link org.millrace.Route#mode} has it. */
+    /** Location of data in transit, as in {@link org.millrace.Route#mode}. */
     enum Mode {
         /** In a connection's own slots. */
         NORMAL,
@@ -46,10 +46,10 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
         }
     }
 
-    /** Where there is one, sends and receives of up to this size travel in LL. */
+    /** Setting for the maximum size of sends and receives in LL, for transports that have one. */
     private static final String LL_THRESHOLD = "NCCL_P2P_LL_THRESHOLD";
 
-    /** What was asked for, over what the user has set. */
+    /** Returns the settings that request the group's route, in addition to the user's settings. */
     Map<String, String> settings(Map<String, String> user) {
         Map<String, String> settings = new LinkedHashMap<>(user);
         settings.putAll(TransportVariant.neutral());
@@ -64,8 +64,8 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
     }
 
     /**
-     * Whether some collective can run so, as far as that is known beforehand: what is refused says why only when it is
-     * tried.
+     * Returns whether a collective may be able to run this way, as far as it is known beforehand. A refusal gives its
+     * reason only on an attempt.
      */
     boolean mayRun() {
         boolean simple = protocol.equals("Simple");
@@ -79,10 +79,10 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
     }
 
     /**
-     * Compares what ran with what was asked for. What all ranks see alike comes first: a rank that sends nothing sees
-     * no transport.
+     * Compares the actual route with the requested one. Properties that all ranks see are compared first: a rank that
+     * sends nothing sees no transport.
      *
-     * @return why it is not the same, empty if it is
+     * @return the difference, empty if there is none
      */
     RouteMismatch difference(Route ran) {
         String direct = algorithm.equals("ring") ? "direct" : algorithm;
@@ -110,8 +110,8 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
     }
 
     /**
-     * What a cell's data and types are made from: its own names, and not its number, which is another one where less is
-     * selected.
+     * Returns the seed of a cell's data and types. It depends on the cell's names and not on its number, which changes
+     * with the selection.
      */
     long seed(long seed, Cell cell) {
         return 31 * seed

@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Operation;
 import org.millrace.Route;
 
-/** A cell counts only if what was asked for is what ran. */
+/** A cell counts only if it ran on the requested route. */
 class CellGroupTest {
 
     @ParameterizedTest
@@ -39,7 +39,7 @@ class CellGroupTest {
         assertEquals(failure, found.failure());
     }
 
-    /** Or a cell that failed could not be run again alone. */
+    /** Otherwise a failed cell could not be repeated alone. */
     @Test
     void aCellsDataDoesNotDependOnWhatElseIsSelected() {
         MatrixPlan all = plan(List.of(Operation.values()), MatrixPlan.ALGORITHMS, List.of(2, 3));

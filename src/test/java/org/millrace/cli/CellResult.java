@@ -1,6 +1,6 @@
 package org.millrace.cli;
 
-/** What became of a cell: all ranks' words together. */
+/** Combined result of a cell, from the reports of all ranks. */
 final class CellResult {
 
     private final CellGroup group;
@@ -29,7 +29,8 @@ final class CellResult {
         heard++;
         wrong += event.wrong();
         ran &= event.ran() > 0;
-        // of a rank that sends, which sees more of the way; always the same rank, in whatever order they are heard
+        // prefers the report of a rank that sends, which sees more of the path: always the same rank, in any order of
+        // reports
         int order = cell.operation().isReceivedByRoot() ? -event.rank() : event.rank();
         if (!event.refusal().isEmpty() && order < refusalOrder) {
             refusalOrder = order;
@@ -38,7 +39,7 @@ final class CellResult {
         failure = failure.isEmpty() ? event.failure() : failure;
     }
 
-    /** It was not finished. */
+    /** Marks the cell as unfinished. */
     void fail(String why) {
         heard = group.ranks();
         failure = failure.isEmpty() ? why : failure;
@@ -48,7 +49,7 @@ final class CellResult {
         return heard >= group.ranks();
     }
 
-    /** It ran on all ranks as was asked. */
+    /** Returns whether the cell ran as requested on all ranks. */
     boolean hasRun() {
         return failure.isEmpty() && ran;
     }
@@ -57,22 +58,25 @@ final class CellResult {
         return failure.isEmpty() && !ran;
     }
 
-    /** Nothing is wrong, and nothing failed. */
+    /** Returns whether nothing is wrong and nothing failed. */
     boolean isGood() {
         return wrong() == 0 && failure.isEmpty();
     }
 
-    /** Of an impossible one none: a rank that only receives does not see that it came another way, whose cell it is. */
+    /**
+     * Returns the number of wrong elements. It is 0 for an impossible cell: a rank that only receives does not detect
+     * that the data took another path, and that path is another cell.
+     */
     long wrong() {
         return isImpossible() ? 0 : wrong;
     }
 
-    /** Why it is impossible; empty if it is not. */
+    /** Returns the reason why the cell is impossible. Empty if it is possible. */
     String reason() {
         return isImpossible() ? refusal : "";
     }
 
-    /** What went wrong; empty if nothing did. */
+    /** Returns the failure, empty if there was none. */
     String failure() {
         return failure;
     }

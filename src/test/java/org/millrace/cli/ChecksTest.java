@@ -194,7 +194,7 @@ class ChecksTest {
         assertEquals("broken", report.notWorking(Set.of("broken", "another")));
     }
 
-    /** What it lacks was said before: not a second time. */
+    /** The missing feature was reported before, and is not reported a second time. */
     @Test
     void aDeviceThatLacksSomethingSaysWhatAndNotWhy() {
         MappedProvider mapped = new MappedProvider();

@@ -7,10 +7,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Starts a main class of the test class path in a process of its own. */
+/** Starts a main class of the test class path in a separate process. */
 final class ChildMain {
 
-    /** For JVMs that live for a second or two: compiled quickly, and collected by no threads of their own. */
+    /** Options for JVMs that live for a second or two: fast compilation, and no separate collector threads. */
     static final String BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
     private ChildMain() {}
@@ -22,14 +22,14 @@ final class ChildMain {
     static ProcessBuilder builder(Class<?> main, String... arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of(BRIEF.split(" "))); // its own children inherit them
+        command.addAll(List.of(BRIEF.split(" "))); // its own children inherit the options
         command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "--class-path",
                 System.getProperty("java.class.path"), main.getName()));
         command.addAll(Arrays.asList(arguments));
         return new ProcessBuilder(command);
     }
 
-    /** Reads until a line contains a text, which it returns; null if the stream ends before. */
+    /** Reads until a line contains a text, and returns the line. Returns null if the stream ends before. */
     static String readUntil(BufferedReader reader, String text) throws IOException {
         String line = reader.readLine();
         while (line != null && !line.contains(text)) {

@@ -18,7 +18,7 @@ import org.millrace.trace.TracedGin;
 import org.millrace.trace.TracedProcess;
 import org.millrace.trace.TracedState;
 
-/** Viewers read a trace only if the spans of each row come one after another. */
+/** Viewers read a trace only if the spans of each row do not overlap. */
 class ChromeTraceTest {
 
     private static final long NOW = 1_000_000_000_000L;
@@ -38,7 +38,7 @@ class ChromeTraceTest {
         return (List<Map<String, Object>>) TraceCommand.ChromeTrace.of(List.of(process(frames))).get("traceEvents");
     }
 
-    /** One under way, some that began at one reading of the clock and took no time, and some that overlap. */
+    /** One operation is in flight, some began at the same clock reading and took no time, and some overlap. */
     @Test
     void spansOfARowDoNotTouch() {
         List<Frame> frames = new ArrayList<>();

@@ -18,7 +18,7 @@ class CollectiveCallTest {
     private static final long COUNT = 24;
     private static final int ROOT = CollectiveCall.ROOT;
 
-    /** Every element of the receive operand of every rank is said once, and lies in some operand. */
+    /** Every element of every rank's receive operand is described once, and lies in an operand. */
     @ParameterizedTest
     @EnumSource
     void resultsCoverTheReceiveOperand(Operation operation) {

@@ -21,7 +21,7 @@ import org.millrace.Communicator;
 import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 
-/** Whichever rank's clock is ahead, all stop or none does. */
+/** If any rank's clock is ahead, either all ranks stop or none does. */
 @Timeout(120)
 class CommonClockTest {
 

@@ -60,7 +60,7 @@ class DoctorCommandTest {
         assertEquals("", run.err(), run.toString());
     }
 
-    /** For programs: numbers are numbers, what is not set is null, and a secret stays one. */
+    /** The output is for programs: numbers are numbers, an unset value is null, and a secret stays secret. */
     @Test
     void jsonSaysTheSameWithTypes() {
         Run run = Run.of("doctor", "--json", "-D", "NCCL_BUFFSIZE=8M", "-D", "MILLRACE_SECRET=swordfish", "-D",
@@ -94,7 +94,7 @@ class DoctorCommandTest {
         return new Finding(wrapped, run);
     }
 
-    /** Of one subject, the lines that it takes joined. */
+    /** The joined lines about one subject. */
     private record Finding(String text, Run run) {
         void says(String expected) {
             assertTrue(text.contains(expected), run.toString());
@@ -110,7 +110,10 @@ class DoctorCommandTest {
         doctor(directory.resolve("nothing")).says("there is no such file");
     }
 
-    /** Only loading it in another process survives this: the pages behind the file's end cannot be read. */
+    /**
+     * Only loading the library in another process survives this, because the pages beyond the file's end cannot be
+     * read.
+     */
     @Test
     void aTruncatedLibraryEndsAnotherProcessThanThisOne() throws Exception {
         byte[] whole = Files.readAllBytes(NativeBuild.stub("nccl.c", "libnccl.so.2"));

@@ -17,12 +17,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.net.shm.ShmOptions;
 
-/** A run whose ranks hang, and that is ended from outside, as by Ctrl-C. */
+/** A run with hanging ranks that is ended from outside, for example by Ctrl-C. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class EndedFromOutsideTest {
 
-    /** What is done to a run, and to its ranks. */
+    /** Action that ends a run and its ranks. */
     private interface End {
         void of(Process run, List<ProcessHandle> ranks) throws IOException;
     }
@@ -72,12 +72,12 @@ class EndedFromOutsideTest {
             assertFalse(left(pid[0]).isEmpty(), "there is a directory while it runs");
             process.destroyForcibly();
         });
-        do { // another run, of another test, may be doing it
+        do { // another run of another test may be doing it
             new RunScope().close();
         } while (!left(pid[0]).isEmpty());
     }
 
-    /** A terminal's Ctrl-C goes to every process of the run: no rank has time to close anything. */
+    /** A terminal's Ctrl-C reaches every process of the run: no rank has time to close anything. */
     @Test
     void ranksThatAreInterruptedLeaveNoSharedFiles() throws Exception {
         List<Long> pids = new ArrayList<>();
@@ -94,7 +94,7 @@ class EndedFromOutsideTest {
         }
     }
 
-    /** Without its trace, which is kept for an hour, to be looked at. */
+    /** Returns a process's files without its trace, which is kept for an hour for inspection. */
     private static List<Path> sharedFiles(long pid) throws IOException {
         try (Stream<Path> files = Files.list(ShmOptions.defaults().directory())) {
             return files.filter(

@@ -35,7 +35,7 @@ class GinCommandTest {
         assertEquals(lines, run.out().lines().count(), run.toString());
     }
 
-    /** 50 rounds, a fifth as many before, and one to end: as many signals of each rank. */
+    /** 50 rounds, a fifth of that for the warm-up, and one to end: each rank sends as many signals. */
     @Test
     void whatJavaServedIsSaid() {
         Run run = Run.of("gin", "signal", "-n", "50");

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.namespace.TestHost;
 
-/** What doctor says of a host's addresses and its name, before a rank does. */
+/** Doctor's messages about a host's addresses and name, before a rank reports them. */
 @Timeout(120)
 @Tag("root")
 @Tag("slow")
@@ -27,7 +27,7 @@ class HostNameCheckTest {
 
     @AfterEach
     void end() throws Exception {
-        if (host != null) { // there are no namespaces here
+        if (host != null) { // namespaces are not available here
             host.close();
         }
     }
@@ -63,7 +63,7 @@ class HostNameCheckTest {
         assertSays("UNUSABLE no network interface is usable; running are: none", "UNUSABLE node0 is 10.0.0.1, which");
     }
 
-    /** Prints both checks, a line each. */
+    /** Prints both checks, one line each. */
     static final class Checks {
 
         private Checks() {}

@@ -21,7 +21,10 @@ import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedLink;
 import org.millrace.trace.TracedProcess;
 
-/** Two processes whose connections are taken over, looked at from outside: while they run, and once they are killed. */
+/**
+ * Two processes with a takeover of their connections, inspected from outside: while they run, and after they are
+ * killed.
+ */
 @Tag("slow")
 class InspectCommandsTest {
 

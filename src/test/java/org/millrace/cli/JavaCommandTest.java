@@ -13,7 +13,7 @@ class JavaCommandTest {
     private final int cores = Runtime.getRuntime().availableProcessors();
     private String before;
 
-    /** Other tests set it, too. */
+    /** Other tests set the property too. */
     @BeforeEach
     void clear() {
         before = System.getProperty(JavaCommand.OPTIONS, "");
@@ -34,7 +34,7 @@ class JavaCommandTest {
         assertTrue(crowded.indexOf("-XX:+UseSerialGC") < crowded.indexOf("perf"), crowded.toString());
     }
 
-    /** The JVM refuses two. */
+    /** The JVM refuses two collectors. */
     @Test
     void whatTheUserHasChosenStays() {
         System.setProperty(JavaCommand.OPTIONS, "-XX:+UseParallelGC");

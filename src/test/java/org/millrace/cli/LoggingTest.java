@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.config.Settings.LogSubsystem;
 import org.millrace.config.Settings;
 
-/** What the command line logs. Each case is a process of its own: Log4j reads its configuration once. */
+/** Log output of the command line. Each case is a separate process, because Log4j reads its configuration only once. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class LoggingTest {
@@ -31,7 +31,7 @@ class LoggingTest {
     @TempDir
     private Path directory;
 
-    /** Logs a message of every level. With an argument it first does what the command line does. */
+    /** Logs a message of every level. With an argument it first initializes logging as the command line does. */
     static final class Probe {
 
         private Probe() {}
@@ -74,8 +74,8 @@ class LoggingTest {
     }
 
     /**
-     * A deadline that is over before ranks have begun interrupts their threads: whatever these are about to load, it is
-     * not Log4j.
+     * A deadline that is over before ranks have begun interrupts their threads. The threads may be loading classes
+     * then, but not Log4j.
      */
     @Test
     void aRunThatEndsBeforeItBeganSaysNothingOfTheLogger() throws Exception {
@@ -111,7 +111,7 @@ class LoggingTest {
         assertEquals(4, log("TRACE").size());
     }
 
-    /** A user who asks for more gets more. */
+    /** A user who requests more messages receives more. */
     @Test
     void traceShowsEachOperation() throws Exception {
         List<String> lines = log(ChildMain.builder(Main.class, "perf", "sendrecv", "--device", "host", "-e", "8", "-n",
@@ -127,7 +127,7 @@ class LoggingTest {
         assertFalse(lines.stream().anyMatch(line -> line.contains(" INFO ")), lines.toString());
     }
 
-    /** Warnings are of all of them, and finer messages of what NCCL_DEBUG_SUBSYS names. */
+    /** Warnings come from all subsystems. Finer messages come from the subsystems in NCCL_DEBUG_SUBSYS. */
     @Test
     void ncclDebugSubsysSaysOfWhat() throws Exception {
         for (var each : Map
@@ -146,7 +146,7 @@ class LoggingTest {
         assertEquals(0, log("VERSION", "NET").size());
     }
 
-    /** Whoever adds a package that logs says of which subsystem its messages are. */
+    /** A new package that logs must be assigned to a subsystem. */
     @Test
     void everyPackageThatLogsIsOfASubsystem() throws IOException {
         Path file = Path.of("src/main/resources/log4j2-millrace-cli.properties");

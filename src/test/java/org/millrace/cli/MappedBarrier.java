@@ -6,7 +6,7 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 import org.millrace.MillraceException;
 
-/** A barrier in shared memory. Word 0 counts arrivals, word 1 is not 0 when somebody has failed. */
+/** A barrier in shared memory. Word 0 counts arrivals. Word 1 is not 0 if a rank has failed. */
 final class MappedBarrier {
 
     static final long BYTES = 64;
@@ -22,7 +22,7 @@ final class MappedBarrier {
         this.size = size;
     }
 
-    /** Returns when all have called it as often as this rank has. */
+    /** Returns when all ranks have called it as often as this rank has. */
     void await() {
         long arrival = (long) LONG.getAndAdd(memory, ARRIVALS, 1L);
         long target = (arrival / size + 1) * size;

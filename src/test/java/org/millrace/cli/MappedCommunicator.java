@@ -13,7 +13,10 @@ import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 
-/** See {@link MappedProvider}. Operations run at once, in the caller's thread. Float and int32, sum only. */
+/**
+ * Communicator of {@link MappedProvider}. Operations run immediately, in the caller's thread. Supports only float and
+ * int32, and only sums.
+ */
 final class MappedCommunicator implements Communicator, Device, DeviceStream {
 
     private final MemorySegment memory;
@@ -70,8 +73,7 @@ final class MappedCommunicator implements Communicator, Device, DeviceStream {
             case "hang" -> {
                 while (true) {
                     LockSupport.park(this);
-                    // Whoever is interrupted and parks does not sleep: it would take a core from all tests behind this
-                    // one.
+                    // An interrupted thread that parks does not sleep. It would take a core from all later tests.
                     Thread.interrupted();
                 }
             }

@@ -13,18 +13,19 @@ import org.millrace.CommunicatorProvider;
 import org.millrace.MillraceException;
 
 /**
- * The simplest thing that reduces: ranks, threads or processes, copy their operands into a file that all of them map.
- * For tests of the command line only.
+ * The simplest provider that reduces. Ranks are threads or processes that copy their operands into a shared mapped
+ * file. It is only for tests of the command line.
  *
  * <p>
- * {@code MILLRACE_FAULT} plants what goes wrong: {@code wrong} (rank 1 changes one element of its results),
- * {@code throw} (rank 1's third operation throws), {@code hang} (rank 1's third operation never ends, not even when it
- * is aborted), {@code die} (rank 1's process ends in its third operation), {@code late} (rank 1 never comes).
+ * {@code MILLRACE_FAULT} plants a fault. With {@code wrong}, rank 1 changes one element of its results. With
+ * {@code throw}, rank 1's third operation throws. With {@code hang}, rank 1's third operation never ends, not even
+ * after an abort. With {@code die}, rank 1's process ends in its third operation. With {@code late}, rank 1 never
+ * joins.
  */
 public final class MappedProvider implements CommunicatorProvider {
 
     static final String DEVICE = "mapped";
-    /** The most bytes a rank may reduce. */
+    /** Maximum number of bytes that a rank may reduce. */
     static final long LIMIT = 1 << 20;
 
     @Override

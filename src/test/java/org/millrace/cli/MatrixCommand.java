@@ -24,7 +24,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
-/** The table of what runs how: {@code mvn -Pmatrix -Dmatrix.args="--quick"}. */
+/** Prints the table of supported combinations: {@code mvn -Pmatrix -Dmatrix.args="--quick"}. */
 @Command(
         name = "matrix",
         description = {
@@ -37,8 +37,8 @@ final class MatrixCommand implements Callable<Integer> {
 
     private static final int QUICK_GROUPS = 6;
     /**
-     * For ranks that are processes to come, unless the user sets another: eight of them start at once, on as few cores
-     * as there are.
+     * Connect deadline for ranks that are processes, unless the user sets another. Eight of them start at once, on any
+     * number of cores.
      */
     private static final String CONNECT_DEADLINE = "3m";
 
@@ -108,7 +108,7 @@ final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--worker-rank", hidden = true)
     private @Nullable Integer workerRank;
 
-    /** Number of ranks, a colon, and where they meet. */
+    /** Number of ranks, a colon, and the rendezvous. */
     @Option(names = "--worker-rendezvous", hidden = true)
     private @Nullable String workerRendezvous;
 
@@ -123,7 +123,7 @@ final class MatrixCommand implements Callable<Integer> {
             String[] where = workerRendezvous.split(":", 2);
             List<CellGroup> groups = plan.groups(Integer.parseInt(where[0]), true);
             RankMain.run(workerRank, new MatrixWorker(groups, workerRank, where[1], settings, chosen));
-            return ExitCode.OK; // the parent knows better
+            return ExitCode.OK; // the parent reports the status
         }
         long start = System.nanoTime();
         List<CellResult> results =
@@ -138,7 +138,7 @@ final class MatrixCommand implements Callable<Integer> {
     private Map<String, String> settings() {
         Map<String, String> settings = parent.settings();
         Configuration configuration = Configuration.load(settings);
-        EngineProvider.requireUsable(configuration); // what is wrong with them is said once, and not by every rank
+        EngineProvider.requireUsable(configuration); // an error in the settings is reported once, and not by every rank
         if (!configuration.isSet(Settings.CONNECT_DEADLINE)) {
             settings.put(Settings.CONNECT_DEADLINE.name(), CONNECT_DEADLINE);
         }
@@ -170,7 +170,9 @@ final class MatrixCommand implements Callable<Integer> {
         return names.isEmpty() ? all : selected;
     }
 
-    /** The arguments of this process and those that make it a rank: it then derives the same plan. */
+    /**
+     * Returns the arguments of this process and the arguments that make it a rank. The rank then derives the same plan.
+     */
     private List<String> workerArguments(int rank, String rendezvous, long chosen) {
         List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
         arguments.addAll(Arrays.asList("--worker-rank", String.valueOf(rank), "--worker-rendezvous", rendezvous));

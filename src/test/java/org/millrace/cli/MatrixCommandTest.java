@@ -28,7 +28,7 @@ class MatrixCommandTest {
                 ProcessHandle.current().descendants().filter(ProcessHandle::isAlive).map(ProcessHandle::info).toList());
     }
 
-    /** Cells of the row that begins with these words. */
+    /** Returns the cells of the row that begins with these words. */
     private static List<String> row(Run run, String begin) {
         String line = run.out()
                 .lines()
@@ -46,7 +46,7 @@ class MatrixCommandTest {
         assertTrue(run.out().matches("(?s).*# cells: [1-9]\\d* ran, 0 wrong, \\d+ impossible \\(\\d+ reasons\\)\\R"),
                 run.toString());
         assertTrue(run.out().startsWith("# seed: "), run.toString());
-        // rows and reasons are of collectives that cannot run that way: no group is picked for nothing
+        // a sample has only groups with a possible cell, so these reasons do not appear
         assertFalse(run.out().contains("COLLNET runs Simple only"), run.toString());
         assertFalse(run.out().contains("OFFSET: over NET only"), run.toString());
     }
@@ -101,7 +101,7 @@ class MatrixCommandTest {
 
     @Test
     void aFaultIsSeen() {
-        // an all-gather: a minimum or a rounded sum may rightly swallow a bit, and the seed chooses the reduction
+        // an all-gather: a minimum or a rounded sum may correctly hide a bit, and the seed chooses the reduction
         Run run = Run.matrix("--collective", "all_gather", "--transport", "P2P,NET socket", "--protocol", "Simple",
                 "--mode", "NORMAL", "-r", "2", "--processes", "0", "-D", "MILLRACE_FAULT=flip:frame=3,bit=17");
         assertEquals(1, run.status(), run.toString());

@@ -7,13 +7,13 @@ import java.util.Map;
 
 /**
  * Runs every collective over every transport, in every protocol and mode, and checks every element:
- * {@code mvn -Pmatrix}. It is {@code millrace} with a command more.
+ * {@code mvn -Pmatrix}. It is {@code millrace} with an additional command.
  */
 public final class MatrixMain {
 
     private MatrixMain() {}
 
-    /** @param arguments of {@code millrace}, the first being {@code matrix} */
+    /** @param arguments arguments of {@code millrace}, the first of them {@code matrix} */
     public static void main(String[] arguments) {
         System.exit(run(new PrintWriter(System.out, true), new PrintWriter(System.err, true), arguments));
     }
@@ -23,7 +23,7 @@ public final class MatrixMain {
         return Main.run(Map.of("matrix", new MatrixCommand()), out, err, arguments);
     }
 
-    /** What starts a rank in a process of its own. */
+    /** Returns the command that starts a rank in a separate process. */
     static List<String> command(List<String> arguments) {
         List<String> command = JavaCommand.of(arguments);
         Collections.replaceAll(command, Main.class.getName(), MatrixMain.class.getName());

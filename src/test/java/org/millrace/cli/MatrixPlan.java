@@ -10,25 +10,24 @@ import org.millrace.Operation;
 import org.millrace.config.Settings;
 
 /**
- * All groups, the same in every process: it follows from the command line alone.
+ * All groups. The plan is the same in every process, because it follows only from the command line.
  *
- * @param groups   in the order in which they run
- * @param seed     what data and samples are made from
- * @param settings that the command line set
+ * @param groups   groups in the order in which they run
+ * @param seed     seed of data and samples
+ * @param settings settings of the command line
  */
 record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> settings) {
 
     static final List<String> ALGORITHMS = List.of("ring", "tree", "collnetdirect", "collnetchain");
     static final List<String> PROTOCOLS = List.of("LL", "LL128", "Simple");
 
-    /** What a shell leaves as it is. */
+    /** Text that a shell leaves unchanged. */
     private static final Pattern PLAIN = Pattern.compile("[\\w@%+=:,./-]+");
 
     /**
-     * What is selected.
+     * Selection of the command line.
      *
-     * @param sample how many groups to pick for each number of ranks, threads and processes, of those that can run; 0
-     *               for all
+     * @param sample number of runnable groups to pick for each number of ranks, threads and processes. 0 picks all
      */
     record Selected(List<Operation> collectives, List<String> algorithms, List<TransportVariant> variants,
             List<String> protocols, List<CellGroup.Mode> modes, List<Integer> ranks, List<Boolean> processes,
@@ -56,7 +55,7 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
         return groups.stream().filter(group -> group.ranks() == ranks && group.processes() == processes).toList();
     }
 
-    /** The command line that runs this cell alone, on the same data. */
+    /** Returns the command line that runs only this cell, with the same data. */
     String rerunCommand(CellResult result) {
         CellGroup group = result.group();
         List<String> words = new ArrayList<>(List.of("--seed", String.valueOf(seed), "--collective",

@@ -8,7 +8,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.BiFunction;
 
-/** Lets ranks go through the groups: the same threads or processes for all groups of a number of ranks. */
+/** Runs ranks through the groups. All groups with the same number of ranks use the same threads or processes. */
 final class MatrixRun implements RankRun.Listener<MatrixWorker.CellReport> {
 
     private final MatrixPlan plan;
@@ -20,11 +20,11 @@ final class MatrixRun implements RankRun.Listener<MatrixWorker.CellReport> {
     private final List<CellResult> results = new ArrayList<>();
 
     /**
-     * A run.
+     * Creates a run.
      *
      * @param arguments a rank's command line, for its number and rendezvous
-     * @param err       receives what ranks write besides, and how far the run is
-     * @param deadline  when everything has to be finished
+     * @param err       receives other output of the ranks, and the progress of the run
+     * @param deadline  time by which everything must be finished
      */
     MatrixRun(MatrixPlan plan, Map<String, String> settings, BiFunction<Integer, String, List<String>> arguments,
             PrintWriter err, Duration deadline) {
@@ -36,7 +36,7 @@ final class MatrixRun implements RankRun.Listener<MatrixWorker.CellReport> {
         plan.groups().forEach(group -> group.cells().forEach(cell -> results.add(new CellResult(group, cell))));
     }
 
-    /** By the cells' numbers. */
+    /** Returns the results by the cells' numbers. */
     List<CellResult> run() {
         for (boolean processes : new boolean[] {false, true}) {
             for (int ranks : plan.groups()

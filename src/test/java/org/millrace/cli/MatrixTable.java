@@ -11,7 +11,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Prints cells: rows are collectives, algorithms, transports and modes; columns protocols, ranks, and threads or
+ * Prints cells. Rows are collectives, algorithms, transports and modes. Columns are protocols, ranks, and threads or
  * processes.
  */
 final class MatrixTable {
@@ -19,7 +19,7 @@ final class MatrixTable {
     private static final String NOT_ASKED = "";
     private static final String OK = "ok";
     private static final String FAILED = "FAIL";
-    /** How many cells that failed for one reason are told one by one. */
+    /** Maximum number of cells with the same reason for a failure that are listed one by one. */
     private static final int TOLD = 8;
 
     private final PrintWriter out;
@@ -74,7 +74,7 @@ final class MatrixTable {
         out.flush();
     }
 
-    /** Every cell that is wrong; of those that failed for one reason, as when time was up, only some. */
+    /** Prints every wrong cell. If many cells failed for one reason, such as a timeout, it prints only some of them. */
     private void printFailures() {
         Map<String, Integer> told = new LinkedHashMap<>();
         for (CellResult result : results) {
@@ -89,7 +89,7 @@ final class MatrixTable {
         });
     }
 
-    /** What went wrong, and how to see it again. */
+    /** Prints the failure, and the command that repeats it. */
     private void printFailure(CellResult result) {
         String what = result.wrong() == 0 ? FAILED : result.wrong() + " wrong";
         String cell =
@@ -98,7 +98,7 @@ final class MatrixTable {
         out.println("#   again: " + plan.rerunCommand(result));
     }
 
-    /** In the order of collectives, not of groups. */
+    /** Returns the first result of each row, in the order of collectives, not of groups. */
     private List<CellResult> firstOfRows() {
         Map<String, CellResult> first = new LinkedHashMap<>();
         results.stream()
@@ -108,8 +108,8 @@ final class MatrixTable {
     }
 
     /**
-     * Rows that are impossible from end to end for one reason, those that differ in collective or transport only in one
-     * line.
+     * Prints the rows that are impossible as a whole for one reason. Rows that differ only in collective or transport
+     * share one line.
      */
     private void printImpossibleRows() {
         Map<String, Set<String>> collectives = new LinkedHashMap<>();

@@ -14,30 +14,30 @@ import org.millrace.MillraceException;
 import org.millrace.Operation;
 
 /**
- * One rank's way through groups: a communicator for each, on which it runs the group's cells. What fails ends the
- * group, and the next one is begun.
+ * Runs one rank through the groups. Each group has a communicator that runs its cells. A failure ends the group, and
+ * the next group begins.
  */
 final class MatrixWorker implements RankWorker {
 
     /**
-     * A rank has finished a cell.
+     * Report that a rank has finished a cell.
      *
      * @param cell    number of the cell
-     * @param wrong   elements that were not what they must be
-     * @param ran     operations that ran as they were meant to
-     * @param refusal why others could not; empty if all did
-     * @param failure what went wrong besides; empty if nothing did
+     * @param wrong   number of wrong elements
+     * @param ran     number of operations that ran as requested
+     * @param refusal reason why others could not, empty if all did
+     * @param failure any other failure, empty if there was none
      */
     record CellReport(int rank, int cell, long wrong, int ran, String refusal, String failure) implements RankEvent {
     }
 
     /**
-     * For all cells of a communicator, which take less than a second. Longer than an operation may stand still, which
-     * says more of what is wrong.
+     * Timeout for all cells of a communicator, which take less than a second. It is longer than the limit for a stalled
+     * operation, because a stall gives more information about the fault.
      */
     private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int LARGEST = 200 << 10;
-    /** Bytes: one element or two; no multiple of anything; several chunks, as buffers are of 64 KiB. */
+    /** Sizes in bytes: one element or two, an odd size, and several chunks, because buffers have 64 KiB. */
     private static final List<Integer> SIZES = List.of(8, 4021, LARGEST - 1237);
 
     private final List<CellGroup> groups;
@@ -92,7 +92,7 @@ final class MatrixWorker implements RankWorker {
     }
 
     /**
-     * Aborts here, where stream and communicator are still open: their close() would wait for operations that may never
+     * Aborts here, while stream and communicator are still open. Their close() would wait for operations that may never
      * end.
      */
     private void check(CellGroup group, Communicator communicator, DeviceStream stream, Arena arena, int[] done,
@@ -129,18 +129,18 @@ final class MatrixWorker implements RankWorker {
                             "the communicator does not say how " + cell.operation().label() + " travelled", false));
             boolean asAsked = found.equals(RouteMismatch.NONE);
             ran += asAsked ? 1 : 0;
-            wrong += asAsked ? wrongNow : 0; // what ran another way is that way's cell
+            wrong += asAsked ? wrongNow : 0; // an operation that took another path belongs to the cell of that path
             difference = difference.failure().isEmpty() && !found.equals(RouteMismatch.NONE) ? found : difference;
         }
         return new CellReport(rank, cell.number(), wrong, ran, difference.refusal(), difference.failure());
     }
 
     /**
-     * @param seed      what operands are made from: nothing else, and nothing that ran before, decides upon them
-     * @param reduction number of the reduction, of any size; of no meaning where nothing is reduced
-     * @param bytes     of the larger operand, rounded down to what every rank has the same part of, but for an element
-     *                  of each
-     * @param inPlace   whether it is to run in place, where it can
+     * @param seed      only source of the operands, independent of earlier operations
+     * @param reduction number of the reduction, of any size. Ignored if nothing is reduced
+     * @param bytes     size of the larger operand, rounded down to equal parts for all ranks, except for one element of
+     *                  each
+     * @param inPlace   whether to run in place if possible
      */
     private static long countWrong(CheckedCollectives checks, CollectiveCall call, long seed, DataType type,
             int reduction, long bytes, boolean inPlace) {

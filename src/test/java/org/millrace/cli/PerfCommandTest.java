@@ -77,8 +77,8 @@ class PerfCommandTest {
     void wrongElementsAreCountedAndGiveStatus1(String how) {
         Run run = perf(how, "-b", "8", "-e", "16", "-D", "MILLRACE_FAULT=wrong");
         assertEquals(1, run.status(), run.toString());
-        // The provider falsifies one element of every operation, and with a fault planted every operation is checked,
-        // those before the first line included.
+        // The provider falsifies one element of every operation. With a planted fault every operation is checked,
+        // including the operations before the first line.
         List<Long> wrong = run.rows()
                 .stream()
                 .flatMap(row -> java.util.stream.Stream.of(Long.valueOf(row[8]), Long.valueOf(row[12])))
@@ -120,8 +120,8 @@ class PerfCommandTest {
     }
 
     /**
-     * The ranks have to come to the operation that hangs before the deadline: a machine that is too busy to start two
-     * processes by then has more time, twice.
+     * The ranks must reach the operation that hangs before the deadline. If the machine is too busy to start two
+     * processes by then, the test repeats with more time, twice.
      */
     @ParameterizedTest
     @ValueSource(strings = {THREADS, PROCESSES})
@@ -139,7 +139,7 @@ class PerfCommandTest {
     }
 
     private static Run hang(String how, String deadline) {
-        // the second --deadline of perf() would be refused: this one stands alone
+        // not by perf(), which sets a --deadline: a second one would be refused
         List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e",
                 "8", "-D", "MILLRACE_FAULT=hang"));
         arguments.addAll(List.of("--deadline", deadline));
@@ -157,7 +157,7 @@ class PerfCommandTest {
         assertTrue(run.err().contains("died: exit status 7"), run.toString());
     }
 
-    /** A fault that waits for what never comes has shown nothing; one that happened to any rank has. */
+    /** A fault that waits for an event that never happens has shown nothing. A fault that occurred on any rank has. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

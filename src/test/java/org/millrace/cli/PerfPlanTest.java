@@ -38,8 +38,8 @@ class PerfPlanTest {
     }
 
     /**
-     * A first line of few operations, or of operations that are checked one by one, is not worth tens of thousands
-     * before it.
+     * If the first line has few operations, or operations that are checked one by one, tens of thousands of preceding
+     * operations are not worth their time.
      */
     @Test
     void manyOperationsComeBeforeAFirstLineOfManyOnly() {

@@ -43,7 +43,7 @@ class PluginCommandTest {
         }
     }
 
-    /** Whatever lies there besides is not ours to list, or to touch. */
+    /** Other files in the directory do not belong to Millrace, which must not list or change them. */
     @Test
     void whatElseLiesThereStays() throws Exception {
         Path other = Files.writeString(temporary.resolve("notes.txt"), "mine");
@@ -72,7 +72,7 @@ class PluginCommandTest {
                 noDirectory.err()
                         .startsWith("millrace: cannot install the plugin into " + file + ": it is no directory"),
                 noDirectory.toString());
-        Run unnamed = Run.of("plugin", "install", "", "--jar", jar); // as from a variable that is not set
+        Run unnamed = Run.of("plugin", "install", "", "--jar", jar); // the result of a variable that is not set
         assertEquals(1, unnamed.status(), unnamed.toString());
         assertTrue(unnamed.err().contains("the name of the directory to install into is empty"), unnamed.toString());
     }

@@ -15,11 +15,11 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What is said of ranks whose processes end. */
+/** Messages about ranks whose processes end. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ProcessRanksTest {
 
-    /** A rank that goes on taking memory, and is too busy with that to say what becomes of it. */
+    /** A rank that allocates memory without limit, and is too busy with it to report the outcome. */
     static final class Greedy {
 
         private Greedy() {}
@@ -30,7 +30,7 @@ class ProcessRanksTest {
                 try {
                     taken.add(new byte[64 << 10]);
                 } catch (OutOfMemoryError none) {
-                    System.exit(0); // as one whose thread has died while another one ends in peace
+                    System.exit(0); // as a process does if one thread has died and another ends normally
                 }
             }
         }
@@ -38,7 +38,7 @@ class ProcessRanksTest {
 
     @Test
     void aRankThatRunsOutOfMemorySaysSo() {
-        // java, and what every rank is started with
+        // java, with the options of every rank
         List<String> greedy = new ArrayList<>(JavaCommand.of(List.of()).subList(0, 2));
         greedy.addAll(List.of("-Xmx8m", "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
                 Greedy.class.getName()));

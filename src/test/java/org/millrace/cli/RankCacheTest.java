@@ -38,7 +38,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.plugin.WholeJar;
 
-/** The cache that {@code millrace run} starts Java's ranks with. */
+/** The class cache that {@code millrace run} uses to start Java ranks. */
 @Timeout(value = 240, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class RankCacheTest {
@@ -79,7 +79,7 @@ class RankCacheTest {
         return program + ":" + library + ":" + log4j;
     }
 
-    /** What identifies a command's cache; null if there is none. */
+    /** Returns the file that identifies a command's cache, or null if there is none. */
     private Path file(Map<String, String> more, String... words) {
         Map<String, String> environment = new HashMap<>(Map.of("HOME", home.toString()));
         environment.putAll(more);
@@ -148,7 +148,7 @@ class RankCacheTest {
         assertNull(RankCache.of(List.of(JAVA, "-cp", classPath(), "Main"), Map.of()));
     }
 
-    /** {@code /proc} stands for a network file system: it is not on the list of local ones either. */
+    /** {@code /proc} imitates a network file system: it is not on the list of local file systems either. */
     @Test
     void outsideALocalFileSystemThereIsNone() {
         assertNull(file(Map.of("XDG_CACHE_HOME", "/proc/self"), JAVA, "-cp", classPath(), "Main"));
@@ -164,7 +164,7 @@ class RankCacheTest {
         return builder.start();
     }
 
-    /** Runs the example; returns where a class of Millrace's came from in rank 0. */
+    /** Runs the example. Returns the source of a Millrace class in rank 0. */
     private String sourceOfClasses(Map<String, String> environment, String... options) throws Exception {
         Path log = home.resolve("classes.log");
         List<String> words = new ArrayList<>(List.of(options));
@@ -190,7 +190,7 @@ class RankCacheTest {
         return source;
     }
 
-    /** Waits until one that was begun has become something. */
+    /** Waits until a started cache is complete. */
     private static void awaitCache(Path directory) throws Exception {
         try (WatchService watch = directory.getFileSystem().newWatchService()) {
             directory.register(watch, StandardWatchEventKinds.ENTRY_CREATE, StandardWatchEventKinds.ENTRY_MODIFY,
@@ -240,7 +240,7 @@ class RankCacheTest {
         assertFalse(Files.exists(home.resolve(".cache")));
     }
 
-    /** Of eight that are used; and one that is being made, or cannot be, is not begun again. */
+    /** Eight used caches are kept. A cache that is being created or that cannot be created is not started again. */
     @Test
     void oldCachesGo() throws Exception {
         Path one = file(JAVA, "-cp", program.toString(), "Main");
@@ -253,7 +253,7 @@ class RankCacheTest {
         RankCache.of(List.of(JAVA, "-cp", program.toString(), "Main"), Map.of("HOME", home.toString()))
                 .makeInBackground();
         assertTrue(Files.exists(one.resolveSibling("old0")), "nothing is begun");
-        RankCache.main(new String[] {one.toString(), JAVA, "-cp", program.toString()}); // where no training is
+        RankCache.main(new String[] {one.toString(), JAVA, "-cp", program.toString()}); // there is no recorded training
         assertEquals(0, Files.size(one));
         assertFalse(Files.exists(one.resolveSibling("old1")));
         assertTrue(Files.exists(one.resolveSibling("old2")));

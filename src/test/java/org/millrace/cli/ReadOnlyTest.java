@@ -17,7 +17,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.file.OwnNamespace;
 import org.millrace.plugin.HostProgram;
 
-/** Where no file can be made, as in containers with a read-only root: nowhere, or in {@code /dev/shm} alone. */
+/**
+ * Environments in which files cannot be created, as in containers with a read-only root: nowhere, or only in
+ * {@code /dev/shm}.
+ */
 @Timeout(180)
 @Tag("slow")
 class ReadOnlyTest {
@@ -33,7 +36,7 @@ class ReadOnlyTest {
         OwnNamespace.assumePossible();
     }
 
-    /** What a program printed on both streams. */
+    /** Returns the output of a program on both streams. */
     private static String run(int status, List<String> starter, String... arguments) throws Exception {
         List<String> command = new ArrayList<>(starter);
         command.addAll(ChildMain.builder(Main.class, arguments).command());
@@ -65,7 +68,7 @@ class ReadOnlyTest {
         assertEquals(2, outcome.count("ended with status 0"), outcome.output());
     }
 
-    /** It was asked for, and is not there. */
+    /** The user requested it, and it is not available. */
     @Test
     void sharedMemoryAloneIsRefusedWithWhatToDo() throws Exception {
         var outcome = host("shm", MEMORY);
@@ -78,7 +81,7 @@ class ReadOnlyTest {
         assertEquals(2, outcome.count("ended with status 1"), outcome.output());
     }
 
-    /** UCX 1.13 makes no worker then, and says that it has. */
+    /** UCX 1.13 creates no worker then, and reports success. */
     @Test
     void ucxWithoutATransportIsALossAndNoCrash() throws Exception {
         var outcome = host("ucx", MEMORY);

@@ -19,7 +19,7 @@ import org.millrace.plugin.HostProgram;
 import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordingReader;
 
-/** Runs that are recorded, and what the command line says of them. */
+/** Recorded runs, and the command line's output about them. */
 @Tag("slow")
 class RecordCommandTest {
 
@@ -148,7 +148,7 @@ class RecordCommandTest {
         assertEquals("rate=10Gbit,delay=100us", RecordingReader.read(kept).processes().getFirst().link().orElseThrow());
     }
 
-    /** Two that libnccl's proxy was taken from, killed in the middle. */
+    /** Runs two processes with a takeover from libnccl's proxy, and kills them in the middle. */
     @Test
     void whatAKilledProcessDidCanBeRead() throws Exception {
         Path recording = directory.resolve("recording");
@@ -183,7 +183,7 @@ class RecordCommandTest {
         assertTrue(stat.out().contains(" -> ") && stat.out().contains(" <- "), stat::toString);
     }
 
-    /** What NCCL tells a profiler, which native code writes down. */
+    /** Operations that NCCL reports to a profiler, and that native code records. */
     @Test
     void operationsUnderLibncclAreThere() throws Exception {
         Path recording = directory.resolve("recording");

@@ -37,7 +37,7 @@ class ReferenceTest {
         return Reference.of(type, reduction, RANKS, operands).countWrong(memory, FIRST, COUNT);
     }
 
-    /** Element {@code i} as a number, by a way of its own: bytes, little end first. */
+    /** Returns element {@code i} as a number, computed independently: little-endian bytes. */
     private static BigInteger integer(MemorySegment memory, DataType type, int i) {
         byte[] bytes = new byte[type.bytes()];
         for (int b = 0; b < bytes.length; b++) {

@@ -61,7 +61,7 @@ class ReplayPlanTest {
         assertEquals(List.of(2, 2), plan(false, false).launches(0).stream().map(each -> each.calls().size()).toList());
     }
 
-    /** As under libnccl: a group's halves need each other. */
+    /** Under libnccl the halves of a group also depend on each other. */
     @Test
     void whereKernelsAreNotKnownTransfersBetweenCollectivesAreAGroup() {
         for (int rank = 0; rank < 2; rank++) {

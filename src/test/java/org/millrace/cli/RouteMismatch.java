@@ -4,10 +4,10 @@ import java.util.List;
 import org.millrace.Route;
 
 /**
- * That something else ran than was asked for.
+ * Difference between the requested and the actual route.
  *
- * @param refusal what the communicator says why; empty if there is no difference, or none that it can explain
- * @param failure what is wrong; empty if there is no difference, or one with a reason
+ * @param refusal the communicator's reason. Empty if there is no difference, or no reason for it
+ * @param failure the error. Empty if there is no difference, or one with a reason
  * @param general whether it is the same on all ranks, and for every size and type of the collective
  */
 record RouteMismatch(String refusal, String failure, boolean general) {
@@ -15,12 +15,12 @@ record RouteMismatch(String refusal, String failure, boolean general) {
     static final RouteMismatch NONE = new RouteMismatch("", "", false);
 
     /**
-     * A difference.
+     * Returns a difference of transports.
      *
-     * @param asked what was asked for
-     * @param got   what ran
-     * @param ran   all about it
-     * @param first transports that are asked before the one that was asked for
+     * @param asked the requested transport
+     * @param got   the transport that ran
+     * @param ran   the whole route that ran
+     * @param first transports that are tried before the requested one
      */
     static RouteMismatch ofTransport(String asked, String got, Route ran, List<String> first) {
         for (String other : first) {
@@ -32,16 +32,16 @@ record RouteMismatch(String refusal, String failure, boolean general) {
     }
 
     /**
-     * A difference.
+     * Returns a difference.
      *
-     * @param asked what was asked for
-     * @param got   what ran
-     * @param ran   all about it
+     * @param asked the requested value
+     * @param got   the value that ran
+     * @param ran   the whole route that ran
      */
     static RouteMismatch of(String asked, String got, Route ran, boolean general) {
         for (String refusal : ran.refusals()) {
             if (refusal.startsWith(asked + ": ")) {
-                // numbers of processes are different every time
+                // numbers of processes differ every time
                 return new RouteMismatch(refusal.replaceAll(" (process|rank) \\d+", " $1"), "", general);
             }
         }

@@ -5,7 +5,7 @@ import java.io.StringWriter;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** A command that has run in this process: its exit status and what it printed. */
+/** A command that has run in this process, with its exit status and its output. */
 record Run(int status, String out, String err) {
 
     static {
@@ -27,12 +27,12 @@ record Run(int status, String out, String err) {
         return of(Main::run, arguments);
     }
 
-    /** Of the command line with {@code matrix}. */
+    /** Runs the command line with {@code matrix}. */
     static Run matrix(String... arguments) {
         return of(MatrixMain::run, Stream.concat(Stream.of("matrix"), Stream.of(arguments)).toArray(String[]::new));
     }
 
-    /** Lines of the table, as columns. */
+    /** Returns the lines of the table as columns. */
     List<String[]> rows() {
         return out.lines()
                 .filter(line -> !line.startsWith("#") && !line.isBlank())

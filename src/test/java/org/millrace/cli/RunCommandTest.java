@@ -52,7 +52,7 @@ class RunCommandTest {
         assertEquals(0, run.waitFor());
     }
 
-    /** One rank fails, one ends in peace when it is asked to, one does not, nor does what it has started. */
+    /** One rank fails. Another ends on request. A third does not end on request, and neither do its child processes. */
     @Test
     void oneThatFailsEndsAll() throws Exception {
         Path left = directory.resolve("left");
@@ -80,7 +80,7 @@ class RunCommandTest {
         try (BufferedReader out = run.inputReader()) {
             assertNotNull(ChildMain.readUntil(out, "runs"));
             assertNotNull(ChildMain.readUntil(out, "runs"));
-            run.toHandle().destroy(); // the process's own closes the stream
+            run.toHandle().destroy(); // destroy() of the process itself would close the stream
             Set<String> lines = out.lines().collect(Collectors.toSet());
             assertEquals(143, run.waitFor(), lines.toString());
             assertTrue(lines.containsAll(Set.of("[rank 0] saved", "[rank 1] saved",
@@ -103,7 +103,7 @@ class RunCommandTest {
         }
     }
 
-    /** Three ranks and a link: hosts have names by which pairs can be given, and others are refused. */
+    /** Three ranks and a link. Hosts have names that identify pairs, and other names are refused. */
     @Test
     void hostsOfARunAreNumbered() throws Exception {
         Process run = run("-n", "3", "--ranks-per-host", "2", "--link", "host0-host1: delay=1ms", "--", "sh", "-c",

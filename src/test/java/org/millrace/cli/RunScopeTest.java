@@ -13,7 +13,7 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** A run that was killed cleans nothing up: the next one does. */
+/** A killed run does not clean up. The next run does. */
 class RunScopeTest {
 
     private final List<Path> made = new ArrayList<>();

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** What all users of a host can read of a process: its words. */
+/** All users of a host can read a process's arguments. */
 class SecretWordsTest {
 
     @Test

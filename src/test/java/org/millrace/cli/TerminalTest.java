@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** {@code top} on a terminal, which {@code script} makes. */
+/** {@code top} on a terminal, which {@code script} provides. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class TerminalTest {
@@ -41,7 +41,7 @@ class TerminalTest {
         }
     }
 
-    /** Starts top, and a command behind it, and presses a key when there is something to see. */
+    /** Starts top, with a command after it, and presses a key when there is output. */
     private BufferedReader press(int key, String behind) throws IOException {
         String top = String.join(" ",
                 ChildMain.builder(Main.class, "top", "--interval", "0.05", "--directory", directory.toString())

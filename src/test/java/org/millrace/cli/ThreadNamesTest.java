@@ -11,7 +11,7 @@ import org.junit.jupiter.api.condition.OS;
 @EnabledOnOs(OS.LINUX)
 class ThreadNamesTest {
 
-    /** Longer than what Linux keeps, which are the first 15 characters. */
+    /** A name longer than the 15 characters that Linux keeps. */
     private static final String NAME = "NamedFifteen-and-more";
 
     @Test

@@ -47,7 +47,7 @@ class TopViewTest {
         return new TopView(List.of(), List.of(process(connections))).lines(80, 40);
     }
 
-    /** Where devices reach each other's memory no bytes are counted: that is not 0 of them. */
+    /** If devices access each other's memory, no bytes are counted. This is not the same as 0 bytes. */
     @Test
     void ofDirectConnectionsNothingIsShownThatIsNotCounted() {
         assertEquals(
@@ -76,7 +76,7 @@ class TopViewTest {
                 of.connections(), List.of(), List.of(), List.of()));
     }
 
-    /** Nobody can tell of another namespace's process whether it is there. */
+    /** The existence of a process in another namespace cannot be determined. */
     @Test
     void whoDoesNotBeatIsStoppedOnlyIfItIsSeenToBeThere() {
         assertEquals("stopped", stateOfSilent(ProcessIdentity.CURRENT.namespace()));

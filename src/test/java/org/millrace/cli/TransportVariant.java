@@ -11,11 +11,11 @@ import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 import org.millrace.transport.Transport;
 
 /**
- * A transport, used in one of its ways.
+ * A transport in one of its variants.
  *
- * @param label      as {@link org.millrace.Route#transports} has it
- * @param algorithms that it can be asked to run
- * @param settings   how to ask for it
+ * @param label      label as in {@link org.millrace.Route#transports}
+ * @param algorithms algorithms that can be requested from it
+ * @param settings   settings that request it
  */
 record TransportVariant(String label, List<String> algorithms, Map<String, String> settings) {
 
@@ -25,7 +25,7 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
     private static final String UNPACK = "NCCL_NET_DEVICE_UNPACK_ENABLED";
     private static final List<String> RING_AND_TREE = List.of("ring", "tree");
 
-    /** All there are: ours, and those of other jars. */
+    /** Returns all variants: Millrace's own, and the transports of other jars. */
     static List<TransportVariant> all() {
         List<TransportVariant> all = new ArrayList<>(List.of(new TransportVariant("P2P", RING_AND_TREE, Map.of()),
                 new TransportVariant("P2P by copy", RING_AND_TREE, Map.of("NCCL_P2P_USE_CUDA_MEMCPY", "1")),
@@ -47,7 +47,7 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
         return all;
     }
 
-    /** Where it is not, {@code doctor} says why. */
+    /** Returns whether UCX is usable. If it is not, {@code doctor} reports the reason. */
     private static boolean isUcxUsable() {
         try {
             UcxNetwork.describe(Optional.empty());
@@ -57,25 +57,25 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
         }
     }
 
-    /** Names of the transports of other jars, which are asked before ours. */
+    /** Returns the names of the transports of other jars, which are tried before Millrace's own. */
     static List<String> others() {
         List<String> names = new ArrayList<>();
         for (ServiceLoader.Provider<Transport> provider : ServiceLoader.load(Transport.class).stream().toList()) {
             try {
                 names.add(provider.get().name());
             } catch (ServiceConfigurationError broken) {
-                // the engine warns of it and does without
+                // the engine warns about it and continues without it
             }
         }
         return names;
     }
 
-    /** The transport's name, as refusals begin with it. */
+    /** Returns the transport's name, which is the beginning of refusals. */
     String transport() {
         return label.split(" ", 2)[0];
     }
 
-    /** What has to be set for the same cell to be the same whatever is set around it. */
+    /** Returns the settings that make a cell independent of the environment. */
     static Map<String, String> neutral() {
         return Map.of(P2P_DISABLE, "0", "NCCL_P2P_USE_CUDA_MEMCPY", "0", SHM_DISABLE, "0", "NCCL_SHM_USE_CUDA_MEMCPY",
                 "0", "NCCL_SHM_MEMCPY_MODE", "1", NET, "auto", UNPACK, "0", "NCCL_COLLNET_ENABLE", "0", "NCCL_BUFFSIZE",

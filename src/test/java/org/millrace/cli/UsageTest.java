@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What is said to users who ask, and to those who err. */
+/** Output for users who request help, and for users who make mistakes. */
 class UsageTest {
 
     @ParameterizedTest
@@ -114,7 +114,7 @@ class UsageTest {
         }
     }
 
-    /** Two lines of input to a shell complete what its user began. */
+    /** Two lines of input to a shell complete a user's partial command. */
     @Test
     void bashCompletes(@TempDir Path directory) throws Exception {
         Path script = Files.writeString(directory.resolve("millrace"), Run.of("completion").out());
