@@ -12,7 +12,8 @@ import org.millrace.plugin.PluginInstaller;
  * Creates the archive for machines without Java. It contains the plugin, the jar and a Java runtime with the modules
  * that they need. It also contains the command that starts the jar on this runtime, and a file for the shell to source.
  *
- * <p> Maven's profile {@code release} runs it in the repository's root, with {@code target/millrace.jar} on the class
+ * <p>
+ * Maven's profile {@code release} runs it in the repository's root, with {@code target/millrace.jar} on the class
  * path. The arguments are the jar, the archive to create, and the time stamp of its files.
  */
 final class Archive {

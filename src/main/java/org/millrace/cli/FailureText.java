@@ -16,7 +16,7 @@ final class FailureText {
     }
 
     /**
-     * Returns whether a failure is none of the kinds that Millrace reports on purpose. Then only its stack trace
+     * Returns whether a failure is unexpected: Millrace does not report its kind on purpose. Only its stack trace
      * explains it.
      */
     static boolean isUnexpected(Throwable failure) {

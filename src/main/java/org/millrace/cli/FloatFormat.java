@@ -3,7 +3,7 @@ package org.millrace.cli;
 import org.millrace.DataType;
 
 /**
- * Encoding of a floating-point type's elements. Shares no code with the reductions of the emulated device on purpose:
+ * Encoding of a floating-point type's elements. Deliberately shares no code with the reductions of the emulated device:
  * mistakes in shared code would cancel out.
  */
 enum FloatFormat {

@@ -160,7 +160,7 @@ enum GinPattern {
     /**
      * Many blocks put to all other ranks at once, as fast as their queues have room. This is the load of a token
      * exchange, where the rate of descriptors counts and not their latency. One thread runs all blocks of a rank in
-     * turn. Each block has a context, and a place of its own in every window. Its last put to a rank carries a signal.
+     * turn. Each block has a context, and its own place in every window. Its last put to a rank carries a signal.
      */
     static final class Flood extends GinMeasurement {
 

@@ -28,7 +28,7 @@ final class RankRun<E extends RankEvent> {
         /** Handles a report that is not a rank's last one. */
         void heard(E event);
 
-        /** Some time has passed without an event. */
+        /** Called when some time has passed without an event. */
         default void waiting() {}
 
         /** Returns the message for a deadline that has passed. */

@@ -184,7 +184,7 @@ final class RunCommand extends Subcommand {
         return variables;
     }
 
-    /** Returns the host name of each rank if ranks look like hosts of their own, otherwise an empty list. */
+    /** Returns the host name of each rank if ranks look like separate hosts, otherwise an empty list. */
     private List<String> hosts() {
         if (ranksPerHost == null && link == null) {
             return List.of();

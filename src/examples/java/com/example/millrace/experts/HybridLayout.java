@@ -8,7 +8,7 @@ import org.millrace.device.gin.LsaMemory;
  *
  * <pre>
  *   rails       as {@link ExpertLayout} has it, for one rank of each host
- *   counts      to each host, from each host, 4 bytes each: tokens for each of its ranks, for each of its experts, for it
+ *   counts      to each host, from each host, 4 bytes each: tokens of each of its ranks and experts, and its own
  *   metadata    to each host, from each host, by channel, 4 bytes each: for each of its ranks the number of its tokens
  *               in the earlier channels, then including this one; the same for the host
  *   rings       by channel, then by near rank that stores: slots
