@@ -1,6 +1,6 @@
 #!/bin/sh
-# bin/millrace: the command line of the jar in the parent folder. It runs on the first of these: MILLRACE_JAVA_HOME,
-# runtime in the parent folder, JAVA_HOME, java on the PATH.
+# bin/millrace: the command line of the jar in the parent folder. It uses the first Java of this list:
+# MILLRACE_JAVA_HOME, runtime in the parent folder, JAVA_HOME, java on the PATH.
 home=$(CDPATH= cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." && pwd -P) || exit 1
 if [ -n "$MILLRACE_JAVA_HOME" ]; then
   java=$MILLRACE_JAVA_HOME/bin/java
