@@ -3,8 +3,8 @@ package org.millrace.net.ucx;
 import org.millrace.ffi.ucx.ucp_h;
 
 /**
- * A count that grows, such as credits, in messages of one word: one end tells, the other listens. With the worker's
- * turn, all of it.
+ * A growing count, for instance of credits, in messages of one word. One end sends it, and the other receives it. All
+ * methods require the worker's turn.
  */
 final class CountMessages {
 
@@ -23,12 +23,12 @@ final class CountMessages {
         cells = end.arena.allocate((long) CELLS * Long.BYTES, Long.BYTES).address();
     }
 
-    /** The end that tells. */
+    /** Creates the sending end. */
     static CountMessages sender(UcxEnd end, long tag) {
         return new CountMessages(end, tag);
     }
 
-    /** The end that listens. */
+    /** Creates the receiving end. */
     static CountMessages receiver(UcxEnd end, long tag) {
         CountMessages receiver = new CountMessages(end, tag);
         for (int cell = 0; cell < CELLS; cell++) {
@@ -45,12 +45,12 @@ final class CountMessages {
         return cells + (long) number * Long.BYTES;
     }
 
-    /** The count that was told, or came, last. */
+    /** Returns the count that was sent or received last. */
     long count() {
         return count;
     }
 
-    /** Tells a greater count, unless all that were told before are still under way. */
+    /** Sends a greater count, unless all counts sent before are still in flight. */
     void tell(long greater) {
         requests[next] = end.sent(requests[next]);
         if (requests[next] == 0) {
@@ -62,7 +62,7 @@ final class CountMessages {
         }
     }
 
-    /** Takes what was told; returns how many more that is. */
+    /** Receives the counts that have arrived. Returns the increase. */
     long listen() {
         long before = count;
         long bytes = end.received(requests[next]);
@@ -82,14 +82,14 @@ final class CountMessages {
         return count - before;
     }
 
-    /** Waits no more. */
+    /** Cancels the waiting receives. */
     void cancel() {
         for (long request : requests) {
             end.cancel(request);
         }
     }
 
-    /** Whether UCX has no request; those that are over are freed. */
+    /** Returns whether UCX has no request. Frees complete requests. */
     boolean isIdle() {
         return end.areOver(requests);
     }

@@ -3,8 +3,8 @@ package org.millrace.net.ucx;
 import org.millrace.net.FrameHeader;
 
 /**
- * Buffers that wait for messages, and the message whose frames are being taken. What needs the worker's turn says so;
- * the rest is the receiver's thread's.
+ * Buffers that wait for messages, and the message with the frames that are currently taken. Methods that require the
+ * worker's turn state it. The receiver's thread calls the others.
  */
 final class IncomingMessages {
 
@@ -16,17 +16,19 @@ final class IncomingMessages {
     private final long buffers;
     private final long[] requests = new long[UcxFormat.BUFFERS];
     private final CountMessages credits;
-    /** Messages that came, the one that is being taken among them. */
+    /** Number of messages that arrived, with the current one. */
     private long came;
-    /** Messages whose frames were all taken. */
+    /** Number of messages with all frames taken. */
     private long taken;
-    /** Messages whose buffers wait again. */
+    /** Number of messages with buffers that wait again. */
     private long returned;
-    /** In the message that is being taken: its next frame, and its end. */
+    /** Addresses in the current message: its next frame, and its end. */
     private long at;
     private long limit;
 
-    /** Buffers that wait, of a length; the sender is told of them with a tag. With the turn. */
+    /**
+     * Posts buffers of one length. Credits for them go to the sender with their own tag. Requires the worker's turn.
+     */
     IncomingMessages(UcxEnd end, long tag, long creditTag, int bufferBytes) {
         this.end = end;
         this.tag = tag;
@@ -46,7 +48,7 @@ final class IncomingMessages {
         return buffers + (message & MASK) * bufferBytes;
     }
 
-    /** Reads the next frame's header, if one has come. With the turn. */
+    /** Reads the next frame's header, if one has arrived. Requires the worker's turn. */
     boolean next(FrameHeader header) {
         if (came == taken) {
             int slot = (int) came & MASK;
@@ -72,12 +74,12 @@ final class IncomingMessages {
         return true;
     }
 
-    /** Whether a payload came with its header. */
+    /** Returns whether a payload follows its header in the message. */
     boolean isInline(long payloadBytes) {
         return UcxFormat.isInline(payloadBytes, bufferBytes);
     }
 
-    /** Goes on behind the frame whose header was read last, with a copy of its payload if that came with it. */
+    /** Moves behind the frame of the last header. Copies its payload if the payload followed the header. */
     void take(long payloadBytes, long destination) {
         boolean inline = isInline(payloadBytes);
         if (inline && payloadBytes > 0) {
@@ -89,7 +91,7 @@ final class IncomingMessages {
         }
     }
 
-    /** Lets buffers wait again, and tells the sender now and then. With the turn. */
+    /** Posts free buffers again, and sends credits for them at intervals. Requires the worker's turn. */
     void giveBack() {
         while (returned < taken) {
             await((int) returned & MASK);
@@ -100,14 +102,14 @@ final class IncomingMessages {
         }
     }
 
-    /** Waits for messages no more. With the turn. */
+    /** Cancels the waiting buffers. Requires the worker's turn. */
     void cancel() {
         for (long request : requests) {
             end.cancel(request);
         }
     }
 
-    /** Whether UCX has no request; those that are over are freed. With the turn. */
+    /** Returns whether UCX has no request. Frees complete requests. Requires the worker's turn. */
     boolean isIdle() {
         return end.areOver(requests) & credits.isIdle();
     }

@@ -3,8 +3,8 @@ package org.millrace.net.ucx;
 import org.millrace.ffi.ucx.ucp_h;
 
 /**
- * Messages with headers and short payloads on their way: written here, as many frames in one as there are, and sent
- * while the receiver has buffers for them. With the worker's turn, all of it.
+ * Messages with headers and short payloads in flight. They are written here, with all available frames in one message,
+ * and sent while the receiver has buffers for them. All methods require the worker's turn.
  */
 final class OutgoingMessages {
 
@@ -15,13 +15,13 @@ final class OutgoingMessages {
     private final int bufferBytes;
     private final long buffers;
     private final long[] requests = new long[UcxFormat.BUFFERS];
-    /** For how many the receiver has had buffers that wait again. */
+    /** Credits: number of messages with buffers that the receiver has posted again. */
     private final CountMessages credits;
     private long sent;
-    /** Length of the message that is being written. */
+    /** Length in bytes of the message that is being written. */
     private long filled;
 
-    /** No message yet, to a receiver with buffers of a length, which tells of them with a tag. */
+    /** Begins without a message. The receiver has buffers of one length, and sends credits with their own tag. */
     OutgoingMessages(UcxEnd end, long tag, long creditTag, int bufferBytes) {
         this.end = end;
         this.tag = tag;
@@ -30,12 +30,12 @@ final class OutgoingMessages {
         credits = CountMessages.receiver(end, creditTag);
     }
 
-    /** Whether a payload goes with its header. */
+    /** Returns whether a payload follows its header in the message. */
     boolean isInline(long payloadBytes) {
         return UcxFormat.isInline(payloadBytes, bufferBytes);
     }
 
-    /** Whether a message may be written. */
+    /** Returns whether a message may be written. */
     boolean hasRoom() {
         int slot = (int) sent & MASK;
         if (sent - credits.count() == UcxFormat.BUFFERS) {
@@ -45,7 +45,7 @@ final class OutgoingMessages {
         return requests[slot] == 0;
     }
 
-    /** Writes a frame behind those that are in the message; false if it has no room for it. */
+    /** Writes a frame behind the frames in the message. Returns false if the message has no room for it. */
     boolean add(long header, long payload, long payloadBytes) {
         boolean inline = isInline(payloadBytes);
         long bytes = UcxFormat.frameBytes(payloadBytes, inline);
@@ -61,7 +61,7 @@ final class OutgoingMessages {
         return true;
     }
 
-    /** Sends what was written. */
+    /** Sends the written message. */
     void send() {
         requests[(int) sent & MASK] =
                 end.begun(ucp_h.ucp_tag_send_nbx(end.endpoint(), buffer(sent), filled, tag, end.eagerSend));
@@ -73,7 +73,7 @@ final class OutgoingMessages {
         return buffers + (message & MASK) * bufferBytes;
     }
 
-    /** Hears for how many more messages there are buffers. */
+    /** Receives credits. Returns the number of further messages that have buffers. */
     long readCredits() {
         long more = credits.listen();
         if (credits.count() > sent) {
@@ -82,12 +82,12 @@ final class OutgoingMessages {
         return more;
     }
 
-    /** Waits for credits no more. */
+    /** Cancels the receives of credits. */
     void cancel() {
         credits.cancel();
     }
 
-    /** Whether UCX has no request; those that are over are freed. */
+    /** Returns whether UCX has no request. Frees complete requests. */
     boolean isIdle() {
         return end.areOver(requests) & credits.isIdle();
     }

@@ -9,7 +9,10 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.shm.SharedMemory;
 
-/** How a sender says where its worker is, and receives where the receiver's is. With the worker's turn, all of it. */
+/**
+ * Handshake of a sender: it sends its worker's address, and receives the address of the receiver's worker. All methods
+ * require the worker's turn.
+ */
 final class SenderMeeting {
 
     private final UcxEnd end;
@@ -20,7 +23,7 @@ final class SenderMeeting {
     private int bufferBytes;
     private @Nullable MemorySegment answer;
     private long request;
-    /** The hello's payload. */
+    /** Payload of the hello. */
     private @Nullable MemoryRegion hello;
 
     SenderMeeting(UcxEnd end, FrameSender found, Network finder) {
@@ -29,27 +32,27 @@ final class SenderMeeting {
         this.finder = finder;
     }
 
-    /** With what the receiver answers. */
+    /** Returns the tag of the receiver's answers. */
     long answersTag() {
         return answersTag;
     }
 
-    /** Whether the receiver has answered, and the endpoint is there. */
+    /** Returns whether the receiver has answered, and the endpoint exists. */
     boolean isOver() {
         return bufferBytes > 0;
     }
 
-    /** With what frames go to it. */
+    /** Returns the tag of frames to the receiver. */
     long framesTag() {
         return framesTag;
     }
 
-    /** Length of its buffers. */
+    /** Returns the length of the receiver's buffers, in bytes. */
     int bufferBytes() {
         return bufferBytes;
     }
 
-    /** Goes on; more than 0 if anything happened. */
+    /** Continues the handshake. Returns more than 0 if it did work. */
     int advance() {
         MemorySegment awaited = answer;
         if (awaited == null) {
@@ -111,7 +114,7 @@ final class SenderMeeting {
         end.cancel(request);
     }
 
-    /** Whether UCX has no request. */
+    /** Returns whether UCX has no request. */
     boolean isIdle() {
         request = end.left(request);
         return request == 0;

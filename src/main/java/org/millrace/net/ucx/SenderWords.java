@@ -10,8 +10,9 @@ import org.millrace.net.Network;
 import org.millrace.net.connection.LastWords;
 
 /**
- * What a sender says over the connection by which it was found: its hello, its shutdown message, whom it has lost, and
- * frames that it had when it left before it was answered. One thread.
+ * A sender's messages over the TCP connection that established this connection: its hello, its shutdown message, and
+ * the name of a process that it has lost. A sender that leaves before the receiver's answer also sends its frames
+ * there. One thread.
  */
 final class SenderWords {
 
@@ -22,14 +23,14 @@ final class SenderWords {
     private final FrameHeader hello = new FrameHeader();
     private @Nullable MemoryRegion address;
 
-    /** How many frames went over UCX; -1 before the shutdown message. */
+    /** Number of frames sent over UCX; -1 before the shutdown message. */
     private long last = -1;
     private long saidLastAt;
     private boolean lostPeerFollows;
     private @Nullable String lostPeer;
-    /** How many frames follow the shutdown message. */
+    /** Number of frames that follow the shutdown message. */
     private long rest;
-    /** Words before them. */
+    /** Number of messages before these frames. */
     private long before;
     private long accepted;
     private @Nullable MemoryRegion all;
@@ -40,13 +41,13 @@ final class SenderWords {
         this.finder = finder;
     }
 
-    /** Where the sender's worker is; null until it is known. */
+    /** Returns the address of the sender's worker; null until it is known. */
     @Nullable
     MemorySegment address() {
         return address == null || found.framesCompleted() == 0 ? null : address.segment();
     }
 
-    /** After {@link #address} is known. */
+    /** Returns the hello. Call it after {@link #address} is known. */
     FrameHeader hello() {
         return hello;
     }
@@ -63,13 +64,13 @@ final class SenderWords {
         return System.nanoTime() - saidLastAt;
     }
 
-    /** The process for whose sake the sender left; null if none. */
+    /** Returns the lost process that made the sender leave; null if none. */
     @Nullable
     String lostPeer() {
         return lostPeer;
     }
 
-    /** Takes what was said; throws if the connection has ended. */
+    /** Receives the messages that have arrived. Throws if the connection has ended. */
     void listen() {
         int ignored = found.progress();
         FrameHeader said = hasRest() ? null : found.poll();
@@ -119,7 +120,7 @@ final class SenderWords {
 
     // Frames after the shutdown message
 
-    /** Whether some of them are not here yet. */
+    /** Returns whether frames after the shutdown message are still missing. */
     boolean hasRest() {
         return rest > 0 && !lostPeerFollows && framesCompleted() < rest;
     }

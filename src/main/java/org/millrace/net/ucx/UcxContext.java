@@ -16,25 +16,28 @@ import org.millrace.ffi.ucx.ucp_params;
 import org.millrace.foreign.CFunction;
 
 /**
- * What UCX has found on this machine, and the memory that it knows: one for the process and for its whole life, as a
- * card that is opened once serves all. The user's {@code UCX_*} variables are read when it is made. Safe from any
- * thread.
+ * UCX's context: the transports found on this machine, and the registered memory. The process has one context for its
+ * whole life, because a card that is opened once serves all connections. UCX reads the user's {@code UCX_*} variables
+ * when it creates the context. Callable from any thread.
  */
 final class UcxContext {
 
     /** Transports by which processes of one host move bytes through memory. */
     private static final Pattern SHARED_MEMORY = Pattern.compile("(posix|sysv|xpmem|knem)/.*");
     /**
-     * The longest message, from the host's memory, that goes without being announced where the sender asks for that: a
-     * slot.
+     * Maximum length, in bytes, of a message from host memory that is sent without an announcement if the sender
+     * requests that: a slot.
      */
     static final int EAGER_BYTES = 512 << 10;
-    /** What UCX calls the least length that is announced all the same. Its own is half a slot. */
+    /**
+     * UCX's setting for the minimum length of a message that is announced despite such a request. UCX's default is half
+     * a slot.
+     */
     private static final String ANNOUNCED_FROM = "RNDV_SEND_NBR_THRESH";
 
     /** Transports of cards that write into a peer's memory by themselves. */
     private static final Pattern REMOTE_MEMORY = Pattern.compile("(rc|ud|dc|gga|srd|gdr|ugni|rocm_ipc).*/.*");
-    /** In what is printed of a context: {@code # resource 1 : md 1 dev 1 flags -- tcp/eth0}. */
+    /** A transport in UCX's printed context: {@code # resource 1 : md 1 dev 1 flags -- tcp/eth0}. */
     private static final Pattern RESOURCE = Pattern.compile("#\\s+resource\\s+\\d+.*\\s(\\S+/\\S+)\\s*");
 
     private static final Map<Map<String, String>, UcxContext> OPEN = new HashMap<>();
@@ -49,12 +52,15 @@ final class UcxContext {
         this.transports = describe(handle);
     }
 
-    /** The context of this process; throws {@link UcxUnavailableException} if UCX cannot be used here. */
+    /** Returns the context of this process. Throws {@link UcxUnavailableException} if UCX cannot be used here. */
     static UcxContext get(Optional<Path> path) {
         return get(path, Map.of());
     }
 
-    /** A context with settings of its own, named without their {@code UCX_}: also for the process's whole life. */
+    /**
+     * Returns a context with its own settings, named without their {@code UCX_}. It also stays for the process's whole
+     * life.
+     */
     static synchronized UcxContext get(Optional<Path> path, Map<String, String> settings) {
         UcxContext context = OPEN.get(settings);
         if (context == null) {
@@ -71,7 +77,7 @@ final class UcxContext {
             UcxLibrary.check(ucp_h.ucp_config_read(0, 0, result.address()), "read its configuration");
             long config = result.get(ValueLayout.JAVA_LONG, 0);
             if (System.getenv("UCX_" + ANNOUNCED_FROM) == null) {
-                // A release that does not know the name announces longer messages: slower, and as right.
+                // A release without this setting announces longer messages, which is slower but equally correct.
                 int ignored = ucp_h.ucp_config_modify(config, arena.allocateFrom(ANNOUNCED_FROM).address(),
                         arena.allocateFrom(Integer.toString(EAGER_BYTES + 1)).address());
             }
@@ -89,11 +95,11 @@ final class UcxContext {
         }
     }
 
-    /** What UCX prints about a context is the only list of its transports. */
-    @SuppressWarnings("restricted") // the C library says how long its text is
+    /** Returns the transports. The printed context is UCX's only list of them. */
+    @SuppressWarnings("restricted") // the C library reports the length of its text
     private static List<String> describe(long handle) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment text = arena.allocate(ValueLayout.JAVA_LONG, 2); // where it is, how long
+            MemorySegment text = arena.allocate(ValueLayout.JAVA_LONG, 2); // address and length
             long stream = CFunction.named("open_memstream")
                     .call(text.address(), text.address() + ValueLayout.JAVA_LONG.byteSize());
             if (stream == 0) {
@@ -124,22 +130,22 @@ final class UcxContext {
         return handle;
     }
 
-    /** {@return what may carry bytes, as UCX names it, for instance {@code tcp/eth0}} */
+    /** {@return the transports that may carry bytes, by UCX's names, for instance {@code tcp/eth0}} */
     List<String> transports() {
         return transports;
     }
 
-    /** Whether processes of one host can move bytes through memory that they share. */
+    /** Returns whether processes of one host can move bytes through memory that they share. */
     boolean sharesMemory() {
         return transports.stream().anyMatch(each -> SHARED_MEMORY.matcher(each).matches());
     }
 
-    /** Whether there is a card that writes into other hosts' memory by itself. */
+    /** Returns whether there is a card that writes into other hosts' memory by itself. */
     boolean reachesRemoteMemory() {
         return transports.stream().anyMatch(each -> REMOTE_MEMORY.matcher(each).matches());
     }
 
-    /** Makes memory known to all transports that want that; returns its handle. */
+    /** Registers memory with all transports that need registration. Returns its handle. */
     long map(MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment params = ucp_mem_map_params.allocate(arena);
@@ -154,7 +160,7 @@ final class UcxContext {
         }
     }
 
-    /** Takes back what {@link #map} did. */
+    /** Undoes {@link #map}. */
     void unmap(long memory) {
         int ignored = ucp_h.ucp_mem_unmap(handle, memory);
     }

@@ -15,32 +15,32 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.ucx.UcxWorker.UcxEndpoint;
 
-/** What the two ends of a connection have in common: a worker, an endpoint, requests, and how all that ends. */
+/** Common part of the two ends of a connection: a worker, an endpoint, requests, and their release. */
 abstract class UcxEnd extends ConnectionState {
 
-    /** How long a failure of UCX's waits for the peer's own words, which tell more: they take another way. */
+    /** Time that a failure of UCX waits for the peer's own messages, which explain more and arrive over TCP. */
     private static final long LAST_WORDS_NANOS = 1_000_000_000L;
-    /** How long the end of a connection may take whose peer does its part. */
+    /** Time limit for the end of a connection with a peer that takes part in it. */
     static final long CLOSE_NANOS = 2_000_000_000L;
-    /** How long what was sent may take to leave this process. */
+    /** Time limit for sent data to leave this process. */
     static final long FLUSH_NANOS = 200_000_000L;
 
-    /** In the flags: above them is where the number of the process counts. */
+    /** Position of the PID namespace in the flags: the bits from here on contain its number. */
     private static final int NAMESPACE_SHIFT = 8;
-    /** In place of a request, or of a length; requests are addresses, and greater than 0. */
+    /** Stored in place of a request or a length. Requests are addresses, and greater than 0. */
     static final long FAILED = -1;
     static final long UNDER_WAY = -2;
 
     private static final SecureRandom RANDOM = new SecureRandom();
 
-    /** Memory that UCX is given: freed when it has no request there any more. */
+    /** Memory passed to UCX. It is freed when UCX has no more requests in it. */
     final Arena arena = Arena.ofShared();
     /** Parameters of a message in that memory. */
     final long plainSend = UcxRegion.param(arena, 0, 0);
-    /** The same of one that goes at once, without asking the receiver first, whatever its length. */
+    /** Parameters of a message that is sent at once, whatever its length, without asking the receiver first. */
     final long eagerSend = UcxRegion.param(arena, 0, ucp_h.UCP_OP_ATTR_FLAG_FAST_CMPL());
     final long plainReceive = UcxRegion.param(arena, 0, ucp_h.UCP_OP_ATTR_FLAG_NO_IMM_CMPL());
-    /** The tag and the length of a message that came. */
+    /** Tag and length of a received message. */
     final long received = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
     private final UcxWorkers workers;
     private @Nullable UcxWorker worker;
@@ -58,12 +58,15 @@ abstract class UcxEnd extends ConnectionState {
         return RANDOM.nextLong() & UcxFormat.TAG_MASK;
     }
 
-    /** The worker; only after {@link #enter} or {@link #tryEnter}. */
+    /** Returns the worker. Call it only after {@link #enter} or {@link #tryEnter}. */
     final UcxWorker worker() {
         return worker;
     }
 
-    /** The worker of the thread that polls this connection first; false if another thread has the turn. */
+    /**
+     * Takes the turn of the worker, which belongs to the first thread that polls this connection. Returns false if
+     * another thread has the turn.
+     */
     final boolean tryEnter() {
         UcxWorker mine = worker;
         if (mine == null) {
@@ -79,8 +82,8 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Drives the worker, unless another connection has done so since this one came by: so that a pass over many
-     * connections drives it once.
+     * Drives the worker, unless another connection has driven it since the last call. A pass over many connections thus
+     * drives it once.
      */
     final int drive(UcxWorker mine) {
         int work = 0;
@@ -97,12 +100,12 @@ abstract class UcxEnd extends ConnectionState {
         return endpoint != null;
     }
 
-    /** Whether it notices that the peer is gone; after {@link #connect}. */
+    /** Returns whether the endpoint detects the loss of the peer. Call it after {@link #connect}. */
     final boolean noticesFailures() {
         return endpoint.noticesFailures();
     }
 
-    /** To send to; throws if it was given up. With the turn. */
+    /** Returns the endpoint to send to. Throws if it was given up. Requires the worker's turn. */
     final long endpoint() {
         long handle = endpoint.handle();
         if (handle == 0) {
@@ -112,7 +115,10 @@ abstract class UcxEnd extends ConnectionState {
         return handle;
     }
 
-    /** How long a receiver's buffers are, by how bytes go between the two. After {@link #connect}. */
+    /**
+     * Returns the length in bytes of a receiver's buffers for the transport between the two processes. Call it after
+     * {@link #connect}.
+     */
     final int bufferBytes() {
         return !noticesFailures() ? UcxFormat.SHARED_BUFFER_BYTES
                 : workers.context().reachesRemoteMemory() ? UcxFormat.CARD_BUFFER_BYTES : UcxFormat.TCP_BUFFER_BYTES;
@@ -123,7 +129,7 @@ abstract class UcxEnd extends ConnectionState {
                 | (workers.context().sharesMemory() ? UcxFormat.SHARES_MEMORY : 0);
     }
 
-    /** Connects to the peer's worker. With the turn. */
+    /** Connects to the peer's worker. Requires the worker's turn. */
     final void connect(MemorySegment address, long host, long peersFlags, long pid, long startTicks) {
         boolean shared = host == SharedMemory.thisHost() && (flags() & peersFlags & UcxFormat.SHARES_MEMORY) != 0;
         try {
@@ -134,7 +140,7 @@ abstract class UcxEnd extends ConnectionState {
         }
     }
 
-    /** Waits for a while until what was given to UCX has left this process. With the turn. */
+    /** Waits a limited time until the data passed to UCX has left this process. Requires the worker's turn. */
     final void flush() {
         if (endpoint != null && endpoint.handle() != 0 && !peerHasEnded()) {
             worker().flush(endpoint.handle(), FLUSH_NANOS);
@@ -142,11 +148,11 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Has UCX let go of all messages, which the peer helps with if it can; if it does not, all connections between the
-     * two workers are lost, where UCX can end those alone. With the turn.
+     * Makes UCX release all messages. The peer helps with that if it can. If it does not, and UCX detects failures of
+     * the endpoint, all connections between the two workers are given up. Requires the worker's turn.
      *
-     * @param safe whether shared memory is not read or written by the peer any more
-     * @return false if UCX still has some
+     * @param safe whether the peer no longer reads or writes shared memory
+     * @return false if UCX still has messages
      */
     final boolean letGoOfMessages(boolean safe) {
         if (endpoint == null || !endpoint.noticesFailures()) {
@@ -159,7 +165,7 @@ abstract class UcxEnd extends ConnectionState {
         return drain(CLOSE_NANOS);
     }
 
-    /** Uses the endpoint no more. With the turn. */
+    /** Releases the endpoint. Requires the worker's turn. */
     final void disconnect() {
         if (endpoint != null) {
             worker().disconnect(endpoint);
@@ -167,7 +173,7 @@ abstract class UcxEnd extends ConnectionState {
         }
     }
 
-    /** Gives the turn back, of a worker that this end uses no more. */
+    /** Returns the turn of a worker that this end no longer uses. */
     final void leaveForGood(UcxWorker mine) {
         mine.leave();
         if (!mine.isFit()) {
@@ -177,7 +183,7 @@ abstract class UcxEnd extends ConnectionState {
 
     // Requests
 
-    /** A send that was begun: its request, or 0 if it is complete. */
+    /** Returns the request of a send that was begun; 0 if the send is complete. */
     final long begun(long returned) {
         if (UcxLibrary.isStatus(returned)) {
             note((int) returned, "a message cannot be sent");
@@ -186,7 +192,7 @@ abstract class UcxEnd extends ConnectionState {
         return returned;
     }
 
-    /** Begins to receive; the request. */
+    /** Begins to receive. Returns the request. */
     final long receive(long address, long bytes, long tag, long param) {
         long request = ucp_h.ucp_tag_recv_nbx(worker().handle(), address, bytes, tag, -1, param);
         if (UcxLibrary.isStatus(request)) {
@@ -196,7 +202,7 @@ abstract class UcxEnd extends ConnectionState {
         return request;
     }
 
-    /** What is left of a send: its request while it is under way, then 0, or {@link #FAILED}. */
+    /** Returns the state of a send: its request while it is in flight, then 0, or {@link #FAILED}. */
     final long sent(long request) {
         int status = isRequest(request) ? ucp_h.ucp_request_check_status(request) : ucp_h.UCS_INPROGRESS();
         if (status == ucp_h.UCS_INPROGRESS()) {
@@ -207,7 +213,7 @@ abstract class UcxEnd extends ConnectionState {
         return status < 0 ? FAILED : 0;
     }
 
-    /** Length of a message that came; {@link #FAILED} or {@link #UNDER_WAY}. When it is over its request is freed. */
+    /** Returns the length of a received message, {@link #FAILED} or {@link #UNDER_WAY}. Frees a complete request. */
     final long received(long request) {
         if (!isRequest(request)) {
             return UNDER_WAY;
@@ -225,13 +231,13 @@ abstract class UcxEnd extends ConnectionState {
         return request > 0;
     }
 
-    /** What is left of a receive that was cancelled, or of another request, whatever becomes of it. */
+    /** Returns a request, for instance of a cancelled receive, while it is in flight; then 0, whatever its result. */
     final long left(long request) {
         long left = sent(request);
         return isRequest(left) ? left : 0;
     }
 
-    /** Whether none of these is under way any more; those that are over are freed. */
+    /** Returns whether these requests are complete. Frees complete requests. */
     final boolean areOver(long[] requests) {
         boolean over = true;
         for (int i = 0; i < requests.length; i++) {
@@ -247,7 +253,7 @@ abstract class UcxEnd extends ConnectionState {
         }
     }
 
-    /** Waits until UCX has no request any more, driving the worker. With the turn. */
+    /** Drives the worker until UCX has no more requests. Requires the worker's turn. */
     final boolean drain(long nanos) {
         long start = System.nanoTime();
         while (!isIdle()) {
@@ -259,10 +265,10 @@ abstract class UcxEnd extends ConnectionState {
         return true;
     }
 
-    /** Whether UCX has no request of this end; those that are complete are freed. */
+    /** Returns whether UCX has no request of this end. Frees complete requests. */
     abstract boolean isIdle();
 
-    /** Takes messages away that nobody will receive, so that UCX need not keep them. With the turn. */
+    /** Removes messages that no receive will take, so that UCX need not keep them. Requires the worker's turn. */
     final void discard(long tag) {
         long message = ucp_h.ucp_tag_probe_nb(worker().handle(), tag, -1, 1, received);
         while (message != 0) {
@@ -276,7 +282,7 @@ abstract class UcxEnd extends ConnectionState {
 
     // Its end
 
-    /** How far the connection has come, for messages. */
+    /** Describes the progress of the connection, for messages. */
     abstract String howFar();
 
     final boolean peerHasEnded() {
@@ -291,8 +297,8 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Whether UCX has failed, and the connection is over. The peer's own words come another way, and perhaps later;
-     * when they do not come this throws.
+     * Returns whether UCX has failed, which ends the connection. The peer's own messages arrive over TCP, perhaps
+     * later. If they do not arrive in time, this method throws.
      */
     final boolean hasFailed() {
         if (failed == null) {
@@ -308,7 +314,7 @@ abstract class UcxEnd extends ConnectionState {
         return true;
     }
 
-    /** What to throw when the connection over which the two ends found each other has ended. */
+    /** Returns the exception for the end of the connection that established this connection. */
     final ConnectionException ended(ConnectionException why) {
         String howFar = howFar();
         return switch (why) {
@@ -326,7 +332,7 @@ abstract class UcxEnd extends ConnectionState {
                 "; the peer's process ended, or the network between failed: look at what the peer said last", cause);
     }
 
-    /** What to throw for messages that are not of this protocol. */
+    /** Returns the exception for messages that do not follow this protocol. */
     final ConnectionException notProtocol(String problem) {
         return fail(new ConnectionException(this + ": received a message that is no frame: " + problem
                 + "; one end runs another version, or something changes data"));

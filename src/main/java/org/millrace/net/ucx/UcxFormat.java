@@ -9,8 +9,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * What goes over the wire, little-endian. A message has one frame's header or several, one behind the other, each with
- * its payload behind it if that is short; what follows begins at a multiple of 8.
+ * Messages on the wire, little-endian. A message has the headers of one or more frames. A short payload follows its
+ * header. The next header begins at a multiple of 8.
  *
  * <pre>
  *   0        4        8                16                                   64
@@ -25,64 +25,69 @@ import org.millrace.net.connection.NativeRegion;
  * <pre>
  *   0        8        16       24           32      40       48        56       64
  *   +--------+--------+--------+------------+-------+--------+---------+--------+----------------  -  ---+
- *   | magic, | tag    | host   | flags,     | pid   | when   | buffers | length | where its worker is    |
- *   | version|        |        | namespace  |       | begun  |         | of one |                        |
+ *   | magic, | tag    | host   | flags,     | pid   | start  | buffers | length | address of its worker  |
+ *   | version|        |        | namespace  |       | ticks  |         | of one |                        |
  *   +--------+--------+--------+------------+-------+--------+---------+--------+----------------  -  ---+
  * </pre>
  *
- * The hello is a frame of the TCP connection, with the first six of these words, and where the sender's worker is as
- * its payload; the shutdown message is a frame, too. A credit is one word: for how many messages the receiver has had a
- * buffer so far; a confirmation as well: how many payloads that were messages of their own the sender knows to be
- * received.
+ * The hello is a frame of the TCP connection, with the first six of these words. The address of the sender's worker is
+ * its payload. The shutdown message is a frame, too. A credit is one word: the number of messages for which the
+ * receiver has had a buffer so far. A confirmation is one word, too: the number of separate payload messages that the
+ * sender knows to be received.
  */
 final class UcxFormat {
 
-    /** Length of a header. */
+    /** Length of a header in bytes. */
     static final int HEADER_BYTES = 64;
-    /** The longest payload, as over TCP. */
+    /** Maximum length of a payload in bytes, as over TCP. */
     static final int MAX_PAYLOAD_BYTES = 1 << 30;
-    /** Frames that are not complete. */
+    /** Maximum number of incomplete frames. */
     static final int FRAMES = 16;
-    /** Buffers that wait for messages: more than there are frames, so that credits need not come for each. */
+    /** Number of buffers that wait for messages. They outnumber the frames, so that not every frame needs a credit. */
     static final int BUFFERS = 2 * FRAMES;
-    /** Messages after which the sender is told that their buffers wait again. */
+    /** Number of messages after which the sender is told that their buffers wait again. */
     static final int CREDIT_INTERVAL = BUFFERS / 4;
-    /** Credits that may be under way. */
+    /** Maximum number of credits in flight. */
     static final int CREDITS = BUFFERS / CREDIT_INTERVAL;
 
     /**
-     * Length of a buffer. Where memory is shared: a page of it; a longer payload is copied once, by the side that
-     * receives it.
+     * Length of a buffer in bytes where memory is shared. It is a page of that memory. The receiving side copies a
+     * longer payload once.
      */
     static final int SHARED_BUFFER_BYTES = 8 << 10;
-    /** Where a card moves bytes: what it sends without asking the receiver first. */
+    /**
+     * Length of a buffer in bytes where a card moves bytes: the length that it sends without asking the receiver first.
+     */
     static final int CARD_BUFFER_BYTES = 8 << 10;
-    /** Over TCP: a call of the kernel costs more than to copy so much, as many small frames or one that is longer. */
+    /**
+     * Length of a buffer in bytes over TCP. A system call costs more than the copy of so many bytes, in many small
+     * frames or one longer frame.
+     */
     static final int TCP_BUFFER_BYTES = (64 << 10) + (4 << 10);
-    /** What a receiver may say. */
+    /** Limits of the values in a receiver's answer. */
     static final int LEAST_BUFFER_BYTES = 4 << 10;
     static final int MOST_BUFFER_BYTES = 1 << 20;
 
-    /** What a tag's lowest bits say. */
+    /** Values of a tag's lowest bits. */
     static final int TAG_HEADER = 0;
     static final int TAG_PAYLOAD = 1;
     static final int TAG_CONFIRMED = 2;
     static final int TAG_READY = 0;
     static final int TAG_CREDIT = 1;
-    /** A connection's tags are random but for these bits. */
+    /** Bits of a connection's tag that are random. */
     static final long TAG_MASK = ~3L;
 
     static final int READY_BYTES = 64;
-    /** More than any worker's address takes. */
+    /** Upper limit for the length of any worker's address, in bytes. */
     static final int MAX_ADDRESS_BYTES = 64 << 10;
 
-    /** The first words of a hello, of an answer and of a shutdown message: eight characters with the version. */
+    /** First words of a hello, of an answer and of a shutdown message: eight characters with the version. */
     static final long HELLO = text("MILLUCX1");
     static final long READY = text("millucx1");
     static final long SHUTDOWN = text("goodbye1");
     static final long ABORT = text("aborted1");
 
-    /** In the flags: UCX has shared memory on this side. */
+    /** Bit in the flags: UCX has shared memory on this side. */
     static final long SHARES_MEMORY = 1;
 
     private static final int MAGIC = 'M' | 'U' << 8 | 'X' << 16 | '1' << 24;
@@ -109,7 +114,9 @@ final class UcxFormat {
         }
     }
 
-    /** Reads a header that came, of which no more than so many bytes are there; false if it makes no sense. */
+    /**
+     * Reads a received header. At most the given number of bytes exist there. Returns false if the header is invalid.
+     */
     static boolean decode(long at, long bytes, FrameHeader header) {
         if (bytes < HEADER_BYTES || MEMORY.get(JAVA_INT_UNALIGNED, at) != MAGIC) {
             return false;
@@ -118,7 +125,7 @@ final class UcxFormat {
         return header.payloadBytes() >= 0 && header.payloadBytes() <= MAX_PAYLOAD_BYTES;
     }
 
-    /** Reads a header that was written here. */
+    /** Reads a header that this process wrote. */
     static void decode(long at, FrameHeader header) {
         header.payloadBytes(MEMORY.get(JAVA_LONG_UNALIGNED, at + LENGTH_OFFSET));
         for (int word = 0; word < FrameHeader.WORDS; word++) {
@@ -126,12 +133,15 @@ final class UcxFormat {
         }
     }
 
-    /** Whether a payload goes behind its header, with buffers of a length; else it is a message of its own. */
+    /**
+     * Returns whether a payload follows its header, given the length of the buffers. Other payloads are separate
+     * messages.
+     */
     static boolean isInline(long payloadBytes, int bufferBytes) {
         return payloadBytes <= bufferBytes - HEADER_BYTES;
     }
 
-    /** Length in a message of a frame whose payload goes behind its header, or does not. */
+    /** Returns the length of a frame in a message, with or without its payload behind the header. */
     static long frameBytes(long payloadBytes, boolean inline) {
         return HEADER_BYTES + (inline ? payloadBytes + Long.BYTES - 1 & -Long.BYTES : 0);
     }
@@ -140,7 +150,7 @@ final class UcxFormat {
         MemorySegment.copy(MEMORY, from, MEMORY, to, bytes);
     }
 
-    /** Length of a header's payload; throws if no frame can be so long. */
+    /** Returns the length of a header's payload. Throws if it exceeds the maximum of a frame. */
     static long checkedLength(FrameHeader header) {
         long bytes = header.payloadBytes();
         if (bytes < 0 || bytes > MAX_PAYLOAD_BYTES) {
@@ -157,7 +167,7 @@ final class UcxFormat {
         MEMORY.set(JAVA_LONG_UNALIGNED, at, value);
     }
 
-    /** Throws unless a peer's first word is the one that is expected. */
+    /** Throws unless a peer's first word is the expected word. */
     static void check(String connection, long expected, long came) {
         if (expected != came) {
             throw new ConnectionException(connection + ": the peer began with 0x" + Long.toHexString(came) + " where 0x"

@@ -18,24 +18,24 @@ import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 /** Loads libucp, once in a process. */
 final class UcxLibrary {
 
-    /** The name by which the loader knows it. */
+    /** Name of the library for the loader. */
     static final String NAME = "libucp.so.0";
 
-    /** The oldest release whose functions take memory handles with a message. */
+    /** Oldest release with functions that take a memory handle with a message. */
     static final int LEAST_MAJOR = 1;
     static final int LEAST_MINOR = 13;
 
     /**
-     * What UCX would do to a process when it is loaded, unless its environment says otherwise: it takes the signals of
-     * memory errors over, by which a JVM looks for null pointers and stops its threads, and writes its warnings among
-     * what the program prints.
+     * Settings that prevent side effects of UCX at load time, unless the user's environment sets them. UCX would take
+     * over the signals of memory errors. A JVM needs these to detect null pointers and to stop its threads. UCX would
+     * also write its warnings into the program's output.
      */
     private static final Map<String, String> WHEN_LOADED =
             Map.of("UCX_HANDLE_ERRORS", "none", "UCX_WARN_UNUSED_ENV_VARS", "n", "UCX_LOG_FILE", "stderr");
     /**
-     * What it reads whenever it makes a worker: TCP carries a slot as a whole. An all-reduce of 2 MiB and more takes
-     * two thirds of what it takes with 128k; 1m and 2m bring no more. (To set it for a context alone has another name
-     * in each release.)
+     * Settings that UCX reads whenever it creates a worker: TCP carries a slot as a whole. An all-reduce of 2 MiB and
+     * more takes two thirds of its time with 128k. 1m and 2m bring no further gain. (The setting for a single context
+     * has another name in each release.)
      */
     private static final Map<String, String> ALWAYS =
             Map.of("UCX_TCP_TX_SEG_SIZE", "512k", "UCX_TCP_RX_SEG_SIZE", "512k");
@@ -56,7 +56,10 @@ final class UcxLibrary {
         this.file = file;
     }
 
-    /** Loads it, by the loader unless a path is given, or says again why that failed the first time. */
+    /**
+     * Loads libucp from the path, or by the loader if no path is given. If the first attempt failed, each call throws
+     * its error again.
+     */
     public static synchronized UcxLibrary load(Optional<Path> path) {
         UcxUnavailableException before = refused;
         if (before != null) {
@@ -81,7 +84,7 @@ final class UcxLibrary {
             WHEN_LOADED.forEach((variable, value) -> set(arena, variable, value));
             BundledLibrary.keepDescriptors(); // before UCX opens any
             String problem = DynamicLoader.open(name).error();
-            // It was read; what this process starts need not inherit it.
+            // UCX has read them; child processes need not inherit them.
             WHEN_LOADED.keySet()
                     .stream()
                     .filter(variable -> System.getenv(variable) == null)
@@ -104,7 +107,7 @@ final class UcxLibrary {
         }
     }
 
-    /** Sets a variable that the user has not set, for C. */
+    /** Sets a variable in C's environment, unless the user has set it. */
     private static void set(Arena arena, String variable, String value) {
         if (System.getenv(variable) == null) {
             CFunction.named("setenv")
@@ -143,35 +146,35 @@ final class UcxLibrary {
         return file;
     }
 
-    /** A text of C's. */
+    /** Returns a string of C as text. */
     @SuppressWarnings("restricted") // a string that the library keeps
     static String text(long address) {
         return address == 0 ? "no reason was given"
                 : MemorySegment.ofAddress(address).reinterpret(Long.MAX_VALUE).getString(0);
     }
 
-    // What its functions return
+    // Results of UCX's functions
 
-    /** Whether what was returned in place of a request is a status: null for done, or an error. */
+    /** Returns whether the value returned in place of a request is a status: null for done, or an error. */
     public static boolean isStatus(long returned) {
         return returned == 0 || Long.compareUnsigned(returned, ucp_h.UCS_ERR_LAST()) >= 0;
     }
 
-    /** What a status means, for messages. */
+    /** Returns the meaning of a status, for messages. */
     public static String meaning(int status) {
         return text(ucp_h.ucs_status_string(status).address());
     }
 
     /**
-     * What a call has made. Where no transport is left, as one that UCX_TLS names is missing, or {@code /dev/shm}
-     * cannot be written, UCX 1.13 makes nothing, and calls that no error.
+     * Returns the handle that a call has created. UCX 1.13 creates nothing, and reports no error, if no transport is
+     * left. A transport named by UCX_TLS may be missing, for instance, or {@code /dev/shm} may not be writable.
      */
     public static long made(int status, long handle, String what) {
         check(handle == 0 && status >= 0 ? NO_DEVICE : status, what);
         return handle;
     }
 
-    /** Throws if a call of setting up has failed. */
+    /** Throws if a call during the setup has failed. */
     public static void check(int status, String what) {
         if (status < 0) {
             throw new UcxUnavailableException("UCX cannot " + what + " (" + meaning(status) + ", " + status + ")",

@@ -23,15 +23,15 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Frames over UCX, which picks the transports: the user's {@code UCX_*} variables are its own. Connections are found
- * and ended over another network.
+ * Frames over UCX, which selects the transports. The user's {@code UCX_*} variables configure it. Another network
+ * establishes and ends the connections.
  */
 public final class UcxNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(UcxNetwork.class);
-    /** Cards that the kernel has a driver for. */
+    /** Directory of cards that have a driver in the kernel. */
     private static final Path CARDS = Path.of("/sys/class/infiniband");
-    /** In the last bytes of an address, which the other network leaves 0. */
+    /** Position of the magic number in the last bytes of an address, which the other network leaves 0. */
     private static final int MAGIC_OFFSET = 60;
     private static final int MAGIC = 'U' | 'C' << 8 | 'X' << 16 | '1' << 24;
 
@@ -41,24 +41,24 @@ public final class UcxNetwork implements Network {
     private final OpenResources open = new OpenResources("UCX network");
 
     /**
-     * A network of this process's.
+     * Creates a network with the process's context.
      *
-     * @param library libucp; empty to have it looked for by the loader
-     * @param finder  over which peers find each other: closed with this network
+     * @param library libucp; empty to leave the search to the loader
+     * @param finder  network that establishes the connections; closed with this network
      * @throws UcxUnavailableException if UCX cannot be used here
      */
     public UcxNetwork(Optional<Path> library, Network finder) {
         this(UcxContext.get(library), finder);
     }
 
-    /** A network with a context of its own. */
+    /** Creates a network with its own context. */
     UcxNetwork(UcxContext context, Network finder) {
         this.finder = finder;
         this.context = context;
         workers = new UcxWorkers(context);
     }
 
-    /** A network for peers that have a card with RDMA, as this host has; empty where UCX can use none. */
+    /** Returns a network for peers with an RDMA card, if this host has one; empty if UCX can use none. */
     public static Optional<UcxNetwork> withCard(Optional<Path> library, Network finder) {
         if (!hasCard(CARDS)) {
             return Optional.empty(); // without loading anything
@@ -74,9 +74,9 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * What UCX may carry bytes with here, for people.
+     * Describes to users the transports that UCX may use here.
      *
-     * @throws UcxUnavailableException if it cannot be used here
+     * @throws UcxUnavailableException if UCX cannot be used here
      */
     public static String describe(Optional<Path> library) {
         UcxContext context = UcxContext.get(library);
@@ -97,19 +97,21 @@ public final class UcxNetwork implements Network {
         return "ucx";
     }
 
-    /** Expects a peer that {@link #connectBeside} connects, on a listener of the other network's. */
+    /** Expects a peer that calls {@link #connectBeside}, on a listener of the other network. */
     public Pending<FrameReceiver> expectBeside(Listener listener, ConnectionKey key) {
         open.checkOpen();
         return expect(listener, key, beside(key));
     }
 
-    /** Begins to connect to a listener of the other network's, which expects others as well. */
+    /** Begins to connect to a listener of the other network, which also expects other connections. */
     public Pending<FrameSender> connectBeside(byte[] address, ConnectionKey key) {
         open.checkOpen();
         return connect(address, key, beside(key));
     }
 
-    /** What tells a connection that is found for UCX from that of the other network with the same key. */
+    /**
+     * Returns the key that distinguishes a connection for UCX from the other network's connection with the same key.
+     */
     private static ConnectionKey beside(ConnectionKey key) {
         return new ConnectionKey(~key.high(), key.low());
     }
@@ -194,8 +196,8 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * A connection in the making: it is made when the other network has made one. Where UCX reaches the peer is found
-     * out by the threads that poll it.
+     * A pending connection. It is established when the other network has established its own. The threads that poll the
+     * connection then find the UCX transport to the peer.
      */
     private record Found<T>(Pending<T> pending, BiFunction<T, String, T> made,
             java.util.function.Function<T, String> peer) implements Pending<T> {
@@ -217,7 +219,7 @@ public final class UcxNetwork implements Network {
         }
     }
 
-    /** UCX cannot be used here: another network may serve. */
+    /** UCX cannot be used here. Another network may be usable. */
     public static class UcxUnavailableException extends ConnectionException {
 
         private static final long serialVersionUID = 1L;
@@ -237,17 +239,17 @@ public final class UcxNetwork implements Network {
             this.missing = missing;
         }
 
-        /** {@return what is the matter, and where} */
+        /** {@return the problem, and its place} */
         public String problem() {
             return problem;
         }
 
-        /** {@return what to do} */
+        /** {@return the remedy} */
         public String remedy() {
             return remedy;
         }
 
-        /** {@return whether there is no UCX at all} */
+        /** {@return whether UCX is missing altogether} */
         public boolean isMissing() {
             return missing;
         }

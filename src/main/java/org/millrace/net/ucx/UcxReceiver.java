@@ -15,53 +15,58 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * The receiving end of a connection over UCX. Buffers wait for headers and short payloads; a long payload is received
- * straight to its destination.
+ * The receiving end of a connection over UCX. Buffers wait for headers and short payloads. A long payload is received
+ * directly into its destination.
  */
 final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
-    /** Polls that found nothing between two looks at the connection that tells of the peer's end; a power of two. */
+    /**
+     * Number of unsuccessful polls between two checks of the connection that reports the peer's end; a power of two.
+     */
     private static final int LOOK_INTERVAL = 64;
 
-    /** Frames whose payloads have a destination and are not here. */
+    /** Maximum number of frames with destinations for payloads that have not arrived. */
     private static final int FRAMES = UcxFormat.BUFFERS;
-    /** How long frames may be under way after the sender's shutdown message, which takes another way. */
+    /** Time limit for frames in flight after the sender's shutdown message, which arrives over TCP. */
     private static final long LATE_NANOS = 5_000_000_000L;
-    /** A payload that came with its header. */
+    /** Length of a payload that arrived with its header. */
     private static final long HERE = 0;
-    /** In place of a request: UCX says that the payload is here, and the sender has not confirmed it. */
+    /** Stored in place of a request: UCX reports that the payload has arrived, and the sender has not confirmed it. */
     private static final long UNCONFIRMED = -3;
 
     private final SenderWords words;
     private final long framesTag = newTag();
     private long answersTag;
 
-    /** By frame: where a payload goes that is a message of its own, how long it is, and its parameters. */
+    /** By frame: destination, length and parameters of a payload that is a separate message. */
     private final long[] destinations = new long[FRAMES];
     private final long[] lengths = new long[FRAMES];
     private final long[] params = new long[FRAMES];
     private final long[] requests = new long[FRAMES];
 
-    /** Null until the sender has said where it is. */
+    /** Null until the sender's worker is known. */
     private @Nullable IncomingMessages messages;
     private boolean hasLetGo;
     private @Nullable CountMessages confirmed;
     private long answerRequest;
 
     private long shown;
-    /** Frames that were accepted and have not come whole. */
+    /** Accepted frames that are not complete. */
     private final InFlight window = new InFlight(FRAMES);
-    /** Of those that were accepted: what UCX knows of. */
+    /** Number of accepted frames that were passed to UCX. */
     private long posted;
-    /** Payloads that were messages of their own. */
+    /** Number of received payloads that were separate messages. */
     private long whole;
 
     private final FrameHeader header = new FrameHeader();
-    /** The header was shown, and its payload has no destination yet. */
+    /** Whether the header was shown, and its payload has no destination yet. */
     private boolean headerShown;
     private int idlePolls;
 
-    /** A receiver that is told over a connection that was made, to be closed with this, where its sender is. */
+    /**
+     * Creates a receiver. It learns the sender's worker over an established connection, and takes ownership of that
+     * connection.
+     */
     public UcxReceiver(OpenResources network, String name, FrameReceiver found, Network finder, UcxWorkers workers) {
         super(network, name, found.peer(), workers);
         words = new SenderWords(this, found, finder);
@@ -92,7 +97,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         return null;
     }
 
-    /** After a call that found nothing: what came before a failure counts. */
+    /** Checks the peer after an unsuccessful call. Data that arrived before a failure is still delivered. */
     private void lookNowAndThen() {
         if (hasFailed() || (++idlePolls & LOOK_INTERVAL - 1) == 0 || messages == null) {
             lookAtPeer();
@@ -127,7 +132,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     @Override
     public boolean storesWholeWords(long bytes) {
-        // so much comes with its header whatever the way, and this thread copies it
+        // so short a payload follows its header over every transport, and this thread copies it
         return UcxFormat.isInline(bytes, UcxFormat.LEAST_BUFFER_BYTES);
     }
 
@@ -136,7 +141,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         close(this::sendShutdown);
     }
 
-    /** Does what can be done without waiting. With the turn. */
+    /** Does the work that needs no waiting. Requires the worker's turn. */
     private int advance() {
         int work = drive(worker());
         IncomingMessages in = messages;
@@ -147,7 +152,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         return work + post(in) + complete();
     }
 
-    /** Reads the next frame's header, if it has come. With the turn. */
+    /** Reads the next frame's header, if it has arrived. Requires the worker's turn. */
     private boolean next() {
         int ignored = advance();
         boolean came = messages != null && messages.next(header);
@@ -157,7 +162,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         return came;
     }
 
-    /** Answers the sender's hello when it is here. */
+    /** Answers the sender's hello once it has arrived. */
     private int answer() {
         MemorySegment address = words.address();
         if (address == null) {
@@ -212,7 +217,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         }
     }
 
-    /** Tells UCX of destinations, and of buffers that wait again. With the turn. */
+    /** Posts receives for payloads, and free buffers. Requires the worker's turn. */
     private int post(IncomingMessages in) {
         long before = posted;
         while (posted < window.begun()) {
@@ -240,8 +245,8 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     }
 
     /**
-     * Whether a payload that is a message of its own has come whole. UCX alone cannot tell: when a sender dies in the
-     * middle, UCX 1.13 calls what it could not read received. Only a sender that lives confirms.
+     * Returns whether a payload that is a separate message is complete. UCX alone cannot tell: if a sender dies in the
+     * middle, UCX 1.13 reports data that it could not read as received. Only a living sender confirms.
      */
     private boolean isWhole(int frame) {
         if (requests[frame] != UNCONFIRMED) {
@@ -267,12 +272,12 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     // The peer's end
 
-    /** Whether the next frame comes over the connection by which the peer was found. */
+    /** Returns whether the next frame arrives over the connection that established this connection. */
     private boolean takesRest() {
         return words.hasRest() && window.done() == words.last();
     }
 
-    /** Looks at what the peer says on the connection over which it was found. */
+    /** Reads the peer's messages on the connection that established this connection. */
     private void lookAtPeer() {
         try {
             words.listen();
@@ -302,7 +307,9 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     // This side's end
 
-    /** Said over the connection by which the peer was found: then UCX awaits nothing of the peer any more. */
+    /**
+     * Releases all UCX requests. Then sends the shutdown message over the connection that established this connection.
+     */
     private void sendShutdown() {
         letGo();
         words.sendShutdown(blamed());
@@ -323,14 +330,14 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         }
     }
 
-    /** Has UCX await nothing any more, once. */
+    /** Makes UCX release all requests, once. */
     private void letGo() {
         if (hasWorker() && !hasLetGo) {
             hasLetGo = true;
             worker().enter();
             try {
                 worker().use(-1);
-                if (worker().runs()) { // else what UCX has stays: nothing may be asked of it
+                if (worker().runs()) { // otherwise UCX's requests stay, because it must not be called
                     end();
                 }
             } finally {
@@ -340,7 +347,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     }
 
     private void end() {
-        flush(); // that the sender knows of the last payloads
+        flush(); // the sender must learn of the last payloads
         for (long request : requests) {
             cancel(request);
         }
@@ -349,7 +356,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
             confirmed.cancel();
         }
         boolean letGo = drain(FLUSH_NANOS);
-        // A sender's memory is its own again when its messages have been answered, if only by a refusal.
+        // UCX releases a sender's memory when its messages have been answered, even if only by a refusal.
         int ignored = worker().drive();
         discard(framesTag | UcxFormat.TAG_HEADER);
         discard(framesTag | UcxFormat.TAG_PAYLOAD);

@@ -8,9 +8,8 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Memory as UCX is told of it with a message: the parameters of a send and of a receive are written once, here. Memory
- * that is not registered goes without a handle; a card that wants one then makes it when it first sees the memory, and
- * keeps it.
+ * Memory for UCX's messages. The parameters of a send and of a receive are written once, here. Memory that is not
+ * registered has no handle. A card that needs a handle then creates it at its first use of the memory, and keeps it.
  */
 final class UcxRegion extends NativeRegion {
 
@@ -36,12 +35,12 @@ final class UcxRegion extends NativeRegion {
                 segment.isNative() && segment.byteSize() > 0 ? context.map(segment) : 0);
     }
 
-    /** All memory of the process. */
+    /** Returns a region of all memory of the process. */
     public static UcxRegion all(OpenResources network, UcxContext context) {
         return new UcxRegion(network, context, ALL_MEMORY, 0);
     }
 
-    /** Parameters of a message from or into memory with a handle, or 0 for none. */
+    /** Returns the address of new parameters for messages in memory with a handle, or 0 for none. */
     public static long param(Arena arena, long memory, int flags) {
         MemorySegment param = ucp_request_param.allocate(arena);
         ucp_request_param.op_attr_mask(param, flags | (memory == 0 ? 0 : ucp_h.UCP_OP_ATTR_FIELD_MEMH()));
@@ -54,12 +53,12 @@ final class UcxRegion extends NativeRegion {
         return sendParam;
     }
 
-    /** {@return the address of a send's parameters that goes at once, without asking the receiver first} */
+    /** {@return the address of the parameters of a send at once, without asking the receiver first} */
     public long eagerSendParam() {
         return eagerSendParam;
     }
 
-    /** {@return the address of a receive's parameters: a receive always gives a request} */
+    /** {@return the address of a receive's parameters: a receive always returns a request} */
     public long receiveParam() {
         return receiveParam;
     }

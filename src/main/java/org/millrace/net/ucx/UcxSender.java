@@ -14,21 +14,21 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * The sending end of a connection over UCX. {@link #offer} notes a frame, with a copy of its header and of a short
- * payload; {@link #progress} gives what was noted to UCX. A frame is complete when UCX has read its payload: for a long
- * one that is when the receiver has it. What UCX holds lives on for a while after {@link #close}, as the peer may still
- * be receiving.
+ * The sending end of a connection over UCX. {@link #offer} records a frame, with a copy of its header.
+ * {@link #progress} passes the recorded frames to UCX, and copies short payloads. A frame is complete when UCX has read
+ * its payload. A long payload is then at the receiver. UCX's resources stay for a while after {@link #close}, because
+ * the peer may still be receiving.
  */
 final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering {
 
-    /** How long a connection that was closed stays for its peer. */
+    /** Time that a closed connection stays for its peer. */
     private static final long LINGER_NANOS = 10_000_000_000L;
 
     private final FrameSender found;
     private final Network finder;
     private final SenderMeeting meeting;
 
-    /** By frame: its header, its payload, and the parameters of a message with that alone. */
+    /** By frame: its header, its payload, and the parameters of a message with only the payload. */
     private final long headers = arena.allocate((long) UcxFormat.FRAMES * UcxFormat.HEADER_BYTES, 64).address();
     private final long[] payloads = new long[UcxFormat.FRAMES];
     private final long[] lengths = new long[UcxFormat.FRAMES];
@@ -39,21 +39,21 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     private @Nullable OutgoingMessages messages;
     private @Nullable CountMessages confirmations;
 
-    /** Frames that were offered and are not complete. */
+    /** Offered frames that are not complete. */
     private final InFlight window = new InFlight(UcxFormat.FRAMES);
     private long posted;
-    /** Payloads that were messages of their own. */
+    /** Number of sent payloads that were separate messages. */
     private long received;
 
-    /** The end of the connection over which the peer was found, if it is told later than all is known. */
+    /** End of the connection that established this connection, if it is reported later, after the last frames. */
     private @Nullable ConnectionException foundEnd;
     private long foundEndAt;
     private boolean sentShutdown;
-    /** Messages may be under way until the peer closes the connection by which it was found. */
+    /** Whether messages may be in flight until the peer closes the connection that established this connection. */
     private boolean awaitsPeer;
     private long overAt;
 
-    /** A sender whose hello goes over a connection that was made, to be closed with this. */
+    /** Creates a sender. It sends its hello over an established connection, and takes ownership of that connection. */
     public UcxSender(OpenResources network, String name, FrameSender found, Network finder, UcxWorkers workers) {
         super(network, name, found.peer(), workers);
         this.found = found;
@@ -80,7 +80,10 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         return true;
     }
 
-    /** Whether a payload that is a message of its own is not announced first. Known once the peer has answered. */
+    /**
+     * Returns whether a payload that is a separate message is sent without an announcement. Known once the peer has
+     * answered.
+     */
     private boolean goesAtOnce(long bytes) {
         return messages != null && !noticesFailures() && bytes <= UcxContext.EAGER_BYTES;
     }
@@ -108,7 +111,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         }
     }
 
-    /** Looks whether the peer has gone. */
+    /** Checks whether the peer has left. */
     private int lookAtPeer() {
         ConnectionException why = foundEnd;
         if (why != null) {
@@ -123,14 +126,14 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             if (!(e instanceof PeerClosedException) || window.done() == posted) {
                 throw ended(e);
             }
-            // It may have received all before it went: that comes another way.
+            // The peer may have received all frames before it left: UCX reports that separately.
             foundEnd = e;
             foundEndAt = System.nanoTime();
             return 0;
         }
     }
 
-    /** Does what can be done without waiting. With the turn. */
+    /** Does the work that needs no waiting. Requires the worker's turn. */
     private int advance() {
         int work = drive(worker());
         OutgoingMessages out = messages;
@@ -153,7 +156,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         return work;
     }
 
-    /** Sends what was offered: headers with short payloads, as many in a message as there are, and long payloads. */
+    /** Sends the offered frames: headers with short payloads, all available ones in a message, and long payloads. */
     private int post(OutgoingMessages out) {
         long before = posted;
         while (posted < window.begun() && foundEnd == null && out.hasRoom()) {
@@ -176,7 +179,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         return out.add(header(frame), payloads[frame], lengths[frame]);
     }
 
-    /** Counts frames whose payloads UCX has read, and confirms those that it says the receiver has. */
+    /** Counts frames with payloads that UCX has read. Confirms the payloads that the receiver has by UCX's report. */
     private int complete(OutgoingMessages out) {
         long before = window.done();
         while (window.done() < posted) {
@@ -221,8 +224,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             found.abort();
             return;
         }
-        // Messages are under way that cannot be taken back: the peer is told that it is over, and when it has let go of
-        // them it closes the connection by which it was found.
+        // Messages are in flight that cannot be cancelled. The peer is told of the abort. When it has released the
+        // messages, it closes the connection that established this connection.
         try {
             FrameHeader header = new FrameHeader();
             header.word(0, UcxFormat.ABORT);
@@ -234,8 +237,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     }
 
     /**
-     * Sends what needs no waiting, and tells the peer how much that was. A peer that has not answered the hello yet
-     * gets the frames over the connection by which it was found.
+     * Sends the frames that need no waiting, and tells the peer their number. A peer that has not answered the hello
+     * yet receives the frames over the connection that established this connection.
      */
     private void sendShutdown() {
         try {
@@ -259,13 +262,14 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             sentShutdown = true;
             awaitsPeer = !window.isEmpty();
         } catch (ConnectionException gone) {
-            // The peer is gone before us; the owner did not want to know of it any more.
+            // The peer has left earlier, and the owner no longer needs to know.
         }
     }
 
     /**
-     * Whether nothing can be read from this side's memory any more: UCX has sent all, or the peer has closed the
-     * connection by which it was found, which it does when it awaits no message any more.
+     * Waits until UCX and the peer no longer read this side's memory. This is true if UCX has sent all. It is also true
+     * if the peer has closed the connection that established this connection, because it then awaits no message.
+     * Returns false if the time is over first.
      */
     private boolean awaitPeer() {
         long start = System.nanoTime();
@@ -293,12 +297,12 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         }
     }
 
-    /** Sends a frame over the connection by which the peer was found, if that needs no waiting. */
+    /** Sends a frame over the connection that established this connection, if that needs no waiting. */
     private void tell(FrameHeader header, @Nullable MemoryRegion memory, long address) {
         long before = found.framesCompleted();
         if (found.offer(header, memory, address)) {
             while (found.progress() > 0 && found.framesCompleted() == before) {
-                // as much as it takes
+                // until it takes no more
             }
         }
     }
@@ -321,7 +325,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         }
     }
 
-    /** The peer may still be receiving: what it needs stays, but nothing that is the owner's. */
+    /** Releases the owner's resources. The peer may still be receiving, so this end's own resources stay. */
     @Override
     protected void release() {
         if (!hasWorker()) {
@@ -356,7 +360,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         worker().use(-1);
         if (!worker().runs()) {
             found.close();
-            return; // what UCX has stays: nothing may be asked of it
+            return; // UCX's requests stay, because it must not be called
         }
         if (messages != null) {
             messages.cancel();
@@ -372,8 +376,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             meeting.close();
             arena.close();
         } else if (!safe && !ended && !areOver(requests)) {
-            // Headers and counts that UCX still has lie in this side's own memory, which stays. Payloads are the
-            // owner's.
+            // Headers and counts that UCX still has lie in this side's own memory, which stays. Payloads belong to the
+            // owner.
             worker().stop(this + " was closed while UCX sent from memory that is freed next, and the peer did not let "
                     + "go of it in time: all that this thread has over UCX is ended");
         }

@@ -22,65 +22,66 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * One of UCX's workers. It has no lock of its own: a thread that wants something of it takes the turn, and gives it
- * back after its few calls.
+ * One of UCX's workers. It has no lock: a thread that uses it takes the turn, and returns it after a few calls.
  *
  * <pre>
- *   free ──compareAndSet──▶ taken     what a thread wrote, in UCX's memory too, before it set it free (release) the next
- *        ◀───setRelease────           one sees (the compareAndSet's acquire)
+ *   free ──compareAndSet──▶ taken     setRelease publishes the thread's writes, also those in UCX's memory; the next
+ *        ◀───setRelease────           thread's compareAndSet (acquire) makes them visible to it
  * </pre>
  *
- * The connections of a polling thread share its worker, so that the turn is always free for it; only when a connection
- * is closed, or when passes are run by threads that help, does another one come. Who polls and finds the turn taken
- * goes on to something else.
+ * The connections of a polling thread share its worker, so that the turn is always free for this thread. Other threads
+ * take it only to close a connection, or to run passes as helpers. A thread that polls and finds the turn taken
+ * continues with other work.
  */
 final class UcxWorker {
 
-    /** As long as any pass may take; a thread that has the turn never waits. */
+    /** Upper limit for the duration of a pass. A thread that has the turn never waits. */
     private static final long TURN_PATIENCE_NANOS = 10_000_000_000L;
     private static final long RETRY_NANOS = 20_000;
-    /** Passes between two looks at connections that wait for their peers to go; a power of two. */
+    /** Number of passes between two checks of connections that wait for their peers to leave; a power of two. */
     private static final int LINGER_INTERVAL = 1 << 10;
-    /** How long the end of an endpoint may take whose connections are given up. */
+    /** Time limit for closing an endpoint with connections that are given up. */
     private static final long CLOSE_NANOS = 2_000_000_000L;
-    /** The same of one that has nothing under way. */
+    /** Time limit for closing an endpoint that has nothing in flight. */
     private static final long LEAVE_NANOS = 200_000_000L;
-    /** Longer than any structure of parameters of any release: what is not in a field mask is not read. */
+    /**
+     * Upper limit for the length of every release's parameter structures. UCX reads only the fields in a field mask.
+     */
     private static final int PARAMS_BYTES = 1 << 10;
 
     /**
-     * A connection that was closed on this side, and whose end of UCX must stay until its peer has what was sent.
-     * Called by the thread that has the turn.
+     * A connection that this side has closed, but that UCX still needs until its peer has the sent data. The thread
+     * that has the turn calls its methods.
      */
     public interface Lingering {
 
-        /** Whether the peer is gone, or has had time enough. */
+        /** Returns whether the peer has left, or its time is over. */
         boolean isOver();
 
-        /** Gives everything back. */
+        /** Releases all resources. */
         void end();
     }
 
     private final AtomicBoolean taken = new AtomicBoolean();
 
-    // Guarded by the turn, all of it.
+    // Guarded by the turn.
     private final long handle;
     private final byte[] address;
     private final List<Lingering> lingering = new ArrayList<>();
-    /** By the peer's address. */
+    /** Endpoints by the peer's address. */
     private final Map<ByteBuffer, UcxEndpoint> endpoints = new HashMap<>();
-    /** Memory that endpoints may write to as long as there is a worker. */
+    /** Memory that endpoints may write to while the worker exists. */
     private final Arena arena = Arena.ofShared();
     private long passes;
-    /** Why nothing may be done with it any more; null while all is well. */
+    /** Reason why the worker is stopped; null while it may be used. */
     private volatile @Nullable String stopped;
     /** Whether a peer that shared memory with it has ended. */
     private volatile boolean blocked;
-    /** Connections that use it. */
+    /** Number of connections that use it. */
     private final AtomicInteger connections = new AtomicInteger();
     private boolean destroyed;
 
-    /** A worker that nobody drives yet. */
+    /** Creates a worker that no thread drives yet. */
     UcxWorker(UcxContext context) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment params = arena.allocate(PARAMS_BYTES, Long.BYTES);
@@ -101,12 +102,12 @@ final class UcxWorker {
         }
     }
 
-    /** Takes the turn if it is free; then the caller must {@link #leave}. */
+    /** Takes the turn if it is free. Then the caller must {@link #leave}. */
     public boolean tryEnter() {
         return taken.compareAndSet(false, true);
     }
 
-    /** Waits for the turn, which nobody has for long; for what is not done at every step. */
+    /** Waits for the turn, which every thread returns soon. Not for calls at every step. */
     public void enter() {
         long start = System.nanoTime();
         while (!tryEnter()) {
@@ -117,27 +118,27 @@ final class UcxWorker {
         }
     }
 
-    /** Gives the turn back. */
+    /** Returns the turn. */
     public void leave() {
         taken.setRelease(false);
     }
 
-    /** The worker, as UCX's functions take it. */
+    /** Returns the worker, as UCX's functions take it. */
     public long handle() {
         return handle;
     }
 
-    /** Where peers reach it: not to be changed. */
+    /** Returns the worker's address for peers. Do not change the array. */
     public byte[] address() {
         return address;
     }
 
-    /** How often it was driven. With the turn. */
+    /** Returns the number of passes that drove the worker. Requires the turn. */
     public long passes() {
         return passes;
     }
 
-    /** Lets UCX move what it can without waiting; more than 0 if anything happened. With the turn. */
+    /** Lets UCX do its work that needs no waiting. Returns more than 0 if it did work. Requires the turn. */
     public int drive() {
         passes++;
         if ((passes & LINGER_INTERVAL - 1) == 0 && !lingering.isEmpty()) {
@@ -156,7 +157,7 @@ final class UcxWorker {
         });
     }
 
-    /** Keeps a connection until its peer is gone. With the turn. */
+    /** Keeps a connection until its peer has left. Requires the turn. */
     public void keep(Lingering one) {
         endThoseThatAreOver();
         lingering.add(one);
@@ -170,38 +171,39 @@ final class UcxWorker {
         }
     }
 
-    /** Whether UCX may be asked anything about this worker. */
+    /** Returns whether UCX may be called for this worker. */
     public boolean runs() {
         return stopped == null;
     }
 
     /**
-     * Nothing is done with this worker any more, as it might read memory that is about to be freed: its connections are
-     * lost.
+     * Stops all use of this worker, because it might read memory that is about to be freed. Its connections are lost.
      */
     public void stop(String why) {
         stopped = why;
     }
 
     /**
-     * No new connections for this worker: a process that shared memory with it has ended, perhaps in the middle of a
-     * message. UCX's queue in that memory then has a place that nobody fills, and nothing comes behind it.
+     * Prevents new connections for this worker. A process that shared memory with it has ended, perhaps in the middle
+     * of a message. UCX's queue in that memory then has a slot that is never filled, and no later message arrives.
      */
     public void block() {
         blocked = true;
     }
 
-    /** Whether new connections may use it. */
+    /** Returns whether new connections may use it. */
     boolean isFit() {
         return !blocked && runs();
     }
 
-    /** Counts one connection more, or less. */
+    /** Adds to the number of connections, 1 or -1. */
     public void use(int more) {
         connections.addAndGet(more);
     }
 
-    /** Ends it, if no connection uses it any more and none waits for its peer to go; false if not. */
+    /**
+     * Destroys the worker if no connection uses it or waits for its peer to leave. Otherwise returns false.
+     */
     boolean destroyIfUnused() {
         enter();
         try {
@@ -217,11 +219,11 @@ final class UcxWorker {
     }
 
     /**
-     * The endpoint to a peer's worker, for one connection more. With the turn.
+     * Returns the endpoint to a peer's worker, and counts another connection. Requires the turn.
      *
-     * @param peer    what the other worker's {@link #address} has
-     * @param sharing the peer's process if the two share memory: then the endpoint does not notice that its peer is
-     *                gone; both ends must say the same
+     * @param peer    the other worker's {@link #address}
+     * @param sharing the peer's process if the two processes share memory. The endpoint then does not detect the loss
+     *                of its peer. Both ends must agree.
      */
     public UcxEndpoint connect(MemorySegment peer, @Nullable ProcessIdentity sharing) {
         endpoints.values().removeIf(one -> one.isOver() && closeUnused(one));
@@ -244,8 +246,8 @@ final class UcxWorker {
             ucp_ep_params.address(params, peer.address());
             ucp_ep_params.err_mode(params,
                     failures ? ucp_h.UCP_ERR_HANDLING_MODE_PEER() : ucp_h.UCP_ERR_HANDLING_MODE_NONE());
-            // UCX wants a function that it calls when the endpoint fails, with an address of ours. The C library's
-            // time() stores the time there, and no function of Java's has to be called from C.
+            // UCX requires a function that it calls with an address of ours when the endpoint fails. The C library's
+            // time() stores the time there. C thus need not call a Java function.
             ucp_ep_params.err_handler_cb(params, CFunction.named("time").address());
             ucp_ep_params.err_handler_arg(params, noticed.address());
             MemorySegment result = confined.allocate(ValueLayout.JAVA_LONG);
@@ -256,8 +258,8 @@ final class UcxWorker {
     }
 
     /**
-     * A connection uses it no more. It stays for the next ones, paired as it is with the peer's, until the peer is
-     * gone. With the turn.
+     * Removes a connection from an endpoint. The endpoint stays for later connections, paired with the peer's, until
+     * the peer has left. Requires the turn.
      */
     public void disconnect(UcxEndpoint endpoint) {
         blocked |= endpoint.peerHasEnded();
@@ -276,8 +278,8 @@ final class UcxWorker {
     }
 
     /**
-     * Closes an endpoint that {@linkplain UcxEndpoint#noticesFailures notices failures} at once, with all that is under
-     * way on it: all its connections are lost. With the turn.
+     * Closes an endpoint that {@linkplain UcxEndpoint#noticesFailures detects failures} at once, with all its messages
+     * in flight. All its connections are lost. Requires the turn.
      */
     public void giveUp(UcxEndpoint endpoint) {
         close(endpoint, CLOSE_NANOS);
@@ -296,14 +298,20 @@ final class UcxWorker {
         }
     }
 
-    /** Waits until all that was given to an endpoint has left this process. With the turn. */
+    /**
+     * Waits until all data passed to an endpoint has left this process. Returns false if it has failed, or the time is
+     * over first. Requires the turn.
+     */
     public boolean flush(long endpoint, long nanos) {
         try (Arena arena = Arena.ofConfined()) {
             return finish(ucp_h.ucp_ep_flush_nbx(endpoint, ucp_request_param.allocate(arena).address()), nanos);
         }
     }
 
-    /** Drives the worker until a request is complete, and frees it; false if the time is over first. */
+    /**
+     * Drives the worker until a request is complete, and frees it. Returns false if it has failed, or the time is over
+     * first.
+     */
     private boolean finish(long request, long nanos) {
         if (UcxLibrary.isStatus(request)) {
             return request == 0;
@@ -319,7 +327,9 @@ final class UcxWorker {
         return status == ucp_h.UCS_OK();
     }
 
-    /** Ends it, with the connections that wait for their peers to go; all others are closed. */
+    /**
+     * Destroys the worker, and ends the connections that wait for their peers to leave. All others are closed already.
+     */
     void destroy() {
         enter();
         try {
@@ -339,16 +349,17 @@ final class UcxWorker {
     }
 
     /**
-     * The way from a worker to a peer's, one for all connections between the two. UCX pairs the endpoints of two
-     * workers by the order in which each side made them, and what answers a message goes over the endpoint that its
-     * sender's is paired with: were there one for each connection, made in another order on the other side, the end of
-     * a connection would take from another one the way of its answers.
+     * The endpoint from a worker to a peer's worker, one for all connections between the two. UCX pairs the endpoints
+     * of two workers by the order of their creation on each side. The answers to a message use the endpoint that is
+     * paired with its sender's endpoint. Suppose that each connection had its own endpoint, and that the two sides
+     * created them in different orders. The end of one connection would then close the endpoint that carries another
+     * connection's answers.
      */
     public static final class UcxEndpoint {
 
         /** The peer's process, if it shares memory with this one. */
         private final @Nullable ProcessIdentity sharing;
-        /** What UCX has written something to once the endpoint has failed. */
+        /** Memory that UCX writes to once the endpoint has failed. */
         private final MemorySegment noticed;
 
         // Guarded by the worker's turn.
@@ -361,46 +372,46 @@ final class UcxWorker {
             this.noticed = noticed;
         }
 
-        /** The endpoint, as UCX's functions take it; 0 when it was given up. With the turn. */
+        /** Returns the endpoint, as UCX's functions take it; 0 when it was given up. Requires the turn. */
         public long handle() {
             return handle;
         }
 
-        /** Whether it notices that its peer is gone; where memory is shared, UCX has no transport that does. */
+        /** Returns whether the endpoint detects the loss of its peer. UCX has no such transport over shared memory. */
         public boolean noticesFailures() {
             return sharing == null;
         }
 
-        /** Whether it has noticed that its peer is gone, or was given up. */
+        /** Returns whether it has detected the loss of its peer, or was given up. */
         public boolean hasFailed() {
             return noticed.get(ValueLayout.JAVA_LONG, 0) != 0;
         }
 
         /**
-         * Whether the peer's process shared memory with this one and is no more. UCX does not notice that; what it has
-         * to send to that process it will never be able to, and so it does not read our memory again.
+         * Returns whether the peer's process shared memory with this one and has ended. UCX does not detect that. It
+         * can never send to that process again, and so does not read our memory again.
          */
         public boolean peerHasEnded() {
             return sharing != null && sharing.isProvablyDead();
         }
 
-        /** Whether nothing comes over it any more. */
+        /** Returns whether it has failed, or the peer has ended. */
         boolean isOver() {
             return hasFailed() || peerHasEnded();
         }
 
-        /** Whether no connection but one uses it. With the turn. */
+        /** Returns whether exactly one connection uses it. Requires the turn. */
         public boolean hasOneConnection() {
             return connections == 1;
         }
 
-        /** Counts one connection more, or less; how many there are. */
+        /** Adds to the number of connections. Returns their number. */
         int add(int more) {
             connections += more;
             return connections;
         }
 
-        /** To be closed: its handle. */
+        /** Takes the handle, to close the endpoint. Returns the handle; 0 if it was taken before. */
         long take() {
             long taken = handle;
             handle = 0;

@@ -6,12 +6,12 @@ import java.util.Map;
 import java.util.WeakHashMap;
 
 /**
- * A network's workers: one for each thread that polls connections, up to a limit, from which on threads share. A
- * connection stays with the worker of the thread that first polled it. Safe from any thread.
+ * A network's workers: one for each thread that polls connections, up to a limit. Above that limit threads share
+ * workers. A connection stays with the worker of the thread that first polled it. Callable from any thread.
  */
 final class UcxWorkers {
 
-    /** Each may hold queues of every card of the machine. */
+    /** Maximum number of workers. Each may hold queues of every card of the machine. */
     private static final int MOST = 16;
 
     private final UcxContext context;
@@ -28,7 +28,10 @@ final class UcxWorkers {
         return context;
     }
 
-    /** The worker of the calling thread, for one connection more: another one if its own can take none. */
+    /**
+     * Returns the worker of the calling thread, and counts another connection. If that worker accepts none, the thread
+     * gets another worker.
+     */
     public synchronized UcxWorker ofThisThread() {
         if (closed) {
             throw new IllegalStateException("the UCX network was closed");
@@ -42,7 +45,7 @@ final class UcxWorkers {
         return mine;
     }
 
-    /** Ends workers that can take no connection and have none. Without anybody's turn. */
+    /** Destroys workers that accept no connection and have none. The caller must not have a worker's turn. */
     public synchronized void endUnused() {
         workers.removeIf(one -> !one.isFit() && one.destroyIfUnused());
     }
@@ -57,7 +60,7 @@ final class UcxWorkers {
         return fit.get(next++ % MOST);
     }
 
-    /** Ends all; no connection may use them any more. */
+    /** Destroys all workers. No connection may use them afterwards. */
     public synchronized void close() {
         closed = true;
         workers.forEach(UcxWorker::destroy);

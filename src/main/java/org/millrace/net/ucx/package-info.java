@@ -1,10 +1,11 @@
 /**
- * Frames over UCX: whatever transport it finds between two processes, cards with RDMA among them.
+ * Frames over UCX, which selects a transport between two processes, RDMA cards included.
  *
  * <p>
- * The entry point is this package. Below it, each package using only those before it: {@code library} has what was
- * found of UCX, {@code worker} what a polling thread drives, {@code frames} the two ends of a connection. Peers find
- * each other over TCP, as those of the socket network do.
+ * {@code UcxNetwork} is the entry point. {@code UcxLibrary} and {@code UcxContext} represent UCX in the process. Each
+ * polling thread drives a {@code UcxWorker}. {@code UcxSender} and {@code UcxReceiver} are the two ends of a
+ * connection, and {@code UcxFormat} defines their messages. Peers establish connections over another network, usually
+ * TCP.
  */
 @NullMarked
 package org.millrace.net.ucx;
