@@ -12,12 +12,12 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
- * Which of a plugin's functions a thread is in, if any. NCCL asks that none of them blocks; one that does stops its
- * thread and all connections of it, and nothing here can end it: but it is named.
+ * Records the plugin function that a thread is in, if any. NCCL requires that none of them blocks. A function that
+ * blocks stops its thread and all connections of the thread. This process cannot end it, but logs its name.
  *
  * <p>
- * The thread that calls stores two plain words a call; {@link Watcher}, a thread of its own that looks twice a second,
- * reads them as they come: a word that is somewhat old serves it as well.
+ * The calling thread stores one word twice per call. {@link Watcher}, a separate thread, reads it twice a second. All
+ * accesses are opaque: a slightly old word is good enough.
  */
 final class CallWatch implements AutoCloseable {
 
@@ -27,10 +27,10 @@ final class CallWatch implements AutoCloseable {
 
     private final String connection;
     private final long limitNanos;
-    /** How many calls were made, and in the low bits the function that is in one, plus 1; 0 there between calls. */
+    /** Number of calls; the low bits contain the current function's ordinal plus 1, or 0 between calls. */
     private final AtomicLong calls = new AtomicLong();
 
-    // The watcher's own.
+    // Used by the watcher only.
     private long seen;
     private long since;
     private boolean named;
@@ -40,14 +40,14 @@ final class CallWatch implements AutoCloseable {
         this.limitNanos = limit.toNanos();
     }
 
-    /** Watches the calls of one connection, which are made by one thread at a time. */
+    /** Watches the calls of one connection. One thread at a time makes them. */
     public static CallWatch of(String connection, Duration limit) {
         CallWatch watch = new CallWatch(connection, limit);
         Watcher.add(watch);
         return watch;
     }
 
-    /** No calls will be made any more. */
+    /** Ends the watch: no more calls follow. */
     @Override
     public void close() {
         Watcher.remove(this);
@@ -80,11 +80,11 @@ final class CallWatch implements AutoCloseable {
         }
     }
 
-    /** Looks at all connections that there are, and at what plugins log, as long as there are some. */
+    /** Checks all connections and the log lines of plugins, while connections exist. */
     private static final class Watcher {
 
         private static final long INTERVAL_NANOS = Duration.ofMillis(500).toNanos();
-        /** Guarded by the class; one that was never closed goes with its connection. */
+        /** Guarded by the class. A watch that was never closed is removed after its connection was collected. */
         private static final List<WeakReference<CallWatch>> WATCHED = new ArrayList<>();
         private static @Nullable Thread thread;
 
@@ -104,7 +104,7 @@ final class CallWatch implements AutoCloseable {
             }
         }
 
-        /** Those that there are; null if there are none, and the thread is to end. */
+        /** Returns the watched connections; null if there are none, and the thread must end. */
         private static synchronized @Nullable List<WeakReference<CallWatch>> watched() {
             WATCHED.removeIf(reference -> reference.get() == null);
             if (WATCHED.isEmpty()) {

@@ -8,8 +8,9 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * One of the plugin's communicators in the making, on either side. Calls return at once and are made again until there
- * is one: the handle stays where it is until then, as plugins keep in it how far they are. Guarded by its owner.
+ * A communicator of the plugin that is being created, on either side. Calls return at once, and are repeated until the
+ * communicator exists. The handle keeps its address until then, because plugins keep their progress in it. Guarded by
+ * its owner.
  */
 final class CommInMaking implements AutoCloseable {
 
@@ -20,7 +21,7 @@ final class CommInMaking implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final MemorySegment handle = arena.allocate(PluginHello.Answer.HANDLE_BYTES, 64);
     private final MemorySegment results = arena.allocate(2 * Long.BYTES, 64);
-    /** The plugin's listener, on the side that accepts; 0 if there is none. */
+    /** The plugin's listener, on the accepting side; 0 if there is none. */
     private long listener;
     private long communicator;
 
@@ -34,7 +35,7 @@ final class CommInMaking implements AutoCloseable {
     /**
      * Listens on a device.
      *
-     * @throws ConnectionException if the plugin cannot
+     * @throws ConnectionException if the plugin cannot listen
      */
     static CommInMaking listen(Session session, CallWatch watch, int device) {
         CommInMaking comm = new CommInMaking(session, watch, NetFunction.ACCEPT, device);
@@ -49,7 +50,7 @@ final class CommInMaking implements AutoCloseable {
         }
     }
 
-    /** Begins to connect to a handle of the peer's. */
+    /** Begins to connect to a handle of the peer. */
     static CommInMaking connect(Session session, CallWatch watch, int device, byte[] peer) {
         CommInMaking comm = new CommInMaking(session, watch, NetFunction.CONNECT, device);
         comm.handle.copyFrom(MemorySegment.ofArray(peer));
@@ -62,16 +63,16 @@ final class CommInMaking implements AutoCloseable {
         }
     }
 
-    /** Where a peer connects to. */
+    /** Returns the handle that a peer connects to. */
     byte[] handle() {
         return handle.toArray(ValueLayout.JAVA_BYTE);
     }
 
     /**
-     * Goes on.
+     * Continues without waiting.
      *
-     * @return whether there is a communicator
-     * @throws ConnectionException if there will be none
+     * @return whether the communicator exists
+     * @throws ConnectionException if the plugin cannot create it
      */
     boolean advance() {
         if (communicator != 0) {
@@ -79,7 +80,7 @@ final class CommInMaking implements AutoCloseable {
         }
         NetTable table = session.table();
         results.fill((byte) 0);
-        long kernels = results.address() + Long.BYTES; // null there: ours know no network device
+        long kernels = results.address() + Long.BYTES; // null there: this side supports no network device
         check(making,
                 making == NetFunction.ACCEPT ? table.accept(watch, listener, results.address(), kernels)
                         : table.connect(watch, session.context(), device, session.configuration(), handle.address(),
@@ -88,14 +89,14 @@ final class CommInMaking implements AutoCloseable {
         return communicator != 0;
     }
 
-    /** Hands the communicator over: it is the caller's now. */
+    /** Returns the communicator, which the caller then owns. */
     long take() {
         long taken = communicator;
         communicator = 0;
         return taken;
     }
 
-    /** Gives back what was not handed over. */
+    /** Closes all that the caller has not taken. */
     @Override
     public void close() {
         if (!arena.scope().isAlive()) {

@@ -12,9 +12,9 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * Memory that is registered with one communicator. A region is registered by the thread that first sends from it or
- * receives into it there, and given back when the region is closed, by whichever thread does that, or with the
- * communicator: as in NCCL, where another thread registers and deregisters than the one that sends.
+ * Memory that is registered with one communicator. The thread that first sends from a region or receives into it here
+ * registers the region. Any thread that closes the region deregisters it, or the communicator's close does. The same
+ * holds in NCCL: the thread that registers and deregisters is not the thread that sends.
  */
 final class CommMemory {
 
@@ -23,10 +23,10 @@ final class CommMemory {
 
     private final Session session;
     private final long communicator;
-    /** For calls from other threads than the communicator's own. */
+    /** Watch for calls from threads other than the communicator's thread. */
     private final CallWatch watch;
     private final MemorySegment result;
-    /** By the region's id. An entry is made by the communicator's thread alone, under this object's lock. */
+    /** Regions by their ID. Only the communicator's thread adds an entry, under this object's lock. */
     private @Nullable PluginRegion[] regions = new PluginRegion[USUAL];
     private long[] handles = new long[USUAL];
     private boolean closed;
@@ -43,17 +43,17 @@ final class CommMemory {
                 && session.devices().stream().allMatch(each -> each.supports(plugin_h.NCCL_PTR_DMABUF()));
     }
 
-    /** Whether a region needs no registration any more. */
+    /** Returns whether a region is registered. */
     boolean has(PluginRegion region) {
         return region.id() < regions.length && regions[region.id()] == region;
     }
 
-    /** The plugin's handle of a region that it {@link #has}. */
+    /** Returns the plugin's handle of a registered region ({@link #has}). */
     long handle(PluginRegion region) {
         return handles[region.id()];
     }
 
-    /** Registers a region; returns NCCL's result. */
+    /** Registers a region. Returns NCCL's result. */
     synchronized int register(PluginRegion region) {
         int id = region.id();
         if (id >= regions.length) {
@@ -70,7 +70,10 @@ final class CommMemory {
         return code;
     }
 
-    /** A device's memory by its DMA-BUF, where plugin and device know that, as NCCL does. */
+    /**
+     * Registers a device's memory by its DMA-BUF, if plugin and device support that, as NCCL does. Other memory, and
+     * memory with a refused DMA-BUF, is registered by its address.
+     */
     private int registerWithPlugin(PluginRegion region) {
         NetTable table = session.table();
         long address = region.segment().address();
@@ -86,7 +89,7 @@ final class CommMemory {
         return table.regMr(watch, communicator, address, bytes, region.kind(), result.address());
     }
 
-    /** A region is closed. */
+    /** Deregisters a region that is being closed. */
     synchronized void forget(PluginRegion region) {
         if (!closed && has(region)) {
             deregister(region.id());
@@ -101,7 +104,7 @@ final class CommMemory {
         }
     }
 
-    /** Gives back all that is left; the communicator is closed next. */
+    /** Deregisters all remaining regions. The communicator is closed next. */
     synchronized void close() {
         closed = true;
         for (int id = 0; id < regions.length; id++) {

@@ -12,8 +12,8 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
- * The memory of devices that one end of a connection uses, as its communicator knows it. It is not the network's, which
- * so learns of it when it is first used, and gives it back with the communicator. One thread.
+ * Device memory that one end of a connection uses, as its communicator knows it. It does not belong to the network. The
+ * communicator registers it at its first use, and the connection's close deregisters it. One thread.
  */
 final class DeviceMemories {
 
@@ -29,7 +29,9 @@ final class DeviceMemories {
         this.regions = regions;
     }
 
-    /** Where a payload lies; throws if it does not lie within memory of the network's, or of a device. */
+    /**
+     * Returns the region of a payload. Throws if the payload does not lie within memory of the network or of a device.
+     */
     PluginRegion region(@Nullable MemoryRegion region, long offset, long bytes) {
         return (PluginRegion) NativeRegion.check(region instanceof DeviceRegion device ? of(device) : region,
                 connection.network(), offset, bytes);
@@ -44,7 +46,9 @@ final class DeviceMemories {
         return region;
     }
 
-    /** Whether the plugin takes a device's memory; where it does not, which is said once, payloads are staged. */
+    /**
+     * Returns whether the plugin accepts a device's memory. If it does not, which is logged once, payloads are staged.
+     */
     boolean isTaken(DeviceRegion device, PluginComm communicator) {
         if (device == refused || connection.isBroken()) {
             return false;
@@ -63,7 +67,7 @@ final class DeviceMemories {
         return false;
     }
 
-    /** The communicator is closed. */
+    /** Forgets all memory. The communicator is closed. */
     void close() {
         known.values().forEach(PluginRegion::close);
     }

@@ -10,16 +10,15 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * What connections of one network have in common: the plugin, which of its devices are used, in turns, and what is
- * open.
+ * Common part of one network's connections: the plugin, its devices, used in turns, and the open resources.
  *
- * @param devices     at least one
- * @param inlineBytes the longest payload that goes with its header
- * @param pieceBytes  the longest message of any other payload
- * @param maxRecvs    the most buffers of one receive
- * @param callLimit   after which a call that has not returned is named
- * @param regions     ids of the memory that is registered
- * @param watch       for calls that are no connection's; guarded by itself
+ * @param devices     at least one device
+ * @param inlineBytes maximum length of a payload that follows its header in the message
+ * @param pieceBytes  maximum length of a message of any other payload
+ * @param maxRecvs    maximum number of buffers of one receive
+ * @param callLimit   time after which a call that has not returned is logged
+ * @param regions     IDs of the registered memory
+ * @param watch       watch for calls that belong to no connection; guarded by itself
  */
 record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices, int inlineBytes, long pieceBytes,
         int maxRecvs, Duration callLimit, BitSet regions, CallWatch watch, AtomicInteger turn) {
@@ -28,21 +27,21 @@ record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices
         return session.table();
     }
 
-    /** Which device the next connection begins with. */
+    /** Returns the number of the next connection's first device. */
     int next() {
         return Math.floorMod(turn.getAndIncrement(), devices.size());
     }
 
-    /** The device that goes with one of the peer's: the first with the first, and so on. */
+    /** Returns the device for a device of the peer: the first for the first, and so on. */
     PluginDevice matching(int peers) {
         return devices.get(peers % devices.size());
     }
 
-    /** What a connection can do, on whichever device it is. */
+    /** Returns the capabilities of a connection, valid for all devices. */
     FrameSizes sizes() {
         long piece = pieceBytes;
         int recvs = maxRecvs;
-        // what is received into a device's memory has to be flushed
+        // data received into a device's memory needs a flush
         int kinds = table().has(NetFunction.IFLUSH) ? -1 : plugin_h.NCCL_PTR_HOST();
         for (PluginDevice device : devices) {
             piece = Math.min(piece, device.maxBytes());

@@ -18,16 +18,16 @@ import org.millrace.net.FrameHeader;
  */
 final class MessageFormat {
 
-    /** Of all that goes between two ends. */
+    /** Version of all data between the two ends. */
     public static final int VERSION = 1;
-    /** Length of a message without a payload. */
+    /** Length in bytes of a message without a payload. */
     public static final int HEADER_BYTES = 64;
-    /** The longest payload of a frame. */
+    /** Maximum length of a frame's payload, in bytes. */
     public static final long MAX_PAYLOAD_BYTES = 1L << 30;
 
-    /** Flag: the payload comes in messages of its own. */
+    /** Flag: the payload arrives in separate messages. */
     static final int APART = 1;
-    /** Flag: the payload lies in a device's memory at the sender, and comes in messages of its own. */
+    /** Flag: the payload is in device memory at the sender, and arrives in separate messages. */
     static final int ON_DEVICE = 2;
 
     private static final int FLAG_BITS = 2;

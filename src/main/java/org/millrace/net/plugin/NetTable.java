@@ -8,18 +8,19 @@ import org.millrace.foreign.CFunction;
 import org.millrace.net.ConnectionException;
 
 /**
- * A table's functions, called in the way of its version. Pointers are numbers, so that a call makes no object; results
+ * A table's functions, called as its version requires. Pointers are numbers, so that a call creates no object. Results
  * are NCCL's codes.
  *
  * <p>
- * Each call notes in a {@link CallWatch} which one it is: NCCL asks that none blocks, and one that does is named.
+ * Each call records its function in a {@link CallWatch}. NCCL requires that no function blocks, and a function that
+ * blocks is logged.
  */
 final class NetTable {
 
     /** NCCL's code for success. */
     public static final int SUCCESS = 0;
 
-    /** No traffic class: what {@code ncclNetCommConfig_t} holds. */
+    /** Value in {@code ncclNetCommConfig_t} for no traffic class. */
     static final int NO_TRAFFIC_CLASS = -1;
 
     private static final String[] RESULTS = {"ncclSuccess", "ncclUnhandledCudaError", "ncclSystemError",
@@ -30,7 +31,7 @@ final class NetTable {
     private final boolean longSizes;
     private final boolean profilerParents;
 
-    /** Reads a library's table; throws if a function is missing that no network can do without. */
+    /** Reads a library's table. Throws if a function is missing that every network needs. */
     NetTable(TableVersion version, MemorySegment symbol) {
         this.version = version;
         MemorySegment table = unscoped(symbol.address(), version.table().byteSize());
@@ -49,7 +50,7 @@ final class NetTable {
         profilerParents = version.hasProfilerParents();
     }
 
-    @SuppressWarnings("restricted") // a table that a library has
+    @SuppressWarnings("restricted") // a table in a loaded library
     static MemorySegment unscoped(long address, long bytes) {
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }
@@ -62,17 +63,17 @@ final class NetTable {
         return version;
     }
 
-    /** Whether the table has a function that it may do without. */
+    /** Returns whether the table has an optional function. */
     public boolean has(NetFunction function) {
         return of(function).address() != 0;
     }
 
-    /** Whether sizes in arrays of irecv are 64 bits each, and not 32. */
+    /** Returns whether each size in irecv's arrays has 64 bits instead of 32. */
     public boolean hasLongSizes() {
         return longSizes;
     }
 
-    /** NCCL's name of a result, and its number. */
+    /** Returns NCCL's name of a result, and its number. */
     public static String describe(int result) {
         return (result >= 0 && result < RESULTS.length ? RESULTS[result] : "a result that NCCL does not have") + " ("
                 + result + ")";
@@ -151,7 +152,7 @@ final class NetTable {
                 : call(watch, NetFunction.ISEND, communicator, data, bytes, tag, handle, request);
     }
 
-    /** @param parents as many null pointers as there are buffers */
+    /** @param parents array with one null pointer per buffer */
     public int irecv(CallWatch watch, long communicator, int buffers, long data, long sizes, long tags, long handles,
             long parents, long request) {
         return profilerParents
@@ -169,12 +170,12 @@ final class NetTable {
         return call(watch, NetFunction.TEST, request, done, sizes, 0, 0, 0);
     }
 
-    /** Reads a C string that the plugin owns; null for a null pointer. */
+    /** Reads a C string that the plugin owns. Returns null for a null pointer. */
     static @Nullable String text(MemorySegment pointer) {
         return pointer.address() == 0 ? null : unscoped(pointer.address(), Long.MAX_VALUE).getString(0);
     }
 
-    /** The functions of NCCL's network table that are called here, by the names that they have in it. */
+    /** Functions of NCCL's network table that Millrace calls, by their names in the table. */
     enum NetFunction {
         INIT("init"),
         DEVICES("devices"),
@@ -201,7 +202,7 @@ final class NetTable {
             this.symbol = symbol;
         }
 
-        /** Whether a table without it is of no use. */
+        /** Returns whether every table must have it. */
         boolean isRequired() {
             return this != FINALIZE && this != REG_MR_DMA_BUF && this != IFLUSH;
         }

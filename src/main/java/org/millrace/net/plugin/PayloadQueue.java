@@ -4,12 +4,12 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.InFlight;
 
 /**
- * Payloads that travel in messages of their own, oldest first, and which of their bytes comes next. Both ends divide
- * them alike, into pieces that are counted over the whole connection. One thread.
+ * Payloads that are sent in separate messages, oldest first, and the position of their next byte. Both ends divide them
+ * in the same way into pieces. Pieces are counted over the whole connection. One thread.
  */
 final class PayloadQueue {
 
-    /** Tags are small numbers, as NCCL's are: pieces of one receive have different ones. */
+    /** Tags are small numbers, as in NCCL. Pieces of one receive have different tags. */
     private static final int TAG_MASK = 63;
 
     private final @Nullable PluginRegion[] regions;
@@ -17,7 +17,7 @@ final class PayloadQueue {
     private final long[] lengths;
     private final long pieceBytes;
     private final InFlight window;
-    /** Pieces of the payloads that were added so far. */
+    /** Number of pieces of all payloads added so far. */
     private long pieces;
     private long nextPiece;
 
@@ -33,7 +33,7 @@ final class PayloadQueue {
         return window.isEmpty();
     }
 
-    /** Adds a payload; returns the number of its last piece. */
+    /** Adds a payload. Returns the number of its last piece. */
     long add(PluginRegion region, long offset, long bytes) {
         int slot = window.begin();
         regions[slot] = region;
@@ -43,7 +43,7 @@ final class PayloadQueue {
         return pieces - 1;
     }
 
-    /** The memory of the next piece; there must be one. */
+    /** Returns the memory of the next piece, which must exist. */
     PluginRegion region() {
         PluginRegion region = regions[window.oldest()];
         if (region == null) {
@@ -56,17 +56,17 @@ final class PayloadQueue {
         return addresses[window.oldest()];
     }
 
-    /** Length of the next piece. */
+    /** Returns the length of the next piece. */
     long bytes() {
         return Math.min(lengths[window.oldest()], pieceBytes);
     }
 
-    /** What both ends call the next piece in the plugin's matching. */
+    /** Returns the next piece's tag. The plugin matches sends and receives by it. */
     int tag() {
         return (int) nextPiece & TAG_MASK;
     }
 
-    /** Goes on to the piece behind the next one. */
+    /** Advances by one piece. */
     void advance() {
         long bytes = bytes();
         int oldest = window.oldest();

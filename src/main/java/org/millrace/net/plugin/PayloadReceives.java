@@ -4,8 +4,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * The receives of pieces: several wait for one another and are posted as one where the plugin can, are checked when
- * they have come, and are flushed where a device reads them. One thread.
+ * Receives of pieces. Several pieces wait for each other and are posted as one receive where the plugin supports it.
+ * Each receive is checked when its data has arrived, and flushed if a device reads the data. One thread.
  *
  * <pre>
  *   finished  ≤  flushing  ≤  arrived  ≤  posted  ≤  finished + {@value PluginComm#MAX_REQUESTS}        receives
@@ -14,7 +14,7 @@ import org.millrace.ffi.plugin.plugin_h;
 final class PayloadReceives {
 
     private static final int MAX = PluginComm.MAX_REQUESTS;
-    /** Pieces of all receives under way, and of the next one: a power of two. */
+    /** Maximum number of pieces of all receives in flight and of the next one; a power of two. */
     private static final int PIECES = 256;
 
     private final RecvComm communicator;
@@ -24,7 +24,7 @@ final class PayloadReceives {
     private final @Nullable PluginRegion[] regions = new PluginRegion[PIECES];
     private final long[] addresses = new long[PIECES];
     private final long[] lengths = new long[PIECES];
-    /** By the number of the receive: its pieces, and the flush that is under way, 0 for none. */
+    /** By the number of the receive: its number of pieces, and its flush in flight, or 0. */
     private final int[] groups = new int[MAX];
     private final long[] flushes = new long[MAX];
     private long staged;
@@ -44,12 +44,12 @@ final class PayloadReceives {
         return communicator.window.slot(receive);
     }
 
-    /** Pieces that are where they belong. */
+    /** Returns the number of pieces that are at their destinations. */
     long finishedPieces() {
         return finishedPieces;
     }
 
-    /** Posts receives for the payloads that wait; returns how many. */
+    /** Posts receives for the waiting payloads. Returns their number. */
     int post() {
         for (int receives = 0;; receives++) {
             while (!queue.isEmpty() && communicator.staged() < maxRecvs) {
@@ -72,14 +72,14 @@ final class PayloadReceives {
         }
     }
 
-    /** Looks what has come; returns how many receives went a step further. */
+    /** Tests the receives in flight. Returns the number of steps that receives have advanced. */
     int progress() {
         int steps = 0;
         while (communicator.testOldest()) {
             arrived(groups[slot(communicator.window.done() - 1)]);
             steps++;
         }
-        // A flush uses the arguments of the next receive, which may wait for the plugin.
+        // A flush uses the arguments of the next receive, which may still wait to be posted.
         while (flushing < communicator.window.done() && (communicator.staged() == 0 || !isOfDevice())) {
             beginFlush();
             steps++;
@@ -107,7 +107,7 @@ final class PayloadReceives {
         }
     }
 
-    /** Whether the receive that is flushed next wrote to memory of a device. */
+    /** Returns whether the receive that is flushed next wrote to device memory. */
     private boolean isOfDevice() {
         int pieces = groups[slot(flushing)];
         for (int i = 0; i < pieces; i++) {

@@ -12,7 +12,7 @@ import org.millrace.net.connection.ExpectedConnection;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 import org.millrace.net.connection.HandshakeReply;
 
-/** A connection that a listener expects: a client, and the two communicators that it is to connect to. */
+/** A connection that a listener expects: a client, and the two communicators that it connects to. */
 final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
 
     private static final Logger LOG = LogManager.getLogger(PluginAccept.class);
@@ -20,7 +20,7 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
     private final DeviceSet devices;
     private final CallWatch watch;
     private @Nullable FrameSizes sizes;
-    /** Over TCP, with the client that was answered. */
+    /** Connection over TCP with the client that was answered. */
     private @Nullable PluginConnection connection;
     private @Nullable CommInMaking messages;
     private @Nullable CommInMaking payloads;
@@ -74,7 +74,7 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
         }
     }
 
-    /** Listens for this client, on the first device in turn that can, and tells it where. */
+    /** Listens for this client on the first device in turn that can listen, and sends it the handles. */
     private void answer(PluginListener.Client came) throws IOException {
         int first = devices.next();
         for (int i = 0; messages == null; i++) {

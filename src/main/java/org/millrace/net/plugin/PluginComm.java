@@ -8,19 +8,17 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * One of the plugin's communicators, its memory, and the requests that are under way on it, oldest first. Only the
- * oldest is tested, as NCCL's own proxy does: plugins move data when they are tested.
+ * One of the plugin's communicators, its memory, and its requests in flight, oldest first. Only the oldest request is
+ * tested, as in NCCL's own proxy: plugins move data when they are tested.
  */
 abstract class PluginComm {
 
-    /**
-     * Requests under way at the most: half of what NCCL may have on a communicator, the other half being for flushes.
-     */
+    /** Maximum number of requests in flight: half of NCCL's limit per communicator. The other half is for flushes. */
     static final int MAX_REQUESTS = 16;
 
     private static final int DONE_OFFSET = 8;
     private static final int SIZES_OFFSET = 16;
-    /** For the results of calls: a request, whether it is done, and the sizes of its messages. */
+    /** Length of the results of calls: a request, its state, and the sizes of its messages. */
     private static final int RESULT_BYTES = 64;
     private static final int CACHE_LINE = 64;
 
@@ -32,9 +30,9 @@ abstract class PluginComm {
     private final NetFunction closing;
     private final MemorySegment results;
     private final long[] requests = new long[MAX_REQUESTS];
-    /** The requests. */
+    /** The requests in flight. */
     final InFlight window = new InFlight(MAX_REQUESTS);
-    /** A test has failed: nothing more will come of what is under way. */
+    /** Whether a test has failed. The requests in flight then never complete. */
     private boolean failed;
 
     PluginComm(PluginConnection connection, long communicator, NetFunction closing, Arena arena) {
@@ -49,19 +47,22 @@ abstract class PluginComm {
                 unscoped(arena.allocate(CACHE_LINE, CACHE_LINE)));
     }
 
-    /** Memory of a connection, which is freed after its last use, and so is seen without its arena. */
+    /** Returns a view of a connection's memory without its arena. The memory is freed after its last use. */
     @SuppressWarnings("restricted") // within the memory's bounds
     static MemorySegment unscoped(MemorySegment memory) {
         return MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize());
     }
 
-    /** Where a call leaves its request, which is none yet. */
+    /** Clears the request and returns the address at which a call stores its request. */
     final long newRequest() {
         results.set(ValueLayout.JAVA_LONG, 0, 0);
         return results.address();
     }
 
-    /** The request that a call has left; 0 if it left none, or failed: the connection is broken then. */
+    /**
+     * Returns the request that a call has stored. Returns 0 if it stored none, or failed. A failure breaks the
+     * connection.
+     */
     final long request(NetFunction function, int result) {
         if (result != NetTable.SUCCESS) {
             connection.broken(function, result);
@@ -70,7 +71,7 @@ abstract class PluginComm {
         return results.get(ValueLayout.JAVA_LONG, 0);
     }
 
-    /** Notes what a call began; false if it began nothing, so that it is to be made again later. */
+    /** Records the request that a call began. Returns false if the call began none, and must be repeated later. */
     final boolean began(NetFunction function, int result) {
         long request = request(function, result);
         if (request == 0) {
@@ -80,7 +81,7 @@ abstract class PluginComm {
         return true;
     }
 
-    /** Whether the oldest request is done; it is no longer one then. */
+    /** Tests the oldest request, and removes it if it is done. Returns whether it is done. */
     final boolean testOldest() {
         if (window.isEmpty() || !test(requests[window.oldest()])) {
             return false;
@@ -89,7 +90,7 @@ abstract class PluginComm {
         return true;
     }
 
-    /** Whether a request is done. */
+    /** Returns whether a request is done. */
     final boolean test(long request) {
         if (failed) {
             return false;
@@ -104,12 +105,14 @@ abstract class PluginComm {
         return results.get(ValueLayout.JAVA_INT, DONE_OFFSET) != 0;
     }
 
-    /** Length of a message of the request that was tested last. */
+    /** Returns the length of a message of the request that was tested last. */
     final int size(int message) {
         return results.get(ValueLayout.JAVA_INT, SIZES_OFFSET + message * Integer.BYTES);
     }
 
-    /** Makes sure that the plugin knows a region; false if it refuses, and the connection is broken. */
+    /**
+     * Registers a region with the plugin, if needed. Returns false if the plugin refuses, which breaks the connection.
+     */
     final boolean knows(PluginRegion region) {
         if (memory.has(region)) {
             return true;
@@ -122,7 +125,7 @@ abstract class PluginComm {
         return true;
     }
 
-    /** Gives back memory and communicator. No thread uses them any more. */
+    /** Closes memory and communicator. No thread may use them afterwards. */
     final void close() {
         memory.close();
         table.close(connection.slowWatch(), closing, communicator);

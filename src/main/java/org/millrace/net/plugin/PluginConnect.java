@@ -14,11 +14,14 @@ import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.OutgoingStream;
 import org.millrace.net.socket.SocketOptions;
 
-/** A connection to a listener in the making: asks over TCP where its plugin listens, and has ours connect to that. */
+/**
+ * A pending connection to a listener. It asks over TCP for the handles of the peer's plugin, and makes this side's
+ * plugin connect to them.
+ */
 final class PluginConnect extends OutgoingConnection {
 
     private final DeviceSet devices;
-    /** Of the calls of the plugin; null as long as none was made. */
+    /** Watch of the plugin's calls; null before the first call. */
     private @Nullable CallWatch watch;
     private final SocketOptions options;
     private final InetSocketAddress listener;

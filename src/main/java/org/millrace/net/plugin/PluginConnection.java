@@ -17,8 +17,8 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * What the two ends of a connection have in common: the TCP connection beside the plugin's communicators, which shows
- * whether the peer lives and takes each side's shutdown message, and their end.
+ * Common part of the two ends of a connection: the TCP connection beside the plugin's communicators, and the end of
+ * both. The TCP connection shows whether the peer is alive, and carries each side's shutdown message.
  *
  * <pre>
  *   0          8         16               64      a shutdown message, little-endian
@@ -29,19 +29,19 @@ import org.millrace.net.plugin.PluginLibrary.Session;
  * </pre>
  *
  * <p>
- * A plugin may say that a peer is gone before TCP does, and while frames that have arrived are still to be read: its
- * failure is reported when nothing has come of either for a second. Nothing is begun after a failure.
+ * A plugin may report the loss of a peer before TCP does, while frames that have arrived are still unread. The failure
+ * is therefore reported after a second without progress. No request begins after a failure.
  */
 final class PluginConnection extends ConnectionState {
 
     private static final Logger LOG = LogManager.getLogger(PluginConnection.class);
 
-    /** How many idle calls pass between two looks at the clock; a power of two. */
+    /** Number of idle calls between two reads of the clock; a power of two. */
     private static final int CLOCK_INTERVAL = 128;
-    /** How long at least passes between two looks at the TCP connection, which cost a system call. */
+    /** Minimum time between two reads of the TCP connection. Each costs a system call. */
     private static final long LOOK_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
     private static final long LAST_WORD_NANOS = TimeUnit.SECONDS.toNanos(1);
-    /** How long frames may take that a peer has sent before its shutdown message: the plugin has them already. */
+    /** Time limit for frames that a peer has sent before its shutdown message. The plugin has them already. */
     private static final long ARRIVAL_NANOS = TimeUnit.SECONDS.toNanos(20);
 
     private static final int SHUTDOWN_BYTES = 64;
@@ -63,7 +63,7 @@ final class PluginConnection extends ConnectionState {
     private @Nullable ConnectionException broken;
     private long brokenNanos;
 
-    /** Takes a non-blocking socket over, on which nothing but shutdown messages is sent from now on. */
+    /** Takes ownership of a non-blocking socket, which carries only shutdown messages from now on. */
     public PluginConnection(OpenResources network, String name, String peer, SocketChannel socket, Session session,
             Duration callLimit) {
         super(network, name, peer);
@@ -77,27 +77,27 @@ final class PluginConnection extends ConnectionState {
         return session;
     }
 
-    /** For calls of the thread that moves frames. */
+    /** Returns the watch for calls of the thread that moves frames. */
     CallWatch watch() {
         return watch;
     }
 
-    /** For calls that set up and end, and of other threads. */
+    /** Returns the watch for calls that set up or end the connection, and for other threads. */
     CallWatch slowWatch() {
         return slowWatch;
     }
 
-    /** Says what an end gives back, when the connection is closed. */
+    /** Sets the action that releases an end's resources when the connection is closed. */
     void onRelease(Runnable last) {
         release = last;
     }
 
-    /** Whether one of the plugin's functions has failed: nothing is begun any more. */
+    /** Returns whether one of the plugin's functions has failed. No request begins then. */
     boolean isBroken() {
         return broken != null;
     }
 
-    /** One of the plugin's functions has failed. */
+    /** Records that one of the plugin's functions has failed. */
     void broken(NetFunction function, int result) {
         broken(session.failed(function, result));
     }
@@ -110,11 +110,11 @@ final class PluginConnection extends ConnectionState {
     }
 
     /**
-     * Looks now and then, when called often, whether the peer has shut down or is gone.
+     * Checks at intervals, if called often, whether the peer has shut down or is gone.
      *
-     * @param expects whether this side could take another frame: it waits for the plugin, and not the plugin for it
-     * @param frames  that this side has received whole; {@link Long#MAX_VALUE} if it sends
-     * @param end     says how far this side has come, for messages
+     * @param expects whether this side could take another frame, and so waits for the plugin
+     * @param frames  number of frames that this side has received completely; {@link Long#MAX_VALUE} if it sends
+     * @param end     describes this side's progress, for messages
      * @throws ConnectionException if the connection has ended
      */
     public void lookAtPeer(boolean expects, long frames, Object end) {
@@ -179,7 +179,7 @@ final class PluginConnection extends ConnectionState {
         }
     }
 
-    /** What to throw for messages that are not of this protocol: nothing that follows can be believed. */
+    /** Returns the exception for messages that do not follow this protocol. No later message can be trusted. */
     ConnectionException corrupt(String problem) {
         ConnectionException first = fail(new ConnectionException(this + ": received what is no frame: " + problem
                 + "; the connection is closed. The plugin mixes up messages, or one end runs another version"));
@@ -187,13 +187,13 @@ final class PluginConnection extends ConnectionState {
         return first;
     }
 
-    /** Tells the peer that the end is meant, and how many frames it can expect. */
+    /** Tells the peer that the end is intended, and the number of frames that it can expect. */
     void sendShutdown(long frames) {
         ByteBuffer message = ByteBuffer.allocate(SHUTDOWN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         message.putLong(0, SHUTDOWN).putLong(FRAMES_OFFSET, frames);
         LastWords.write(blamed(), (i, word) -> message.putLong(NAME_OFFSET + i * Long.BYTES, word));
         try {
-            socket.write(message); // it fits: nothing else was ever sent
+            socket.write(message); // it fits, because it is the first message
         } catch (IOException e) {
             LOG.debug("{}: the peer is gone before us", this, e);
         }

@@ -8,26 +8,26 @@ import org.millrace.abi.NetDeviceHandle;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * What a plugin says of one of its devices.
+ * Properties of a device, as the plugin reports them.
  *
- * @param index      which one
- * @param name       as the plugin calls it
- * @param pciPath    where it is in {@code /sys}; empty if it does not say
- * @param ptrSupport kinds of memory that it takes: bits {@code NCCL_PTR_...}
- * @param forceFlush whether what it writes into GPU memory has to be flushed, whatever the GPU
- * @param speedMbps  Mbit/s
- * @param maxComms   connections that it allows
- * @param maxRecvs   buffers of one receive at the most
- * @param deviceType which kernels of NCCL's it works with: 0 for any
- * @param maxBytes   of one message
+ * @param index      number of the device
+ * @param name       the plugin's name of the device
+ * @param pciPath    its directory in {@code /sys}; empty if the plugin reports none
+ * @param ptrSupport supported kinds of memory: bits {@code NCCL_PTR_...}
+ * @param forceFlush whether its writes into GPU memory need a flush, for every GPU
+ * @param speedMbps  speed in Mbit/s
+ * @param maxComms   maximum number of connections
+ * @param maxRecvs   maximum number of buffers of one receive
+ * @param deviceType type of NCCL's kernels that it works with; 0 for any
+ * @param maxBytes   maximum length of one message
  */
 public record PluginDevice(int index, String name, String pciPath, int ptrSupport, boolean forceFlush, int speedMbps,
         int maxComms, int maxRecvs, int deviceType, long maxBytes) {
 
-    /** The largest that is used here, however many a plugin allows: as many as NCCL itself uses. */
+    /** Maximum number of buffers that Millrace uses, even if a plugin allows more; the same number as in NCCL. */
     public static final int MAX_RECVS = 8;
 
-    /** Reads what getProperties wrote. */
+    /** Reads the properties that getProperties wrote. */
     static PluginDevice read(int index, TableVersion version, MemorySegment properties) {
         Fields fields = new Fields(version.properties(), properties);
         long limit = version.hasLongSizes() ? plugin_h.MAX_NET_SIZE() : Integer.MAX_VALUE;
@@ -61,17 +61,17 @@ public record PluginDevice(int index, String name, String pciPath, int ptrSuppor
         }
     }
 
-    /** Whether its data is put together by kernels of NCCL's that know how. */
+    /** Returns whether only special kernels of NCCL can unpack its data. */
     boolean needsKernels() {
         return deviceType != NetDeviceHandle.HOST;
     }
 
-    /** Whether it takes a kind of memory. */
+    /** Returns whether it supports a kind of memory. */
     public boolean supports(int kind) {
         return (ptrSupport & kind) != 0;
     }
 
-    /** {@code mlx5_0, 400 Gbit/s, host and CUDA memory, 8 receives at once, at /sys/...}. */
+    /** Returns for instance {@code mlx5_0, 400 Gbit/s, host and CUDA memory, 8 receives at once, at /sys/...}. */
     public String describe() {
         String memory = "host" + (supports(plugin_h.NCCL_PTR_CUDA()) ? " and CUDA" : "") + " memory"
                 + (supports(plugin_h.NCCL_PTR_DMABUF()) ? " and DMA-BUFs" : "");

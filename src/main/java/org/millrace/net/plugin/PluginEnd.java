@@ -7,12 +7,12 @@ import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 import org.millrace.net.connection.InFlight;
 
 /**
- * What a sender and a receiver have in common: two communicators, of the frames' messages and of payloads that go
- * apart, memory for the messages, and the frames that are under way.
+ * Common part of a sender and a receiver. It has one communicator for the frames' messages, and one for separate
+ * payloads. It also has memory for the messages, and the frames in flight.
  */
 abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
 
-    /** Makes an end's side of a communicator. */
+    /** Creates one end's side of a communicator. */
     interface CommMaker<C> {
         C make(PluginConnection connection, long communicator, Arena arena);
     }
@@ -22,7 +22,7 @@ abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
     private final Arena arena = Arena.ofShared();
     final C messages;
     final C payloads;
-    /** One message of each frame that may be under way. */
+    /** Memory for one message of each frame in flight. */
     final PluginRegion slots;
     final MemorySegment memory;
     final int slotBytes;
@@ -30,7 +30,7 @@ abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
     final DeviceMemories devices;
     /** Frames that were offered, or accepted, and are not complete. */
     final InFlight window = new InFlight(FrameSizes.FRAMES_IN_FLIGHT);
-    /** Of the frame in each slot the last piece of its payload, -1 if that goes with its message. */
+    /** By slot: number of the last piece of the frame's payload; -1 if the payload is in its message. */
     final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
 
     PluginEnd(PluginConnection connection, FrameSizes sizes, CommMaker<C> maker, long messages, long payloads,
@@ -57,12 +57,12 @@ abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
         arena.close();
     }
 
-    /** Where in the memory a frame's message is. */
+    /** Returns the offset of a frame's message in the memory. */
     final long message(long frame) {
         return (long) window.slot(frame) * slotBytes;
     }
 
-    /** How far this end has come, for messages. */
+    /** Describes this end's progress, for messages. */
     final String progress(String verb) {
         return "after " + window.done() + " whole frames were " + verb
                 + (window.isEmpty() ? "" : ", with " + (window.begun() - window.done()) + " under way");

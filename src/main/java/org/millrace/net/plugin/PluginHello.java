@@ -11,7 +11,7 @@ import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.connection.PeerText;
 
 /**
- * What the connecting side says, little-endian: what all networks say, which plugin it has, and what it can do.
+ * Hello of the connecting side, little-endian: the fields of all networks, its plugin, and its capabilities.
  *
  * <pre>
  *   0         8         12    16       32     40     48    56       60       64       72       80             144
@@ -22,8 +22,8 @@ import org.millrace.net.connection.PeerText;
  *   +---------+---------+-----+--------+------+------+-----+--------+--------+--------+--------+--------------+
  * </pre>
  *
- * @param pid    its process's number where it runs, for messages alone
- * @param plugin as the plugin calls itself
+ * @param pid    its process's ID in its own PID namespace, only for messages
+ * @param plugin the plugin's own name
  */
 record PluginHello(long pid, FrameSizes sizes, String plugin) {
 
@@ -46,7 +46,7 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
                 .put(NAME_OFFSET, name(plugin));
     }
 
-    /** The plugin's name as it travels: cut if it is longer than any is. */
+    /** Returns the plugin's name as bytes of the hello. Names that are too long are cut. */
     static byte[] name(String plugin) {
         byte[] name = plugin.getBytes(StandardCharsets.UTF_8);
         return Arrays.copyOf(name, Math.min(name.length, FORMAT.bytes() - NAME_OFFSET));
@@ -62,7 +62,8 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
     }
 
     /**
-     * What the listening side says behind its reply: the smaller of what both can do, and where its plugin listens.
+     * The listening side's data behind its reply: the smaller of both sides' limits, and the handles of its plugin's
+     * listeners.
      *
      * <pre>
      *   0        4        8        16       20       24             152            280
@@ -73,7 +74,7 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
      *   +--------+--------+--------+--------+--------+--------------+--------------+
      * </pre>
      *
-     * @param device which of the listener's devices this is, counted among those that it uses
+     * @param device number of the listener's device, counted among the devices that it uses
      */
     record Answer(FrameSizes sizes, int device, byte[] messages, byte[] payloads) {
 

@@ -17,10 +17,10 @@ import org.millrace.library.DynamicLoader;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
-/** A library with a network table, loaded once for the life of the process: it may have threads. */
+/** A library with a network table. It is loaded once, for the life of the process, because it may have threads. */
 final class PluginLibrary {
 
-    /** Tables of NCCL's past and future that are looked for only to say that they are there. */
+    /** Table versions before and after the supported ones. They are searched only to report that they exist. */
     private static final int OLDEST_NAMED = 2;
     private static final int NEWEST_NAMED = 24;
 
@@ -30,37 +30,37 @@ final class PluginLibrary {
     private final NetTable table;
     private final String name;
     private final long configuration;
-    /** Versions without contexts are initialized once; their devices are then known. */
+    /** Session of versions without contexts. They are initialized once, and their devices are then known. */
     private @Nullable Session only;
 
-    /** What an init gave: a communicator's context, 0 in versions without, and at least one usable device. */
+    /** Result of an init: a communicator's context, 0 in versions without contexts, and at least one usable device. */
     public record Session(PluginLibrary library, long context, List<PluginDevice> devices) {
 
         public NetTable table() {
             return library.table;
         }
 
-        /** Of the table. */
+        /** Returns the version of the table. */
         public int version() {
             return library.table.version().number();
         }
 
-        /** A {@code ncclNetCommConfig_t}. */
+        /** Returns the address of a {@code ncclNetCommConfig_t}. */
         public long configuration() {
             return library.configuration;
         }
 
-        /** What the plugin calls itself. */
+        /** Returns the plugin's own name. */
         public String plugin() {
             return library.name;
         }
 
-        /** What to say of a call that failed, with the warning that the plugin logged, if it did. */
+        /** Describes a failed call, with the warning that the plugin logged, if any. */
         public String failed(NetFunction function, int result) {
             return library.failed(function, result);
         }
 
-        /** The last call with this context. */
+        /** Finalizes the context. No later call may use it. */
         public void close(CallWatch watch) {
             if (context != 0 && library.table.has(NetFunction.FINALIZE)) {
                 library.table.close(watch, NetFunction.FINALIZE, context);
@@ -77,7 +77,7 @@ final class PluginLibrary {
         configuration = config.address();
     }
 
-    /** The library of a path, loaded once; throws if it is none, or has no table that is understood here. */
+    /** Returns the library of a path, loaded once. Throws if it cannot be loaded, or has no supported table. */
     public static PluginLibrary load(Path path) {
         synchronized (LOADED) {
             PluginLibrary known = LOADED.get(path);
@@ -92,7 +92,8 @@ final class PluginLibrary {
 
     private static PluginLibrary open(Path path) {
         String problem = "the network plugin " + path + " cannot be used: ";
-        boolean searched = path.getParent() == null; // a name alone is for the dynamic loader, as in NCCL_NET_PLUGIN
+        // the dynamic loader searches a name without a directory, as in NCCL_NET_PLUGIN
+        boolean searched = path.getParent() == null;
         if (!searched && !Files.exists(path)) {
             throw new ConnectionException(problem + "there is no such file");
         }
@@ -129,7 +130,7 @@ final class PluginLibrary {
                 : ", only " + String.join(", ", others) + ": it is of another release of NCCL's";
     }
 
-    /** Initializes the plugin for a network; throws if that fails, or it has no device that can be used. */
+    /** Initializes the plugin for a network. Throws if that fails, or the plugin has no usable device. */
     public synchronized Session start(CallWatch watch) {
         if (only != null) {
             return only;
@@ -184,13 +185,15 @@ final class PluginLibrary {
         return "the plugin's " + function + " failed: " + NetTable.describe(result) + said();
     }
 
-    /** The last warning that was not shown yet, for the message of a failure. Other plugins' too, if there are any. */
+    /**
+     * Returns the last warning that was not shown yet, for the message of a failure. It may come from another plugin.
+     */
     private String said() {
         String warning = PluginLog.take();
         return warning == null ? "" : "; it says: " + warning;
     }
 
-    /** What the plugin calls itself. */
+    /** Returns the plugin's own name. */
     public String name() {
         return name;
     }

@@ -20,7 +20,7 @@ import org.millrace.net.socket.AddressFormat;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.socket.StreamSet;
 
-/** Accepts clients over TCP, each of which is told where the plugin listens for it alone. */
+/** Accepts clients over TCP, and sends each of them the handles on which the plugin listens for this client alone. */
 final class PluginListener extends KeyedListener<PluginListener.Client> {
 
     static final AddressFormat ADDRESSES = new AddressFormat("plugin", MessageFormat.VERSION);
@@ -62,7 +62,7 @@ final class PluginListener extends KeyedListener<PluginListener.Client> {
         return new Client(channel, deadline);
     }
 
-    /** A process that wants a connection, until it has one. */
+    /** A process that requests a connection, until the connection exists. */
     final class Client extends IncomingHello {
 
         private @Nullable PluginHello hello;
@@ -85,17 +85,17 @@ final class PluginListener extends KeyedListener<PluginListener.Client> {
             hello = said;
         }
 
-        /** What it said; its hello must be here. */
+        /** Returns its hello, which must have arrived. */
         PluginHello hello() {
             return Objects.requireNonNull(hello);
         }
 
-        /** The process that it is. */
+        /** Describes the client's process. */
         String process() throws IOException {
             return process(hello().pid());
         }
 
-        /** Accepts it: what it is told fits, as it is the first thing that is sent. */
+        /** Accepts it. The answer fits, because it is the first message on the socket. */
         void tell(PluginHello.Answer answer) throws IOException {
             reply(HandshakeReply.ACCEPTED);
             channel().write(answer.encode());

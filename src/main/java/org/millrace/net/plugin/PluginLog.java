@@ -14,10 +14,10 @@ import org.millrace.foreign.CFunction;
 import org.millrace.library.BundledLibrary;
 
 /**
- * What plugins of this process log. NCCL's logger takes a format and its arguments, and is called by threads of the
- * plugin's own at any time: so it is a function in C ({@code foreign_log.c}), which keeps the lines until they are
- * fetched here. A warning that comes with a call that fails becomes part of that failure's message, which may never be
- * shown: a peer that leaves as it should makes plugins complain. All other lines come out in our own log.
+ * Log lines of this process's plugins. NCCL's logger takes a format and its arguments, and a plugin's own threads call
+ * it at any time. It is therefore a C function ({@code foreign_log.c}), which keeps the lines until they are fetched
+ * here. A warning that belongs to a failed call becomes part of the failure's message. That message may never be shown,
+ * because plugins also complain when a peer leaves regularly. All other lines appear in our own log.
  */
 final class PluginLog {
 
@@ -27,10 +27,10 @@ final class PluginLog {
     private static final String SAYS = "a network plugin says: {}";
     private static final long AGE_NANOS = 1_000_000_000;
 
-    /** Lines that are neither passed on nor part of a failure's message; guarded by itself. */
+    /** Lines that are neither logged nor part of a failure's message; guarded by itself. */
     private static final Deque<Line> LINES = new ArrayDeque<>();
 
-    /** A plugin has been given the logger. */
+    /** Whether a plugin has received the logger. */
     private static volatile boolean used;
 
     private record Line(boolean warning, String text, long nanos) {
@@ -40,7 +40,7 @@ final class PluginLog {
         }
     }
 
-    /** Bound when the first plugin is loaded. */
+    /** Functions that are bound when the first plugin is loaded. */
     private static final class Functions {
 
         static final SymbolLookup LIBRARY = BundledLibrary.symbols();
@@ -51,18 +51,18 @@ final class PluginLog {
 
     private PluginLog() {}
 
-    /** A {@code ncclDebugLogger_t}. */
+    /** Returns the address of a {@code ncclDebugLogger_t}. */
     static long logger() {
         used = true;
         return Functions.LOGGER.address();
     }
 
-    /** A {@code ncclProfilerCallback_t}, which ignores its calls. */
+    /** Returns the address of a {@code ncclProfilerCallback_t}, which ignores its calls. */
     static long profiler() {
         return Functions.PROFILER.address();
     }
 
-    /** Notes what plugins have logged since. */
+    /** Fetches the lines that plugins have logged since the last call. */
     private static void fetch() {
         long now = System.nanoTime();
         try (Arena arena = Arena.ofConfined()) {
@@ -74,7 +74,7 @@ final class PluginLog {
         }
     }
 
-    /** Passes on what plugins have logged, so long ago that no failure comes of it. */
+    /** Logs the plugins' lines that are too old to belong to a failure. */
     static void pass() {
         if (!used) {
             return;
@@ -88,7 +88,7 @@ final class PluginLog {
         }
     }
 
-    /** The last warning that is not passed on yet, for the message of a failure; null if there is none. */
+    /** Returns the last warning that is not logged yet, for the message of a failure; null if there is none. */
     static @Nullable String take() {
         synchronized (LINES) {
             fetch();

@@ -19,7 +19,7 @@ import org.millrace.net.plugin.PluginLibrary.Session;
 import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.SocketOptions;
 
-/** Frames over a network plugin of NCCL's. Its connections are set up over TCP, as NCCL's bootstrap does. */
+/** Frames over an NCCL network plugin. Its connections are established over TCP, as in NCCL's bootstrap. */
 public final class PluginNetwork implements Network {
 
     private final SocketOptions socket;
@@ -34,8 +34,8 @@ public final class PluginNetwork implements Network {
     /**
      * Loads and initializes a plugin.
      *
-     * @param socket how to meet peers over TCP
-     * @throws ConnectionException if there is no plugin, or it has no device that can be used
+     * @param socket options of the TCP connections to peers
+     * @throws ConnectionException if there is no plugin, or it has no usable device
      */
     public static PluginNetwork open(Path library, SocketOptions socket, PluginOptions options) {
         CallWatch watch = CallWatch.of("network plugin " + library, options.callLimit());
@@ -61,7 +61,7 @@ public final class PluginNetwork implements Network {
         }
     }
 
-    /** Whether a library is Millrace's own plugin. It is loaded then, or it cannot be. */
+    /** Loads a library, and returns whether it is Millrace's own plugin. Throws if it cannot be loaded. */
     public static boolean isMillrace(Path library) {
         return PluginLibrary.load(library).name().equals("Millrace");
     }
@@ -91,12 +91,12 @@ public final class PluginNetwork implements Network {
         return "plugin " + devices.session().plugin();
     }
 
-    /** Version of the plugin's table. */
+    /** Returns the version of the plugin's table. */
     public int version() {
         return devices.session().version();
     }
 
-    /** Devices that connections go over. */
+    /** Returns the devices that connections use. */
     public List<PluginDevice> devices() {
         return devices.devices();
     }

@@ -4,14 +4,14 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * How a plugin is used.
+ * Options of a plugin.
  *
- * @param devices     numbers of the devices that connections go over, in turns; empty for all that the plugin has
- * @param inlineBytes the longest payload that is copied behind its header, 0 to 1 MiB: a longer one needs two messages,
- *                    of which the second waits until its receiver knows where it belongs
- * @param pieceBytes  the longest message of any other payload
- * @param maxRecvs    the most buffers of one receive, as far as the plugin allows them
- * @param callLimit   after which a call of the plugin's that has not returned is named
+ * @param devices     numbers of the devices that connections use, in turns; empty for all devices of the plugin
+ * @param inlineBytes maximum length of a payload that is copied behind its header, 0 to 1 MiB. A longer one needs two
+ *                    messages. The second waits until its receiver knows its destination.
+ * @param pieceBytes  maximum length of a message of any other payload
+ * @param maxRecvs    maximum number of buffers of one receive, unless the plugin allows fewer
+ * @param callLimit   time after which a call of the plugin that has not returned is logged
  */
 public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBytes, int maxRecvs, Duration callLimit) {
 
@@ -20,17 +20,20 @@ public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBy
         devices = List.copyOf(devices);
     }
 
-    /** All devices, 16 KiB with a header, messages of 1 MiB, as many at once as NCCL has, 10 s for a call. */
+    /**
+     * Returns the defaults: all devices, 16 KiB with a header, messages of 1 MiB, NCCL's number of buffers, and 10 s
+     * per call.
+     */
     public static PluginOptions defaults() {
         return new PluginOptions(List.of(), 16 << 10, 1 << 20, PluginDevice.MAX_RECVS, Duration.ofSeconds(10));
     }
 
-    /** Certain devices, and receives of at most so many buffers. */
+    /** Returns options with these devices, and receives of at most this number of buffers. */
     public PluginOptions withDevices(List<Integer> chosen, int mostBuffers) {
         return new PluginOptions(chosen, inlineBytes, pieceBytes, mostBuffers, callLimit);
     }
 
-    /** Other lengths: see the record's parameters. */
+    /** Returns options with these lengths, described at the record's parameters. */
     public PluginOptions withMessages(int inline, long piece) {
         return new PluginOptions(devices, inline, piece, maxRecvs, callLimit);
     }

@@ -9,8 +9,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end. A receive is posted for each message that may come; for a long payload when its destination is
- * known, and for several payloads at once where the plugin can and several wait.
+ * The receiving end. A receive is posted for each message that may arrive. A receive for a long payload is posted when
+ * its destination is known. One receive takes several waiting payloads where the plugin supports it.
  *
  * <pre>
  *   done  ≤  accepted  ≤  posted  ≤  accepted + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
@@ -22,13 +22,13 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
     private final PayloadReceives receives;
     private final FrameHeader header = new FrameHeader();
     private boolean headerShown;
-    /** The payload of the header that was shown is in its message. */
+    /** Whether the payload of the shown header is in its message. */
     private boolean inline;
-    /** It lies in a device's memory at the peer. */
+    /** Whether the payload is in device memory at the peer. */
     private boolean onDevice;
     private long posted;
 
-    /** Owns two communicators that are connected: of the frames' messages, and of payloads that come apart. */
+    /** Takes ownership of two connected communicators: one for the frames' messages, one for separate payloads. */
     public PluginReceiver(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
         super(connection, sizes, RecvComm::new, messages, payloads, regions);
         receives = new PayloadReceives(this.payloads, queue, sizes.maxRecvs());
@@ -64,7 +64,7 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
         return header;
     }
 
-    /** Reads a message, of which nothing is believed before it is checked. */
+    /** Reads a message. Each value is checked before its use. */
     private void read(long at, int length) {
         if (length < MessageFormat.HEADER_BYTES || length > slotBytes) {
             throw connection.corrupt("the message of frame " + window.begun() + " has " + length + " bytes");
@@ -110,7 +110,7 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
         window.begin();
         if (sizes.maxRecvs() == 1) {
             receives.post();
-        } // or else the next call of progress posts one receive for all that are accepted until then
+        } // otherwise the next call of progress posts one receive for all payloads accepted until then
         complete();
     }
 
@@ -141,7 +141,7 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
         connection.lookAtPeer(!headerShown, window.done(), progress);
     }
 
-    /** Says how far this end has come, when it is asked. */
+    /** Describes this end's progress on request. */
     private final Object progress = new Object() {
         @Override
         public String toString() {

@@ -11,18 +11,19 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Memory of the network. The plugin registers it with each communicator that uses it, when it is first used there
- * ({@link CommMemory}).
+ * Memory of the network. The plugin registers it with each communicator at its first use there ({@link CommMemory}).
  */
 final class PluginRegion extends NativeRegion {
 
     private final int kind;
-    /** The smallest number that no other open region of the network has: communicators keep handles by it. */
+    /**
+     * Smallest number that no other open region of the network has. Communicators use it as the index of their handles.
+     */
     private final int id;
     private final BitSet ids;
     private final Set<CommMemory> users = ConcurrentHashMap.newKeySet();
 
-    /** Null for the host's memory. */
+    /** Device region; null for host memory. */
     private final @Nullable DeviceRegion device;
 
     private PluginRegion(OpenResources network, MemorySegment segment, @Nullable DeviceRegion device, int id,
@@ -34,12 +35,12 @@ final class PluginRegion extends NativeRegion {
         this.ids = ids;
     }
 
-    /** Memory of the host in a network, whose open regions have these ids. */
+    /** Returns a region of host memory. The network's open regions have these IDs. */
     public static PluginRegion of(OpenResources network, MemorySegment segment, BitSet ids) {
         return of(network, segment, null, ids);
     }
 
-    /** Memory of a device. */
+    /** Returns a region of device memory. */
     static PluginRegion of(OpenResources network, DeviceRegion device, BitSet ids) {
         return of(network, device.segment(), device, ids);
     }
@@ -58,7 +59,7 @@ final class PluginRegion extends NativeRegion {
         return device;
     }
 
-    /** One of {@code NCCL_PTR_...}. */
+    /** Returns the kind of memory, one of {@code NCCL_PTR_...}. */
     int kind() {
         return kind;
     }
@@ -71,7 +72,7 @@ final class PluginRegion extends NativeRegion {
         return users;
     }
 
-    /** No frame is in flight in it: communicators may forget it. */
+    /** Deregisters the memory with all communicators. No frame is in flight in it. */
     @Override
     protected void release() {
         users.forEach(user -> user.forget(this));

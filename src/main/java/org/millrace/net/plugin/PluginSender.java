@@ -13,8 +13,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
- * The sending end. A frame is complete when the plugin has sent its message, and all pieces of its payload: what it has
- * sent arrives, even if the connection is closed then.
+ * The sending end. A frame is complete when the plugin has sent its message and all pieces of its payload. Sent data
+ * arrives, even if the connection is closed then.
  *
  * <pre>
  *   done  ≤  sent  ≤  posted  ≤  begun  ≤  done + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
@@ -23,11 +23,11 @@ import org.millrace.net.plugin.NetTable.NetFunction;
  */
 final class PluginSender extends PluginEnd<PluginSender.SendComm> implements FrameSender {
 
-    /** Of the frame in each slot: its message's length. */
+    /** By slot: length of the frame's message. */
     private final int[] lengths = new int[FrameSizes.FRAMES_IN_FLIGHT];
     private long posted;
 
-    /** Owns two communicators that are connected: of the frames' messages, and of payloads that go apart. */
+    /** Takes ownership of two connected communicators: one for the frames' messages, one for separate payloads. */
     public PluginSender(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
         super(connection, sizes, SendComm::new, messages, payloads, regions);
     }
@@ -63,7 +63,7 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
         return true;
     }
 
-    /** Hands the plugin what it takes. */
+    /** Passes messages and pieces to the plugin until it accepts no more. Returns the number of bytes. */
     private long post() {
         long moved = 0;
         while (posted < window.begun()) {
@@ -74,7 +74,7 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
             moved += lengths[slot];
             posted++;
         }
-        // A payload may go before its message, but is not received before that is read.
+        // A payload may be sent before its message, but it is received only after the message was read.
         while (!queue.isEmpty() && payloads.send(queue.region(), queue.address(), queue.bytes(), queue.tag())) {
             moved += queue.bytes();
             queue.advance();
@@ -101,7 +101,7 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
         return (int) Math.min(moved, Integer.MAX_VALUE);
     }
 
-    /** Says how far this end has come, when it is asked. */
+    /** Describes this end's progress on request. */
     private final Object progress = new Object() {
         @Override
         public String toString() {
@@ -109,7 +109,7 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
         }
     };
 
-    /** If the peer's plugin and ours take memory of devices, and ours this one. */
+    /** Returns whether the plugins of both sides support device memory, and this side's plugin accepts this memory. */
     @Override
     public boolean sendsFrom(DeviceRegion memory) {
         return (sizes.kinds() & plugin_h.NCCL_PTR_CUDA()) != 0 && devices.isTaken(memory, payloads);
@@ -128,13 +128,13 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
     private void finish() {
         try {
             while (progress() > 0) {
-                // Sends what the plugin takes, and sees what it has sent.
+                // Sends the messages that the plugin accepts, and completes the sent ones.
             }
             if (window.isEmpty()) {
                 connection.sendShutdown(window.done());
             }
         } catch (ConnectionException lost) {
-            // The peer is gone before us; the owner did not want to know of it any more.
+            // The peer has left earlier, and the owner no longer needs to know.
         }
     }
 
@@ -145,7 +145,7 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
             super(connection, communicator, NetFunction.CLOSE_SEND, arena);
         }
 
-        /** Begins to send a message; false if the plugin takes none now. */
+        /** Begins to send a message. Returns false if the plugin accepts none now. */
         boolean send(PluginRegion region, long address, long bytes, int tag) {
             if (window.isFull() || connection.isBroken() || !knows(region)) {
                 return false;

@@ -5,10 +5,13 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
-/** A communicator that receives: into several buffers by one request where the plugin can. */
+/** A communicator that receives, by one request into several buffers where the plugin supports it. */
 final class RecvComm extends PluginComm {
 
-    /** Arrays of a receive's buffers, sizes, tags, memory handles, and parents of profiler events, which are none. */
+    /**
+     * Length of one array of a receive. There are arrays of buffers, sizes, tags, memory handles, and parents of
+     * profiler events, which are all null.
+     */
     private static final int ARRAY_BYTES = PluginDevice.MAX_RECVS * Long.BYTES;
     private static final int ARRAYS = 5;
     private static final int SIZES = ARRAY_BYTES;
@@ -26,12 +29,12 @@ final class RecvComm extends PluginComm {
         longSizes = table.hasLongSizes();
     }
 
-    /** Buffers that wait to be posted. */
+    /** Returns the number of buffers that wait to be posted. */
     int staged() {
         return staged;
     }
 
-    /** Adds a buffer to the receive that is posted next; false if the plugin does not know its memory. */
+    /** Adds a buffer to the receive that is posted next. Returns false if its memory cannot be registered. */
     boolean stage(PluginRegion region, long address, long bytes, int tag) {
         if (connection.isBroken() || !knows(region)) {
             return false;
@@ -56,7 +59,10 @@ final class RecvComm extends PluginComm {
         arguments.set(ValueLayout.JAVA_LONG, HANDLES + buffer * Long.BYTES, handle);
     }
 
-    /** Posts a receive of the buffers that were staged; false if the plugin takes none now: they stay staged then. */
+    /**
+     * Posts a receive of the staged buffers. Returns false if the plugin accepts none now; the buffers then stay
+     * staged.
+     */
     boolean post() {
         if (connection.isBroken()) {
             return false;
@@ -70,13 +76,16 @@ final class RecvComm extends PluginComm {
         return true;
     }
 
-    /** Adds a buffer to a flush: nothing may be staged. */
+    /** Adds a buffer to a flush. No buffer of a receive may be staged. */
     void stageFlush(int buffer, PluginRegion region, long address, long bytes) {
         setSize(buffer, bytes, false);
         setBuffer(buffer, address, memory.handle(region));
     }
 
-    /** Has the first staged buffers seen by their device, when the request is done; 0 if it is done, or failed. */
+    /**
+     * Begins to flush the first staged buffers to their device. Returns the request; 0 if the flush is done, or has
+     * failed.
+     */
     long flush(int buffers) {
         long at = arguments.address();
         return request(NetFunction.IFLUSH,

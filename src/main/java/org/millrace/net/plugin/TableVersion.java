@@ -11,18 +11,18 @@ import org.millrace.ffi.plugin.ncclNet_v12_t;
 import org.millrace.ffi.plugin.ncclNet_v8_t;
 import org.millrace.ffi.plugin.ncclNet_v9_t;
 
-/** The versions of NCCL's network table that are understood here, the best first, and in what they differ. */
+/** Supported versions of NCCL's network table, the best first, and their differences. */
 enum TableVersion {
 
-    /** Rails and planes of a device. */
+    /** Adds rails and planes of a device. */
     V12(ncclNet_v12_t.layout(), ncclNetProperties_v12_t.layout()),
-    /** A context of each communicator, which goes with listen and connect. */
+    /** Adds a context of each communicator, which listen and connect take. */
     V11(ncclNet_v11_t.layout(), ncclNetProperties_v11_t.layout()),
-    /** A configuration of each connection, and parents for profiler events. */
+    /** Adds a configuration of each connection, and parents for profiler events. */
     V10(ncclNet_v10_t.layout(), ncclNetProperties_v9_t.layout()),
-    /** 64-bit sizes, virtual devices. */
+    /** Adds 64-bit sizes and virtual devices. */
     V9(ncclNet_v9_t.layout(), ncclNetProperties_v9_t.layout()),
-    /** Sizes of 32 bits. */
+    /** Has sizes of 32 bits. */
     V8(ncclNet_v8_t.layout(), ncclNetProperties_v8_t.layout());
 
     private final GroupLayout table;
@@ -45,7 +45,7 @@ enum TableVersion {
         return Integer.parseInt(name().substring(1));
     }
 
-    /** The symbol of a plugin's table. */
+    /** Returns the symbol of a plugin's table. */
     String symbol() {
         return symbol(number());
     }
@@ -54,17 +54,17 @@ enum TableVersion {
         return "ncclNetPlugin_v" + number;
     }
 
-    /** Whether a communicator has a context of its own. */
+    /** Returns whether each communicator has its own context. */
     boolean hasContext() {
         return number() >= 11;
     }
 
-    /** Whether sizes are {@code size_t}. */
+    /** Returns whether sizes are {@code size_t}. */
     boolean hasLongSizes() {
         return number() >= 9;
     }
 
-    /** Whether sends and receives name the parents of profiler events. */
+    /** Returns whether sends and receives name the parents of profiler events. */
     boolean hasProfilerParents() {
         return number() >= 10;
     }
