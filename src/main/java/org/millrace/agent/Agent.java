@@ -1,9 +1,9 @@
 package org.millrace.agent;
 
-/** Something that makes progress when it is asked to, and never blocks. */
+/** Makes progress in passes, which a thread calls. A pass never blocks. */
 public interface Agent {
 
-    /** Does what can be done now; returns how much it was, in any unit, 0 if there was nothing to do. */
+    /** Does the work that is possible now. Returns the amount of work in any unit; 0 if there was none. */
     int doWork();
 
     /** Tells the agent that its thread has slept since the last pass. Called on the agent's thread. */
@@ -14,10 +14,10 @@ public interface Agent {
     /** {@return a name for the thread and for messages, for instance {@code "proxy-0"}} */
     String name();
 
-    /** Tells the agent that a pass threw. Called on the agent's thread; the runner goes on afterwards. */
+    /** Tells the agent that a pass threw. Called on the agent's thread. The runner continues afterwards. */
     void onFailure(Throwable failure);
 
-    /** Tells the agent that it gets no more passes. Called on its thread, once, as the last thing. */
+    /** Tells the agent that no more passes follow. Called once on its thread, as the last call. */
     default void onClose() {
         // most agents hold nothing that waits for another pass
     }

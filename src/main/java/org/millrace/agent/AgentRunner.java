@@ -6,7 +6,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 
-/** Owns one daemon thread and runs an agent's passes on it until it is closed. */
+/** Owns one daemon thread, and runs an agent's passes on it until it is closed. */
 public final class AgentRunner implements AutoCloseable {
 
     private static final Logger LOG = LogManager.getLogger(AgentRunner.class);
@@ -52,7 +52,10 @@ public final class AgentRunner implements AutoCloseable {
         }
     }
 
-    /** Tells an agent that a pass threw. An exception of the agent's own is logged, and does not end the thread. */
+    /**
+     * Tells an agent that a pass threw. If the agent throws again, that exception is logged, and does not end the
+     * thread.
+     */
     static void report(Agent agent, Throwable failure) {
         try {
             agent.onFailure(failure);
@@ -62,26 +65,24 @@ public final class AgentRunner implements AutoCloseable {
         }
     }
 
-    /** Says that work is to come: see {@link IdleStrategy#wake}. Called by any thread. */
+    /** Announces work, see {@link IdleStrategy#wake}. Callable from any thread. */
     public void wake() {
         idleStrategy.wake(thread);
     }
 
-    /**
-     * Says that what was learnt of the thread's core is over: see {@link IdleStrategy#forget}. Called by any thread.
-     */
+    /** Discards all observations of the thread's core, see {@link IdleStrategy#forget}. Callable from any thread. */
     public void forget() {
         idleStrategy.forget();
     }
 
-    /** The thread, for those who measure it. */
+    /** Returns the thread, for measurements. */
     public Thread thread() {
         return thread;
     }
 
     /**
-     * Stops after the current pass and waits for the thread, also if the waiting thread is interrupted. Called from the
-     * agent's own thread it only asks.
+     * Stops after the current pass and waits for the thread, also if the waiting thread is interrupted. On the agent's
+     * own thread it only requests the stop.
      *
      * @throws MillraceException if the thread is still in its pass after ten seconds
      */
@@ -89,7 +90,7 @@ public final class AgentRunner implements AutoCloseable {
     public void close() {
         running = false;
         LockSupport.unpark(thread);
-        idleStrategy.wake(thread); // which may sleep in another way
+        idleStrategy.wake(thread); // the strategy may sleep in another way than by a park
         if (Thread.currentThread() == thread) {
             return;
         }

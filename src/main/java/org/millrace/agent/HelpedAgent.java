@@ -8,25 +8,25 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An agent whose passes a waiting thread runs; while no thread waits, the agent's own thread runs them. For machines
- * with no core to spare: two threads that take the core from each other, and wake each other, cost a small operation
- * ten times the work itself.
+ * An agent with passes that a waiting thread runs. While no thread waits, the agent's own thread runs them. This suits
+ * machines without a free core: two threads that take the core from each other, and wake each other, make a small
+ * operation ten times as expensive.
  *
  * <pre>
  *   FREE ──compareAndSet──▶ TAKEN     one thread at a time runs passes: it has the turn. The plain fields that it
  *        ◀───setVolatile──            wrote before it set FREE are visible behind the next compareAndSet, so the
  *                                     agent needs no other protection than on one thread
- *   FREE ──compareAndSet──▶ CLOSED    by the own thread, for good
+ *   FREE ──compareAndSet──▶ CLOSED    by the own thread, permanently
  * </pre>
  *
  * At most one waiting thread helps. Each further one, and each virtual thread, parks until the caller of {@link #await}
- * is unparked; the own thread then runs the passes as soon as no helper does. So the agent has at most one polling
- * thread, and a thread that waits costs nothing. A virtual thread never runs passes, because a pass and a sleep between
+ * is unparked. The own thread then runs the passes as soon as no helper does. The agent thus has at most one polling
+ * thread, and other waiting threads cost no core time. A virtual thread never runs passes: a pass and a sleep between
  * two passes make native calls, which pin its carrier.
  *
  * <p>
- * The own thread leaves the turn to the helper, and naps; it runs passes again when the helper has gone. This object is
- * the agent of the {@link AgentRunner} and also its idle strategy.
+ * The own thread leaves the turn to the helper, and naps. It runs passes again when the helper has left. This object is
+ * both the agent of the {@link AgentRunner} and its idle strategy.
  */
 public final class HelpedAgent implements Agent, IdleStrategy {
 
@@ -38,10 +38,10 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private static final int YIELDS = 10;
     /** Longest park of a helper that waits for the turn, in nanoseconds. The thread that leaves the turn unparks it. */
     private static final long TURN_NANOS = 10_000_000;
-    /** Longest park of other waiting threads, in nanoseconds. The thread that brings about the result unparks them. */
+    /** Longest park of other waiting threads, in nanoseconds. The thread that completes the result unparks them. */
     static final long RESULT_NANOS = 100_000_000;
     /**
-     * First nap of the own thread while a helper runs the passes, in nanoseconds. Each further one is twice as long.
+     * First nap of the own thread while a helper runs the passes, in nanoseconds. Each further nap is twice as long.
      */
     private static final long FIRST_NAP_NANOS = 50_000;
 
@@ -69,14 +69,14 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     /** Accessed by {@link #TURN} only. */
     @SuppressWarnings("unused")
     private int turn;
-    /** Number of turns of other threads. Written by the thread that has the turn; the own thread compares it. */
+    /** Number of turns of other threads. Written by the thread that has the turn. The own thread compares it. */
     private long visits;
     /** Helper that waits for the turn. The thread that leaves the turn unparks it. */
     private volatile @Nullable Thread next;
     private volatile @Nullable Thread own;
     /** Whether the own thread is parked, or about to park, because another thread runs the passes. */
     private volatile boolean naps;
-    /** The own thread has to run the next pass. Set by the thread that has the turn, reset by the own thread. */
+    /** Whether the own thread must run the next pass. Set by the thread that has the turn, reset by the own thread. */
     private volatile boolean ownThreadNeeded;
     private volatile boolean closing;
 
@@ -86,7 +86,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private long napNanos = FIRST_NAP_NANOS;
 
     /**
-     * An agent that no thread runs yet.
+     * Creates an agent that no thread runs yet.
      *
      * @param alone           strategy of the own thread
      * @param helping         strategy of a thread that runs passes while it waits
@@ -131,7 +131,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         return work;
     }
 
-    /** After a pass of the own thread, or after it found that another thread has the turn. */
+    /** Called after a pass of the own thread, or after it found that another thread has the turn. */
     @Override
     public void idle(int workCount) {
         if (helped) {
@@ -146,7 +146,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private void nap() {
         naps = true;
         // Volatile, as are the fields that this condition reads. A thread that needs the own thread changes one of
-        // them before it reads `naps`, so one of the two sees the other (Dekker).
+        // these fields before it reads `naps`. One of the two threads therefore sees the other's store (Dekker).
         if (!ownThreadNeeded && !needsOwnThread()) {
             LockSupport.parkNanos(this, napNanos);
         }
@@ -154,7 +154,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         napNanos = Math.min(2 * napNanos, longestNapNanos);
     }
 
-    /** Whether threads wait, and none of them runs the passes. */
+    /** Returns whether threads wait, and none of them runs the passes. */
     private boolean needsOwnThread() {
         return sleepers.get() > 0 && helper.get() == 0;
     }
@@ -190,7 +190,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     public void onClose() {
         closing = true;
         while (!TURN.compareAndSet(this, FREE, CLOSED)) {
-            Waiting.pause(FIRST_NAP_NANOS); // until the pass that is under way has ended
+            Waiting.pause(FIRST_NAP_NANOS); // until the current pass has ended
         }
         agent.onClose();
     }
@@ -198,11 +198,11 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     // Other threads
 
     /**
-     * Waits until something is done that the agent's passes bring about. At most one waiting thread runs the passes
-     * meanwhile. Callable from any thread.
+     * Waits for a result of the agent's passes. At most one waiting thread runs the passes meanwhile. Callable from any
+     * thread.
      *
-     * @param done asked after each pass that this thread runs, and whenever the thread is unparked: the pass that makes
-     *             it true must unpark the thread; true from some time on
+     * @param done condition, checked after each pass that this thread runs, and whenever the thread is unparked. The
+     *             pass that makes it true must unpark the thread. It then stays true.
      * @return false if the time was over first, or the thread is interrupted
      */
     public boolean await(BooleanSupplier done, long nanos) {
@@ -297,8 +297,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     }
 
     /**
-     * Runs passes for as long as they do something and something is still to be done; none if another thread has the
-     * turn. Returns soon if passes do.
+     * Runs passes while they do work and the condition is false. Runs none if another thread has the turn. Returns soon
+     * if passes do.
      */
     public void help(BooleanSupplier done) {
         if (!mayEnter()) {
@@ -317,7 +317,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         }
     }
 
-    /** States, in a pass, that the own thread has to run the next one. */
+    /** Requests that the own thread runs the next pass. Called in a pass. */
     public void needOwnThread() {
         ownThreadNeeded = true;
     }

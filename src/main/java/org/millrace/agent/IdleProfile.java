@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
 /**
- * Idle strategies of Millrace's threads. All spin, then yield, then park for longer and longer; how long follows from
- * who gives up a core for it and how soon the answer may come.
+ * Idle strategies of Millrace's threads. All spin, then yield, then park with increasing durations. The durations
+ * depend on the threads that need the core meanwhile, and on the required response time.
  *
  * <pre>
  *   profile         spins             yields            parks
@@ -25,9 +25,9 @@ import org.millrace.foreign.CFunction;
  * </pre>
  */
 public enum IdleProfile {
-    /** A program's thread that waits until what it enqueued is complete: soon, or for long. */
+    /** For a program's thread that waits for the completion of its enqueued work, for a short or a long time. */
     COMPLETION(() -> new Backoff(null, 1_000, 100, 10_000, 1_000_000, Sleeper.PARK, PollingThreads.OF_PROCESS)),
-    /** A thread that waits until another one makes room or leaves, and had better give it the core. */
+    /** For a thread that waits until another one makes room or leaves, and should offer it the core. */
     ROOM(() -> new Backoff(100, 100, 10_000, 1_000_000));
 
     private final Supplier<IdleStrategy> strategies;
@@ -36,20 +36,22 @@ public enum IdleProfile {
         this.strategies = strategies;
     }
 
-    /** A strategy for one thread that begins to spin. */
+    /** Returns a strategy for one thread. It begins to spin. */
     public IdleStrategy newStrategy() {
         return strategies.get();
     }
 
     /**
-     * A strategy for a proxy thread that serves libnccl's connections. A pass may serve one connection or hundreds:
-     * timed, not counted, unless the user counts. It need not spin until the next operation of a training step, since
-     * the thread that enqueues that wakes it, and so does one that waits for this one.
+     * Returns a strategy for a proxy thread that serves libnccl's connections. A pass may serve one connection or
+     * hundreds. The strategy therefore measures time, and counts passes only if the user sets a count. It need not spin
+     * until the next operation of a training step. A thread that enqueues the operation wakes it, and so does a thread
+     * that waits for this one.
      *
-     * @param ownCore      whether nobody else needs the core meanwhile; on a shared one the thread yields at once, as
-     *                     the program's own threads do that wait for a GPU
-     * @param threshold    passes after which the user wants it to sleep; 0 for never, empty if they do not say
-     * @param maxParkNanos the longest sleep that the user wants, if they say so
+     * @param ownCore      whether no other thread needs the core meanwhile. On a shared core the thread yields at once,
+     *                     like the program's own threads that wait for a GPU.
+     * @param threshold    number of passes after which the thread sleeps by the user's setting; 0 for never, empty if
+     *                     unset
+     * @param maxParkNanos longest sleep by the user's setting, in nanoseconds; empty if unset
      */
     public static IdleStrategy takeoverProxy(boolean ownCore, Optional<Integer> threshold,
             Optional<Long> maxParkNanos) {
@@ -65,12 +67,14 @@ public enum IdleProfile {
     }
 
     /**
-     * A strategy for a proxy thread that serves GIN's descriptors. A kernel waits for every one: the thread keeps its
-     * core for as long as a kernel goes on.
+     * Returns a strategy for a proxy thread that serves GIN's descriptors. A kernel waits for each descriptor, so the
+     * thread keeps its core while a kernel runs.
      *
-     * @param onHost       whether they are an emulated device's, in the process of threads that want the same cores
-     * @param threshold    passes after which the user wants it to sleep; 0 for never, empty if they do not say
-     * @param maxParkNanos the longest sleep that the user wants, if they say so
+     * @param onHost       whether an emulated device writes the descriptors, in a process with threads that need the
+     *                     same cores
+     * @param threshold    number of passes after which the thread sleeps by the user's setting; 0 for never, empty if
+     *                     unset
+     * @param maxParkNanos longest sleep by the user's setting, in nanoseconds; empty if unset
      */
     public static IdleStrategy ginProxy(boolean onHost, Optional<Integer> threshold, Optional<Long> maxParkNanos) {
         int usual = onHost ? 1_100 : 70_000;
@@ -80,26 +84,27 @@ public enum IdleProfile {
         return new Backoff(spins, passes - spins, Math.min(20_000, longest), longest);
     }
 
-    /** A strategy for a thread with a core of its own that writes GIN's frames when it is woken for many. */
+    /** Returns a strategy for a thread with its own core. The thread writes GIN's frames when it is woken for many. */
     public static IdleStrategy ginSender() {
         return new TimedIdleStrategy(500_000, 0, 50_000, 100_000_000);
     }
 
-    /** A strategy for one of a rank's threads on the emulated device, which may be more than there are cores. */
+    /** Returns a strategy for one of a rank's threads on the emulated device. Such threads may outnumber the cores. */
     public static IdleStrategy rank(int spins, int yields, long longestNanos, Sleeper sleeper) {
         return new Backoff(null, spins, yields, Math.min(10_000, longestNanos), longestNanos, sleeper,
                 PollingThreads.OF_PROCESS);
     }
 
-    /** The same where there is no core for each. */
+    /** Returns a strategy for one of a rank's threads if threads share cores. */
     public static IdleStrategy rankOnSharedCores(int spins, int yields, long longestNanos, Sleeper sleeper) {
         return new Backoff(System::nanoTime, spins, yields, Math.min(10_000, longestNanos), longestNanos, sleeper,
                 PollingThreads.OF_PROCESS);
     }
 
     /**
-     * The same where ranks are more than cores: it yields at once, and not at all for a while after a yield that took
-     * long. To a thread that computes, as compilers do, Linux gives the core for milliseconds.
+     * Returns a strategy for one of a rank's threads if ranks outnumber the cores. It yields at once. After a long
+     * yield it does not yield for a while: Linux leaves the core for milliseconds to a computing thread, such as a
+     * compiler.
      */
     public static IdleStrategy rankWithoutCore(long longestNanos, Sleeper sleeper) {
         return new TimedIdleStrategy(new TimedIdleStrategy.Scheduler() {
@@ -111,22 +116,25 @@ public enum IdleProfile {
     }
 
     /**
-     * Spins, then yields, then parks for longer and longer.
+     * Spins, then yields, then parks with increasing durations.
      *
      * <p>
-     * Spinning answers within nanoseconds but takes a core; yielding lets the other thread of a machine with few cores
-     * run, which is often the very thread that is waited for; parking costs a wake-up of some 50 µs and frees the core.
+     * A spinning thread responds within nanoseconds but occupies a core. A yield lets another thread of a machine with
+     * few cores run, often the very thread that is waited for. A park frees the core and costs a wake-up of some 50 µs.
      *
      * <p>
-     * With a clock it spins only while nobody else wants the core. A yield from which the thread comes back at once
-     * says so; after a longer one, in which another thread ran, it yields right away the next time.
+     * With a clock it spins only while no other thread needs the core. A yield that returns at once shows this. After a
+     * longer yield, during which another thread ran, it yields immediately the next time.
      *
      * <p>
-     * With a limit it spins and yields only while it is one of the threads that may poll, and sleeps at once otherwise.
+     * With a limit it spins and yields only while it is one of the threads that may poll. Otherwise it sleeps at once.
      */
     public static final class Backoff implements IdleStrategy {
 
-        /** A system call takes some 300 ns; two switches of threads take some microseconds. */
+        /**
+         * Maximum duration of a yield without a switch of threads. A system call takes some 300 ns, and two switches of
+         * threads take some microseconds.
+         */
         static final long SWITCHED_NANOS = 1_000;
 
         private final @Nullable LongSupplier nanoClock;
@@ -145,20 +153,21 @@ public enum IdleProfile {
         private boolean counted;
 
         /**
-         * A strategy that begins to spin.
+         * Creates a strategy that begins to spin.
          *
-         * @param spins        passes without work after each of which the thread only hints to the core that it spins
-         * @param yields       further passes after each of which it offers its core to another thread
-         * @param maxParkNanos longest time slept; each sleep is twice as long as the one before up to this
+         * @param spins        number of passes without work that are each followed only by a hint to the core that the
+         *                     thread spins
+         * @param yields       number of further passes that are each followed by an offer of the core to another thread
+         * @param maxParkNanos longest sleep in nanoseconds. Each sleep up to it is twice as long as the one before.
          */
         public Backoff(int spins, int yields, long minParkNanos, long maxParkNanos) {
             this(null, spins, yields, minParkNanos, maxParkNanos, Sleeper.PARK, null);
         }
 
         /**
-         * A strategy that begins to spin.
+         * Creates a strategy that begins to spin.
          *
-         * @param nanoClock times yields; null where each thread has a core
+         * @param nanoClock clock that measures yields; null if each thread has a core
          * @param limit     limit on threads that spin or yield; null for none
          */
         Backoff(@Nullable LongSupplier nanoClock, int spins, int yields, long minParkNanos, long maxParkNanos,
@@ -196,7 +205,7 @@ public enum IdleProfile {
             }
         }
 
-        /** Returns whether passes are left that it spins or yields through. */
+        /** Returns whether passes remain after which it spins or yields. */
         private boolean polls() {
             return !shared && spun < spins || yielded < yields;
         }
@@ -244,7 +253,7 @@ public enum IdleProfile {
             }
         }
 
-        /** How long the next pass without work sleeps; 0 if it does not. */
+        /** Returns the duration of the sleep after the next pass without work; 0 if it does not sleep. */
         long sleepNanos() {
             return polls() ? 0 : parkNanos;
         }
@@ -255,84 +264,82 @@ public enum IdleProfile {
     }
 
     /**
-     * Spins, then yields, then parks, each for a time: passes cost tens of nanoseconds on one connection and
-     * microseconds on many, so that a number of them says little. After the first passes without work it spins more
-     * slowly, which halves what an idle thread takes from the other half of its core and from the kernel's locks.
+     * Spins, then yields, then parks, each for a limited time. A pass costs tens of nanoseconds on one connection and
+     * microseconds on many, so a number of passes is no useful limit. After the first passes without work it spins more
+     * slowly. That halves the load of an idle thread on the core's other hardware thread and on the kernel's locks.
      *
      * <p>
-     * A yield comes back within microseconds from threads that yield too. A thread that computes on the same core keeps
-     * it until the scheduler's next tick, some 4 ms later. So yields are timed: after one that took long, short parks
-     * stand in for yields for a while, since a thread that a timer wakes gets its core back at once. (Linux 6.18, one
-     * core shared with a thread that computes, until the answer of a thread on another core: 2,000 us with yields, 33
-     * us with short parks. Shared with a thread that yields as well: 3.5 us with yields.) Short parks take the core
-     * from that other thread each time: after some of them without work the thread parks for longer, up to a twentieth
-     * of the time that it was idle.
+     * A yield to threads that also yield returns within microseconds. A computing thread on the same core keeps it
+     * until the scheduler's next tick, some 4 ms later. The strategy therefore measures yields. After a long one, short
+     * parks replace yields for a while, because a thread that a timer wakes gets its core back at once. (Linux 6.18,
+     * one core shared with a computing thread, time until the answer of a thread on another core: 2,000 us with yields,
+     * 33 us with short parks. Shared with a thread that also yields: 3.5 us with yields.) Each short park takes the
+     * core from that other thread. After some of them without work the thread parks for longer, up to a twentieth of
+     * its idle time.
      *
      * <p>
-     * A thread that spins notices that its core is not its own by the time that is missing between two looks at the
-     * clock: the program's threads spin, too, on all cores that they see (OpenMP's between two parallel regions), and
-     * wait for the one whose core was taken. It yields at once then, for a while, before it tries to spin again.
+     * A spinning thread detects the loss of its core by the time that is missing between two reads of the clock. The
+     * program's threads also spin on all cores that they see, for example OpenMP's threads between two parallel
+     * regions. They wait for the thread that has lost its core. The thread then yields at once for a while, before it
+     * tries to spin again.
      *
      * <p>
-     * The longer it was idle, the longer it parks: the first operation after a pause comes late by at most a twentieth
-     * of the pause unless {@link #wake} brings the thread back before.
+     * The duration of a park increases with the idle time. The first operation after a pause is thus delayed by at most
+     * a twentieth of the pause, unless {@link #wake} wakes the thread earlier.
      */
     public static final class TimedIdleStrategy implements IdleStrategy {
 
-        /** Passes between two looks at the clock while it spins or yields; a power of two. */
+        /** Number of passes between two reads of the clock while it spins or yields; a power of two. */
         static final int CLOCK_INTERVAL = 64;
-        /** A yield that takes longer went to a thread that computes. */
+        /** Duration above which a yield went to a computing thread. */
         static final long LONG_YIELD_NANOS = 200_000;
         /**
-         * Missing between two looks at the clock while it spins: somebody else had the core for a slice of the
-         * scheduler.
+         * Time between two reads of the clock, while it spins, above which another thread had the core for a slice of
+         * the scheduler.
          */
         static final long LOST_CORE_NANOS = 1_500_000;
         /**
-         * How long short parks then stand in for yields, or yields for spinning: each further time doubles it, from the
-         * least to the most.
+         * Shortest time for which short parks then replace yields, or yields replace spins. Each repetition doubles the
+         * time, up to the longest.
          */
         static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
-        /**
-         * The same after a long yield that stands alone: the JIT compiler takes the core now and then for a
-         * millisecond.
-         */
+        /** The same time after a single long yield. The JIT compiler occasionally takes the core for a millisecond. */
         static final long AVOIDANCE_OF_ONE_NANOS = 2_000_000;
-        /** Between two that stand alone. */
+        /** Minimum time between two long yields that count as single. */
         static final long ALONE_NANOS = 100_000_000;
 
         /**
-         * Looks at the clock after which spinning is slower: not within the ten microseconds between two small
-         * operations.
+         * Number of reads of the clock after which it spins more slowly. They take longer than the ten microseconds
+         * between two small operations.
          */
         private static final int EAGER_LOOKS = 16;
-        /** Hints of a slow spin: less than a microsecond. */
+        /** Number of hints of a slow spin, which take less than a microsecond. */
         private static final int SLOW_HINTS = 12;
         /**
-         * As short as gives the core away: of a timer that is over before the thread has let go (5 us and less) Linux
-         * keeps it on its core, for the price of a park.
+         * Shortest park that frees the core. If the timer expires before the thread has left its core (5 us and less),
+         * Linux keeps the thread there, at the price of a park.
          */
         static final long SHORT_PARK_NANOS = 20_000;
-        /** Short parks without work before longer ones: some 400 microseconds. */
+        /** Number of short parks without work before longer ones: some 400 microseconds. */
         static final int SHORT_PARKS = 16;
         /**
-         * The part of its idle time that it parks: each park takes 20 us of a core on a virtual machine, its timer and
-         * the pass with cold caches.
+         * Quotient of idle time and park. Each park costs 20 us of a core on a virtual machine, for its timer and the
+         * pass with cold caches.
          */
         private static final int PARK_DIVISOR = 20;
 
         private static final long PR_SET_TIMERSLACK = 29;
 
-        /** What is done after a pass without work. */
+        /** Action after a pass without work. */
         enum Stage {
             SPIN, YIELD, PARK
         }
 
-        /** Clock and scheduler; a test brings its own. */
+        /** Clock and scheduler. A test provides its own. */
         interface Scheduler {
 
-            /** Those of the system. */
+            /** Clock and scheduler of the system. */
             Scheduler SYSTEM = new Scheduler() {};
 
             default long nanoTime() {
@@ -347,10 +354,10 @@ public enum IdleProfile {
                 LockSupport.parkNanos(nanos);
             }
 
-            /** Linux wakes a thread that sleeps for a time up to 50 us late unless it is told otherwise. */
+            /** Makes timed sleeps precise. By default Linux wakes a thread from such a sleep up to 50 us late. */
             default void sharpenTimers() {
                 if (System.getProperty("os.name").equals("Linux")) {
-                    CFunction.named("prctl").call(PR_SET_TIMERSLACK, 1); // a refusal leaves it as it was
+                    CFunction.named("prctl").call(PR_SET_TIMERSLACK, 1); // a refusal changes nothing
                 }
             }
         }
@@ -382,20 +389,21 @@ public enum IdleProfile {
         private long avoidanceNanos;
 
         /**
-         * Whether it parks after each pass without work: also between two parks, as a wake that came then would be
-         * missed until the next has ended. Written by the thread that idles; read by those that wake it.
+         * Whether it parks after each pass without work. Also true between two parks: a wake at that moment would
+         * otherwise be missed until the next park has ended. Written by the idle thread, read by the threads that wake
+         * it.
          */
         private volatile boolean parks;
-        /** Written by those that wake it, reset by the thread that idles. */
+        /** Written by the threads that wake it, reset by the idle thread. */
         private volatile boolean woken;
-        /** Likewise. */
+        /** Written by other threads, reset by the idle thread. */
         private volatile boolean forgetful;
 
         /**
-         * A strategy that begins to spin, or to yield if it never spins.
+         * Creates a strategy that begins to spin, or to yield if it never spins.
          *
-         * @param spinNanos  how long it spins after the last work
-         * @param yieldNanos how long after that it offers its core to another thread in every pass
+         * @param spinNanos  time for which it spins after the last work, in nanoseconds
+         * @param yieldNanos subsequent time in which it offers its core to another thread in every pass, in nanoseconds
          */
         public TimedIdleStrategy(long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
             this(Scheduler.SYSTEM, spinNanos, yieldNanos, minParkNanos, maxParkNanos);
@@ -544,8 +552,9 @@ public enum IdleProfile {
         }
 
         /**
-         * Ends a park, or the next one, and lets the thread begin anew, as work is to come. A thread that is about to
-         * begin to park may miss it: its first parks are short. Called by any thread.
+         * Ends the current or the next park, because work follows. The thread then spins or yields first again. A
+         * thread that is about to begin its parks may miss the call. Its first parks are short. Callable from any
+         * thread.
          */
         @Override
         public void wake(Thread thread) {
@@ -556,7 +565,8 @@ public enum IdleProfile {
         }
 
         /**
-         * What took the core while connections were set up, the JIT compiler above all, is no reason to avoid yields.
+         * Discards the observed long yields and lost cores. Threads that took the core during the setup of connections,
+         * above all the JIT compiler, are no reason to avoid yields.
          */
         @Override
         public void forget() {

@@ -1,34 +1,31 @@
 package org.millrace.agent;
 
-/** What a polling thread does after a pass. One instance serves one thread. */
+/** Action of a polling thread after a pass. One instance serves one thread. */
 public interface IdleStrategy {
 
     /** Called after every pass. */
     void idle(int workCount);
 
-    /** Whether the thread has slept in the last call of {@link #idle}. Called by the thread. */
+    /** Returns whether the thread has slept in the last call of {@link #idle}. Called by the thread. */
     default boolean slept() {
         return false;
     }
 
-    /**
-     * Says that work is to come, so that a thread that sleeps need not wait for its time to be over. Called by any
-     * thread.
-     */
+    /** Announces work, so that a sleeping thread need not sleep to the end of its time. Callable from any thread. */
     default void wake(Thread thread) {
         // a strategy with short sleeps need not be woken
     }
 
     /**
-     * States that the thread makes no passes for now, so that it counts no longer as a thread that polls. Called by the
+     * States that the thread makes no passes for now, and thus no longer counts as a polling thread. Called by the
      * thread.
      */
     default void pause() {
-        // a strategy that does not count needs not be told
+        // a strategy that does not count has nothing to do
     }
 
-    /** Begins anew, as what the strategy has learnt of its core is over. Called by any thread. */
+    /** Discards all observations of the thread's core, and begins anew. Callable from any thread. */
     default void forget() {
-        // most learn nothing
+        // most strategies observe nothing
     }
 }

@@ -5,57 +5,65 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Which of an agent's connections a pass polls. Every pass polls the busy ones. A connection that has had nothing to do
- * for many polls is idle, and idle ones are polled in turn, {@value #IDLE_CYCLE} passes for all of them: a poll can be
- * a system call, and a step of a busy connection is not to wait for those of hundreds of others. While no connection
- * has work every pass polls all: nobody is kept waiting then, and the pass may be followed by a sleep. When work comes
- * again that goes on for {@value #WAKING_POLLS} polls of idle ones: an operation seldom has one connection alone, and a
- * pass may be followed by a yield. One thread.
+ * Selects the connections of an agent that a pass polls. Every pass polls the busy ones. A connection without work for
+ * many polls is idle. Idle connections are polled in turn, all of them within {@value #IDLE_CYCLE} passes. A poll can
+ * be a system call, and a step of a busy connection must not wait for the polls of hundreds of others.
+ *
+ * <p>
+ * While no connection has work, every pass polls all, because this delays no connection, and a sleep may follow the
+ * pass. When work arrives again, passes continue to poll all for {@value #WAKING_POLLS} polls of idle connections. An
+ * operation seldom has only one connection, and a yield may follow the pass. One thread.
  *
  * <pre>
  *   connections    [0, busy)        [busy, size)
  *                  every pass       in turn
  * </pre>
  *
- * @param <T> a connection, or what else the agent serves
+ * @param <T> a connection, or another object that the agent serves
  */
 public final class PollSchedule<T> {
 
-    /** Polls without work after which a connection is idle: long enough for the pause between two kernels. */
+    /**
+     * Number of polls without work after which a connection is idle. They take longer than the pause between two
+     * kernels.
+     */
     public static final int BUSY_POLLS = 1024;
-    /** Passes in which every idle connection is polled once. */
+    /** Number of passes in which every idle connection is polled once. */
     public static final int IDLE_CYCLE = 32;
-    /** Passes without any work after which all connections are polled in each. */
+    /** Number of passes without any work after which each pass polls all connections. */
     public static final int QUIET_PASSES = 1024;
-    /** Polls of idle connections that are made in every pass still when work has come after that. */
+    /**
+     * Number of polls of idle connections, after work has arrived again, during which each pass still polls all
+     * connections.
+     */
     public static final int WAKING_POLLS = 1024;
 
-    /** What is done at a poll. */
+    /** Action of a poll. */
     @FunctionalInterface
     public interface Poller<T> {
-        /** Lets a connection make progress, and returns how much; may {@link PollSchedule#remove} it. */
+        /** Lets a connection make progress, and may {@link PollSchedule#remove} it. Returns the amount of work. */
         int poll(T connection);
     }
 
     private final Poller<T> poller;
     private final int busyPolls;
     private T[] connections;
-    /** For each busy connection: how many polls in a row have found nothing to do. */
+    /** For each busy connection: number of successive polls without work. */
     private int[] workless = {};
     private int size;
     private int busy;
-    /** The idle connection that is polled next. */
+    /** Index of the idle connection that is polled next. */
     private int cursor;
-    /** What the passes so far owe to idle connections, in parts of {@value #IDLE_CYCLE} of a poll. */
+    /** Polls of idle connections that are due, in parts of {@value #IDLE_CYCLE} of a poll. */
     private int owed;
     private int quietPasses;
-    /** How many polls of idle connections are left that every pass makes. */
+    /** Remaining number of polls of idle connections during which every pass polls all. */
     private int wakingPolls;
 
     /**
-     * A schedule with nothing to poll.
+     * Creates a schedule without connections.
      *
-     * @param busyPolls polls without work after which a connection is idle
+     * @param busyPolls number of polls without work after which a connection is idle
      */
     public PollSchedule(T[] none, Poller<T> poller, int busyPolls) {
         this.connections = none;
@@ -63,7 +71,7 @@ public final class PollSchedule<T> {
         this.busyPolls = busyPolls;
     }
 
-    /** Adds connections; they are busy at first. */
+    /** Adds connections. They are busy at first. */
     public void add(Collection<T> added) {
         connections = Arrays.copyOf(connections, size + added.size());
         workless = Arrays.copyOf(workless, connections.length);
@@ -74,17 +82,17 @@ public final class PollSchedule<T> {
     }
 
     /**
-     * Takes a connection out, also in the middle of a pass.
+     * Removes a connection, also in the middle of a pass.
      *
-     * @return false if it is not here
+     * @return false if the schedule does not contain it
      */
     public boolean remove(T connection) {
         int at = indexOf(connection);
         if (at < 0) {
             return false;
         }
-        // The last busy one, and then the last of all, fills the gap: a pass goes through the busy ones backwards and
-        // has polled it.
+        // The last busy connection fills the gap, and the last of all fills the gap behind it. A pass polls backwards,
+        // and so has polled the last busy connection already.
         toIdle(at);
         connections[Math.max(at, busy)] = connections[--size];
         connections[size] = null;
@@ -110,18 +118,19 @@ public final class PollSchedule<T> {
     }
 
     /**
-     * The thread has slept since the last pass: there is time for all, and a few of them would wait for many sleeps.
+     * Makes the next pass poll all connections, because the thread has slept since the last pass. There is time for all
+     * of them, and some idle connections would otherwise wait for many sleeps.
      */
     public void afterSleep() {
         quietPasses = QUIET_PASSES;
     }
 
-    /** Polls what is due, and returns how much was done. */
+    /** Polls the connections that are due. Returns the amount of work. */
     public int pass() {
         int work = 0;
         boolean quiet = quietPasses == QUIET_PASSES;
         boolean all = quiet || wakingPolls > 0;
-        // Backwards: a connection that changes places does so with one that has been polled, or misses one poll.
+        // Backwards: a connection that changes places either changes with a polled one, or misses one poll.
         for (int i = (all ? size : busy) - 1; i >= 0; i--) {
             work += poll(i);
         }

@@ -7,8 +7,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Limit on the threads of this process that spin or yield while they have no work. Further ones sleep until they are
- * woken. The limit is the number of usable cores (affinity mask and quota of the control group), divided by the number
- * of the host's processes that run ranks of a group of this process. Callable from any thread.
+ * woken. The limit is the number of usable cores (affinity mask and quota of the control group), divided by a number of
+ * processes. These are the host's processes that run ranks of a group of this process. Callable from any thread.
  */
 public final class PollingThreads {
 
@@ -30,7 +30,7 @@ public final class PollingThreads {
      * Adds a group with ranks of this process.
      *
      * @param processes number of processes of this host that run ranks of the group, this one included
-     * @return removes the group
+     * @return handle that removes the group
      */
     public Sharing share(int processes) {
         change(() -> sharers.add(processes));
@@ -49,7 +49,7 @@ public final class PollingThreads {
         limit = Math.max(1, cores / (sharers.isEmpty() ? 1 : Collections.max(sharers)));
     }
 
-    /** Counts the calling thread as one that polls; returns false if as many as may poll do. */
+    /** Counts the calling thread as a polling thread. Returns false if the limit is reached. */
     boolean tryAdd() {
         int now = count.get();
         while (now < limit) {

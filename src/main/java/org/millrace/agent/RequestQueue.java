@@ -9,8 +9,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What other threads want of one agent: commands, which run before a pass, and requests, which are attempted after each
- * pass until they are answered. Any thread may add; the agent's thread does the rest.
+ * Commands and requests of other threads for one agent. Commands run before a pass. Requests are attempted after each
+ * pass until they are answered. Any thread may add. All other methods are called on the agent's thread.
  */
 public final class RequestQueue {
 
@@ -18,27 +18,29 @@ public final class RequestQueue {
     private final List<Request> pending = new ArrayList<>();
     private volatile Runnable wake = () -> {};
 
-    /** A queue with nothing in it. */
+    /** Creates an empty queue. */
     public RequestQueue() {}
 
-    /** Has the agent's thread woken by what is added from now on. */
+    /** Sets the action that wakes the agent's thread after each later addition. */
     public void wakeBy(Runnable wake) {
         this.wake = wake;
     }
 
-    /** Has something done once, on the agent's thread, before one of the next passes. */
+    /** Adds a command, which runs once on the agent's thread, before one of the next passes. */
     public void add(Runnable command) {
         commands.add(command);
         wake.run();
     }
 
-    /** Asks for something, once, behind the commands that were added before. */
+    /** Adds a request, once, behind the commands that were added before. */
     public <T extends Request> T ask(T request) {
         add(() -> pending.add(request));
         return request;
     }
 
-    /** Runs the oldest command, before a pass: one a pass, so that many do not hold up what is served. */
+    /**
+     * Runs the oldest command, before a pass. One command per pass runs, so that many of them do not delay the passes.
+     */
     public int runOne() {
         Runnable command = commands.poll();
         if (command == null) {
@@ -56,39 +58,39 @@ public final class RequestQueue {
     }
 
     /**
-     * Something that another thread wants of an agent and waits for. The agent's thread attempts it after each pass
-     * until it is answered; when {@link #await} has returned true, the agent's thread is done with it.
+     * A request of another thread, which waits for it. The agent's thread attempts it after each pass until it is
+     * answered. When {@link #await} has returned true, the agent's thread no longer uses it.
      */
     public static abstract class Request {
 
         private final CountDownLatch answered = new CountDownLatch(1);
-        /** Written before the latch opens, which publishes it. */
+        /** Written before the latch opens. The latch publishes it. */
         private boolean fulfilled;
 
-        /** A request that was not asked yet. */
+        /** Creates a request that is not in a queue yet. */
         protected Request() {}
 
         /**
-         * Carries the request out if that is possible now, or gives it up, on the agent's thread; true if it called
-         * {@link #answer}, false to be asked again after the next pass.
+         * Carries out the request if that is possible now, or gives it up. Called on the agent's thread. Returns true
+         * if it called {@link #answer}; false to be called again after the next pass.
          */
         protected abstract boolean attempt();
 
-        /** Ends the request: it was carried out, or given up. */
+        /** Ends the request, which was carried out or given up. */
         protected final boolean answer(boolean done) {
             fulfilled = done;
             answered.countDown();
             return true;
         }
 
-        /** Whether it was carried out, and not given up. To be asked after {@link #await} has returned true. */
+        /** Returns whether it was carried out, and not given up. Call it after {@link #await} has returned true. */
         public final boolean isFulfilled() {
             return fulfilled;
         }
 
         /**
-         * Waits for the answer, also if the waiting thread is interrupted: it is about to free memory that the agent
-         * uses. The interrupt is kept for later.
+         * Waits for the answer, also if the waiting thread is interrupted, because it is about to free memory that the
+         * agent uses. The interrupt status is restored afterwards.
          *
          * @return false if the time was over first: the memory must not be freed
          */

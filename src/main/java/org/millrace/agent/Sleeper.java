@@ -12,8 +12,9 @@ public interface Sleeper {
     };
 
     /**
-     * Sleeps for a time, or until another thread or process wakes the thread. A sleeper that is woken through memory
-     * announces the sleep first and returns: the thread must make another pass before it calls again.
+     * Sleeps for a time in nanoseconds, or until another thread or process wakes the thread. A sleeper that is woken
+     * through memory announces the sleep first and returns. The thread must then make another pass before it calls
+     * again.
      *
      * @return false if it only announced the sleep
      */

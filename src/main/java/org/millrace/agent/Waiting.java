@@ -11,8 +11,8 @@ public final class Waiting {
     private Waiting() {}
 
     /**
-     * Waits until a thread has ended, also if the waiting thread is interrupted: it is about to free memory that the
-     * other one uses. The interrupt is kept for later.
+     * Waits until a thread has ended, also if the waiting thread is interrupted, because it is about to free memory
+     * that the other thread uses. The interrupt status is restored afterwards.
      *
      * @return false if the time was over first: the memory must not be freed
      */
@@ -35,8 +35,8 @@ public final class Waiting {
     }
 
     /**
-     * Parks for a time, also if the thread is interrupted: a loop that parks would spin then. The interrupt is kept for
-     * later.
+     * Parks for a time in nanoseconds, also if the thread is interrupted: a loop with plain parks would spin then. The
+     * interrupt status is restored afterwards.
      */
     public static void pause(long nanos) {
         boolean interrupted = Thread.interrupted();
@@ -46,7 +46,10 @@ public final class Waiting {
         }
     }
 
-    /** Asks until the answer is yes, and returns true, or the time is up; zero asks once. The question may throw. */
+    /**
+     * Evaluates the condition until it is true, and returns true, or until the time is over. With a time of zero it
+     * evaluates once. The condition may throw.
+     */
     public static boolean until(BooleanSupplier done, Duration deadline) {
         long nanos = deadline.compareTo(Duration.ofDays(365)) > 0 ? Long.MAX_VALUE : deadline.toNanos();
         long start = System.nanoTime();

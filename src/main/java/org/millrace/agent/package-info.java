@@ -1,12 +1,15 @@
 /**
- * How polling threads are run: an {@link org.millrace.agent.Agent} does a pass of work, a runner owns the thread, and
- * an idle strategy, named by an {@link org.millrace.agent.IdleProfile}, decides what the thread does when there is no
- * work. Where a thread of its own would only take the core from those who wait for it, a
- * {@link org.millrace.agent.HelpedAgent} lets one of them run its passes. {@link org.millrace.agent.PollingThreads}
- * limits the threads that poll, and a {@link org.millrace.agent.Sleeper} is the way in which the others sleep. What
- * other threads want of an agent reaches it through a {@link org.millrace.agent.RequestQueue}; a
- * {@link org.millrace.agent.PollSchedule} says which of an agent's connections a pass polls. Nothing here knows what an
- * agent does.
+ * Runs polling threads. An {@link org.millrace.agent.Agent} does a pass of work, and an
+ * {@link org.millrace.agent.AgentRunner} owns the thread. An {@link org.millrace.agent.IdleStrategy}, created by an
+ * {@link org.millrace.agent.IdleProfile}, decides the thread's action when there is no work.
+ *
+ * <p>
+ * An agent's own thread may merely compete for the core with the threads that wait for it. A
+ * {@link org.millrace.agent.HelpedAgent} then lets one waiting thread run its passes.
+ * {@link org.millrace.agent.PollingThreads} limits the polling threads, and the others sleep by a
+ * {@link org.millrace.agent.Sleeper}. Other threads' commands and requests reach an agent through a
+ * {@link org.millrace.agent.RequestQueue}. A {@link org.millrace.agent.PollSchedule} selects the connections that a
+ * pass polls. This package does not depend on the work of its agents.
  */
 @NullMarked
 package org.millrace.agent;
