@@ -8,7 +8,7 @@ public record Connected(Listener listener, FrameSender sender, FrameReceiver rec
 
     private static final AtomicLong KEYS = new AtomicLong();
 
-    /** Makes a connection from one network to another (or the same). */
+    /** Creates a connection from one network to another, or to the same. */
     public static Connected make(Network from, Network to) {
         return make(from, to.listen(), newKey());
     }
@@ -18,7 +18,7 @@ public record Connected(Listener listener, FrameSender sender, FrameReceiver rec
         return await(listener, from.connect(listener.address(), key), accepting);
     }
 
-    /** Waits until both ends of a connection that was begun are made. */
+    /** Waits until both ends of a started connection exist. */
     public static Connected await(Listener listener, Pending<FrameSender> connecting,
             Pending<FrameReceiver> accepting) {
         FrameSender sender = null;
@@ -35,7 +35,7 @@ public record Connected(Listener listener, FrameSender sender, FrameReceiver rec
         return new ConnectionKey(KEYS.incrementAndGet(), 42);
     }
 
-    /** Drives both ends until something holds; the test's own timeout bounds it. */
+    /** Drives both ends until a condition holds. The test's own timeout bounds it. */
     public void until(BooleanSupplier holds) {
         while (!holds.getAsBoolean()) {
             sender.progress();
@@ -44,7 +44,7 @@ public record Connected(Listener listener, FrameSender sender, FrameReceiver rec
         }
     }
 
-    /** Drives both ends until a header shows. */
+    /** Drives both ends until a header arrives. */
     public FrameHeader nextHeader() {
         while (true) {
             sender.progress();
@@ -57,7 +57,7 @@ public record Connected(Listener listener, FrameSender sender, FrameReceiver rec
         }
     }
 
-    /** Polls something until it throws, and returns what it threw. */
+    /** Polls until the call throws, and returns the exception. */
     public static ConnectionException failureOf(Runnable call) {
         while (true) {
             try {

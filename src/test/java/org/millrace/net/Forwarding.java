@@ -1,11 +1,11 @@
 package org.millrace.net;
 
-/** Ends of a connection that hand every call on, for tests that change one. */
+/** Ends of a connection that forward every call, for tests that change one method. */
 public final class Forwarding {
 
     private Forwarding() {}
 
-    /** Hands on to a sender. */
+    /** Forwards to a sender. */
     public static class Sender implements FrameSender {
         protected final FrameSender inner;
 
@@ -39,7 +39,7 @@ public final class Forwarding {
         }
     }
 
-    /** Hands on to a receiver. */
+    /** Forwards to a receiver. */
     public static class Receiver implements FrameReceiver {
         protected final FrameReceiver inner;
 

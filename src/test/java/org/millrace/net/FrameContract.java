@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.ProcessIdentity;
 
-/** What every network must do with frames. */
+/** Requirements for the frames of every network. */
 abstract class FrameContract extends NetworkFixture {
 
     private static final int SLOTS = 24;
@@ -83,7 +83,7 @@ abstract class FrameContract extends NetworkFixture {
         }
     }
 
-    /** Also where it lies across a boundary of whatever pieces a network sees memory in. */
+    /** Also covers memory across a boundary of the pieces in which a network sees memory. */
     @Test
     void memoryThatNobodyRegisteredIsReachedByItsAddress(@TempDir Path directory) throws IOException {
         long piece = 1L << 30;
@@ -136,7 +136,7 @@ abstract class FrameContract extends NetworkFixture {
                 for (long i = 0; i < untouched.byteSize(); i++) {
                     assertEquals(1, untouched.get(ValueLayout.JAVA_BYTE, i));
                 }
-                // The frame still has no destination, and can have one.
+                // The frame still has no destination, and can receive one.
                 ends.receiver().accept(in, (1 << 20) - bytes);
                 ends.until(() -> ends.receiver().framesCompleted() == 1);
                 untouched.fill((byte) 1);
@@ -261,14 +261,14 @@ abstract class FrameContract extends NetworkFixture {
     }
 
     /**
-     * How many frames must not allocate; a network that differs from another in its set-up alone may say less, and one
-     * that this JVM cannot have it of says 0.
+     * Returns the number of frames that must not allocate. A network that differs from another only in its set-up may
+     * return less. A network for which this JVM cannot avoid allocation returns 0.
      */
     protected int framesWithoutAllocation() {
         return 1_000_000;
     }
 
-    /** A look at whether a process lives allocates at most so much. */
+    /** Maximum allocation of a check whether a process is alive, in bytes. */
     private static final long LOOK_BYTES = 16 << 10;
 
     @Test
@@ -281,24 +281,24 @@ abstract class FrameContract extends NetworkFixture {
         try (Connected ends = Connected.make(network, network)) {
             long before;
             int rounds = 0;
-            do { // what is not compiled yet allocates; how long that takes is the machine's affair
+            do { // code that is not compiled yet allocates, and the time until then depends on the machine
                 before = threads.getCurrentThreadAllocatedBytes();
                 exchange(ends, out, in, 100_000);
             } while (threads.getCurrentThreadAllocatedBytes() - before > 4 << 10 && ++rounds < 20);
-            ProcessIdentity.CURRENT.isProvablyDead(); // what a look at the peer's process loads when it is the first
+            ProcessIdentity.CURRENT.isProvablyDead(); // loads the classes of the first check of the peer's process
             long begun = System.nanoTime();
             before = threads.getCurrentThreadAllocatedBytes();
             exchange(ends, out, in, frames);
             long allocated = threads.getCurrentThreadAllocatedBytes() - before;
-            // What the compiler and the measurement itself leave on this thread, and a look at the peer's process each
-            // half second; one object a frame would be 16 bytes a frame.
+            // Allowance for the compiler and the measurement on this thread, and for a check of the peer's process each
+            // half second. One object per frame would be 16 bytes per frame.
             long looks = 1 + (System.nanoTime() - begun) / 500_000_000;
             assertTrue(allocated < frames / 16 + looks * LOOK_BYTES,
                     () -> allocated + " bytes were allocated for " + frames + " frames");
         }
     }
 
-    /** Mostly small frames, some that go straight from memory, some that are divided. */
+    /** Sends mostly small frames, some that are read directly from memory, and some that are divided. */
     private static void exchange(Connected ends, MemoryRegion out, MemoryRegion in, int frames) {
         FrameHeader header = new FrameHeader();
         long first = ends.receiver().framesCompleted();
@@ -311,7 +311,7 @@ abstract class FrameContract extends NetworkFixture {
                 refused = !ends.sender().offer(header, out, offered % 1000);
                 offered += refused ? 0 : 1;
             }
-            // Also when it is refused: an offer that is made again without progress in between may never be taken.
+            // Also after a refusal: an offer that is repeated without progress in between may never be accepted.
             if (refused || (offered & 3) == 0 || offered == frames) {
                 ends.sender().progress();
                 ends.receiver().progress();

@@ -14,8 +14,8 @@ class FullMeshTest {
     private static final String CAUSE = "the peer has another secret";
 
     /**
-     * It gives up when its time is over, and says why to those that ask then: it is over while it is asked the first
-     * time.
+     * An attempt that fails at its deadline, and reports the reason afterwards. The deadline passes during the first
+     * call.
      */
     private static final class Hopeless<T> implements Pending<T> {
 
@@ -34,11 +34,11 @@ class FullMeshTest {
 
         @Override
         public void close() {
-            // nothing was made
+            // nothing was created
         }
     }
 
-    /** A peer that never comes. */
+    /** A peer that never connects. */
     private static final class Missing implements Pending<FrameReceiver> {
 
         @Override
@@ -48,7 +48,7 @@ class FullMeshTest {
 
         @Override
         public void close() {
-            // nothing was made
+            // nothing was created
         }
     }
 
@@ -57,7 +57,7 @@ class FullMeshTest {
                 (proxy, method, arguments) -> answer.get()));
     }
 
-    /** A connection has the mesh's deadline; which of the two is seen first is not for the clock to say. */
+    /** A connection has the mesh's deadline. The order in which the two are detected does not depend on the clock. */
     @Test
     void whyThereIsNoConnectionIsSaidAtTheDeadline() {
         Network network = answering(Network.class, Hopeless<FrameSender>::new);

@@ -14,13 +14,13 @@ import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
 
 /**
- * What every {@link Network} must do: with frames, and here with connections that are made, refused, closed and lost. A
- * test of an implementation extends this and says how to make one.
+ * Requirements for every {@link Network}: for frames, and here for connections that are created, refused, closed and
+ * lost. A test of an implementation extends this class and creates the network.
  */
 public abstract class NetworkContract extends FrameContract {
 
     private static final int LONG_PAYLOAD = 600 << 10;
-    /** Calls in which what has been said is heard. */
+    /** Number of calls after which every sent message has been received. */
     private static final int SEVERAL = 10_000;
 
     @Test
@@ -35,7 +35,7 @@ public abstract class NetworkContract extends FrameContract {
         }
     }
 
-    /** Whatever two networks share for their connections, none may depend on the order in which they came about. */
+    /** Two networks may share resources for their connections, but none may depend on the order of creation. */
     @Test
     void aConnectionGoesOnWhenOneThatWasMadeBesideItIsClosed() {
         MemoryRegion out = memory(LONG_PAYLOAD);
@@ -48,7 +48,7 @@ public abstract class NetworkContract extends FrameContract {
                     a.sender().progress();
                     b.sender().progress();
                 }
-                for (int i = 0; i < SEVERAL; i++) { // the receivers hear of a first, the senders of b
+                for (int i = 0; i < SEVERAL; i++) { // the receivers learn of a first, the senders of b
                     a.receiver().progress();
                 }
                 for (int i = 0; i < SEVERAL; i++) {
@@ -119,8 +119,8 @@ public abstract class NetworkContract extends FrameContract {
             Pending<FrameReceiver> accepting = listener.expect(key);
             byte[] address = listener.address();
             byte[] stranger = other.address();
-            // Where the secret lies is the network's affair: whatever part of an address one replaces, it leads
-            // nowhere.
+            // The network chooses the position of the secret. If any part of an address is replaced, it must not
+            // connect.
             for (int i = 20; i < address.length; i++) {
                 address[i] ^= (byte) (address[i] ^ stranger[i]);
             }

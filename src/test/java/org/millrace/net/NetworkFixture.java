@@ -6,7 +6,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 
-/** A network under test, memory for it, and their end after each test. */
+/** A network under test and memory for it. Both are closed after each test. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 abstract class NetworkFixture {
 
@@ -14,7 +14,7 @@ abstract class NetworkFixture {
     protected Network network;
     private Arena arena;
 
-    /** A network under test; it is closed after each test. */
+    /** Creates the network under test. It is closed after each test. */
     protected abstract Network newNetwork();
 
     @BeforeEach
@@ -25,13 +25,13 @@ abstract class NetworkFixture {
 
     @AfterEach
     void close() {
-        if (network != null) { // a machine may lack what it needs: the test is skipped then
+        if (network != null) { // the test is skipped if the machine lacks a requirement of the network
             network.close();
         }
         arena.close();
     }
 
-    /** Registered memory that lives as long as the test. */
+    /** Returns registered memory with the lifetime of the test. */
     protected MemoryRegion memory(long bytes) {
         return network.register(arena.allocate(bytes, 64));
     }

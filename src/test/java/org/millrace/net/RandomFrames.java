@@ -9,9 +9,9 @@ import java.util.ArrayDeque;
 import java.util.Random;
 
 /**
- * A stream of frames that both ends can compute from a seed: lengths around every threshold, words, and payloads of
- * which no two are alike. Each end is a state machine that does a little on every call, so that one thread can drive
- * both, or each its own.
+ * A stream of frames that both ends can compute from a seed: lengths around every threshold, words, and unique
+ * payloads. Each end is a state machine that does a little work on every call. One thread can drive both ends, or each
+ * end can have its own thread.
  */
 public final class RandomFrames {
 
@@ -20,7 +20,7 @@ public final class RandomFrames {
 
     private RandomFrames() {}
 
-    /** Drives both ends, on this thread, until all was sent and received. */
+    /** Drives both ends on this thread until everything was sent and received. */
     public static void exchange(Sending sending, Receiving receiving) {
         boolean sent = false;
         boolean received = false;
@@ -30,7 +30,7 @@ public final class RandomFrames {
         }
     }
 
-    /** The frame with a number: {length, offset of the payload within its slot}. */
+    /** Returns {length, offset of the payload within its slot} of the frame with the given number. */
     private static int[] shape(long seed, long frame, int maxBytes) {
         Random random = new Random(seed * 1_000_003 + frame);
         int length = switch (random.nextInt(4)) {
@@ -54,7 +54,7 @@ public final class RandomFrames {
         }
     }
 
-    /** Offers the frames, as many as the connection takes. */
+    /** Offers as many frames as the connection accepts. */
     public static final class Sending {
         private final FrameSender sender;
         private final MemoryRegion region;
@@ -76,7 +76,7 @@ public final class RandomFrames {
             rhythm = new Random(seed);
         }
 
-        /** Does a little; true once all is sent. */
+        /** Does a little work. Returns true once everything was sent. */
         public boolean step() {
             int offers = rhythm.nextInt(4);
             while (offers-- > 0 && offered < frames && offered - sender.framesCompleted() < slots) {
@@ -122,7 +122,7 @@ public final class RandomFrames {
             expected = Arena.ofAuto().allocate(slotBytes);
         }
 
-        /** Does a little; true once all is here and compared. */
+        /** Does a little work. Returns true once everything was received and compared. */
         public boolean step() {
             receiver.progress();
             while (checked < receiver.framesCompleted()) {

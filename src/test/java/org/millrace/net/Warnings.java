@@ -10,7 +10,7 @@ import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.logging.log4j.core.config.Property;
 
-/** What a class, or those below a package, warn of, or say, while this is open. */
+/** Collects the warnings, or all messages, of a class or of the packages below a name until it is closed. */
 public final class Warnings implements AutoCloseable {
 
     private final Logger logger;
@@ -26,12 +26,12 @@ public final class Warnings implements AutoCloseable {
                 }
             };
 
-    /** Begins to listen to a logger: a class's or a package's name. */
+    /** Begins to listen to a logger with the name of a class or package. */
     public Warnings(String name) {
         this(name, Level.WARN);
     }
 
-    /** Begins to listen to what is of a level or more urgent. */
+    /** Begins to listen to messages of a level or above. */
     public Warnings(String name, Level level) {
         this.level = level;
         logger = (Logger) LogManager.getLogger(name);
@@ -44,7 +44,7 @@ public final class Warnings implements AutoCloseable {
         return List.copyOf(warnings);
     }
 
-    /** Waits until there is one with a text in it, or the test's own timeout interrupts. */
+    /** Waits for a message that contains a text, or until the test's own timeout interrupts. */
     public String await(String text) {
         while (true) {
             if (Thread.interrupted()) {

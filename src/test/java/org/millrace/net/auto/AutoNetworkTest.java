@@ -10,7 +10,7 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
-/** Both ends on one host: shared memory. */
+/** Both ends on one host use shared memory. */
 @Tag("slow")
 class AutoNetworkTest extends NetworkContract {
 

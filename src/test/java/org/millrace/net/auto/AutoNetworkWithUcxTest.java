@@ -17,13 +17,13 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 import org.millrace.net.ucx.UcxNetwork;
 
-/** The choice between processes that share no memory, as if both had a card that UCX drives. */
+/** Choice between processes that share no memory, as if both had a card that UCX supports. */
 class AutoNetworkWithUcxTest extends NetworkContract {
 
     @TempDir
     private Path directory;
 
-    /** Where no directory is, no memory is shared. */
+    /** Opens a network without a directory, so that no memory is shared. */
     private Network open(boolean hasUcx) {
         SocketNetwork socket = new SocketNetwork(SocketOptions.defaults());
         return new AutoNetwork(new ShmNetwork(ShmOptions.defaults().withDirectory(directory.resolve("none"))), socket,
@@ -38,7 +38,7 @@ class AutoNetworkWithUcxTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 0; // this JVM has no optimizing compiler; the network that is chosen has its own test
+        return 0; // this JVM has no optimizing compiler, and the chosen network has its own test
     }
 
     @Test

@@ -11,7 +11,7 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
-/** A host without shared memory: TCP. */
+/** A host without shared memory uses TCP. */
 @Tag("slow")
 class AutoNetworkWithoutShmTest extends NetworkContract {
 

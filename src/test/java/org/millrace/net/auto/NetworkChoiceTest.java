@@ -25,7 +25,7 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
-/** Which network two processes get, by what they share. */
+/** Choice of the network between two processes, depending on their shared resources. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class NetworkChoiceTest {
 

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Who has to go where too many have come. */
+/** Choice of the client to drop if there are too many. */
 class AdmissionTest implements Admission.Host<String> {
 
     private final Admission<String> clients = new Admission<>(4, this);
@@ -21,7 +21,7 @@ class AdmissionTest implements Admission.Host<String> {
         return next;
     }
 
-    /** Who has a name that begins with "rank". */
+    /** Returns true for a name that begins with "rank". */
     @Override
     public boolean knowsSecret(String client) {
         return client.startsWith("rank");

@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.ConnectionException;
 
-/** The end of a connection releases its resources, also if a step of it throws. */
+/** The end of a connection releases its resources, even if one step throws. */
 class ConnectionStateTest {
 
     private final OpenResources network = new OpenResources("network");

@@ -28,7 +28,7 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.Pending;
 
-/** A listener in a process that has no file descriptor left. */
+/** A listener in a process without a free file descriptor. */
 @Timeout(60)
 class KeyedListenerTest {
 
@@ -74,7 +74,7 @@ class KeyedListenerTest {
         }
     }
 
-    /** Who had said half of a hello, and the rest while nobody looked, is heard. */
+    /** A client sends half of a hello, and the rest while no thread polls. Its hello is accepted. */
     @Test
     void whatWasSaidWhileNobodyLookedIsHeardInTime() throws IOException {
         close();
@@ -99,7 +99,7 @@ class KeyedListenerTest {
         }
     }
 
-    /** A listener that lives for months must not keep every key that it ever had. */
+    /** A listener that runs for months must not keep every key that it ever had. */
     @Test
     void onlyTheLatestKeysAreRemembered() {
         for (int i = 0; i <= KeyedListener.MAX_USED_KEYS; i++) {
@@ -148,7 +148,7 @@ class KeyedListenerTest {
         assertTrue(server.refused > 1);
     }
 
-    /** Whoever comes here with a hello is counted, and the connection is never made. */
+    /** Counts clients with a hello, and never creates the connection. */
     private static final class Keyed extends KeyedListener<IncomingHello> {
 
         private int came;
@@ -190,13 +190,13 @@ class KeyedListenerTest {
             return new IncomingHello(channel, FORMAT, "stranger", deadline) {
                 @Override
                 protected void decode(ByteBuffer hello) {
-                    // the key is enough
+                    // the key is sufficient
                 }
             };
         }
     }
 
-    /** A listening socket of the system's, with a limit of its own. */
+    /** A listening socket of the system with its own limit. */
     private static final class Server extends ServerSocketChannel {
 
         private final ServerSocketChannel real = ServerSocketChannel.open();

@@ -15,7 +15,7 @@ class LongLinesTest {
     private final List<String> told = new ArrayList<>();
     private final LongLines lines = new LongLines(told::add);
 
-    /** A stream of whose round trip the kernel says so much. */
+    /** Returns a stream with the given round-trip time in the kernel's statistics. */
     private static TcpStream stream(String host, int micros, boolean carriesFrames) throws Exception {
         try (SocketChannel channel = SocketChannel.open(); Arena arena = Arena.ofConfined()) {
             TcpStream stream = new TcpStream(channel, new InetSocketAddress("10.0.0.1", 1),
@@ -43,7 +43,7 @@ class LongLinesTest {
         assertEquals(true, told.getFirst().contains("NCCL_BUFFSIZE=64M,"), told.getFirst());
     }
 
-    /** Neither of a short line, nor where the kernel knows none, nor of what carries no frames. */
+    /** No message for a short path, for a kernel without a round-trip time, and for a stream without frames. */
     @Test
     void nothingElseIsToldOf() throws Exception {
         lines.look(List.of(stream("10.0.0.4", LongLines.LONG_MICROS - 1, true), stream("10.0.0.5", 0, true),

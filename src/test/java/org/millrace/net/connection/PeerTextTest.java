@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import org.junit.jupiter.api.Test;
 
-/** Texts that would forge a log. */
+/** Texts that would forge lines of a log. */
 class PeerTextTest {
 
     @Test

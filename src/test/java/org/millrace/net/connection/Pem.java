@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** An authority and a certificate of it, as an operator makes them with openssl. */
+/** An authority and a certificate that it issued, as an operator creates them with openssl. */
 record Pem(Path certificate, Path key, Path authority) {
 
     static Pem make(Path directory, String kind) throws IOException, InterruptedException {

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A cipher that decrypts from a copy gives what the JDK's gives, and nobody but a stream under TLS gets one. */
+/** A cipher that decrypts from a copy returns the JDK's result, and only a stream under TLS receives such a cipher. */
 class RecordCipherTest {
 
     private static final int TAG = 16;
@@ -49,7 +49,7 @@ class RecordCipherTest {
         return all;
     }
 
-    /** As the JDK's TLS does it: both buffers are of one array, in which there is more before and behind. */
+    /** The JDK's TLS calls it this way: both buffers are parts of one larger array. */
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 495, 496, 511, 512, 513, 4096, 16_383, 16_384})
     void decryptsInItsPlace(int bytes) throws Exception {

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 
-/** Somebody between two processes, who sees all that they say, and may change it. */
+/** A relay between two processes. It sees all their data, and may change it. */
 public final class Relay implements AutoCloseable {
 
     private final ServerSocket server;
@@ -27,33 +27,34 @@ public final class Relay implements AutoCloseable {
         this(InetAddress.getLoopbackAddress(), to);
     }
 
-    /** The same at an address of this host. */
+    /** Starts a relay at an address of this host. */
     public Relay(InetAddress at, InetSocketAddress to) throws IOException {
         server = new ServerSocket(0, 16, at);
         this.to = to;
         start(this::accept);
     }
 
-    /** What becomes of what the connecting side says, from now on. */
+    /** Sets the change to later data of the connecting side. */
     public void change(UnaryOperator<byte[]> how) {
         change = how;
     }
 
-    /** Closes so many of the next connections as soon as they are made, as a listener does that is tired of them. */
+    /** Closes the given number of next connections as soon as they are made, as an overloaded listener does. */
     public void breakNext(int count) {
         toBreak.set(count);
     }
 
-    /** How many connections are still to be closed at once. */
+    /** Returns the number of connections that are still to be closed at once. */
     public int leftToBreak() {
         return toBreak.get();
     }
 
-    /** Resets all connections, whatever is on its way; returns how many ends that were. */
+    /** Resets all connections with all data in flight. Returns the number of ends. */
     public synchronized int cut() throws IOException {
         int count = sockets.size();
         for (Socket socket : sockets) {
-            socket.setSoLinger(true, 0); // before any is closed: those who carry close the other ends
+            // before any socket is closed, because the threads that carry data close the other ends
+            socket.setSoLinger(true, 0);
         }
         sockets.forEach(Relay::closeQuietly);
         sockets.clear();
@@ -64,7 +65,7 @@ public final class Relay implements AutoCloseable {
         return (InetSocketAddress) server.getLocalSocketAddress();
     }
 
-    /** All that went by, in either direction. */
+    /** Returns all data of both directions so far. */
     public synchronized byte[] seen() {
         return seen.toByteArray();
     }
@@ -100,7 +101,7 @@ public final class Relay implements AutoCloseable {
         }
     }
 
-    /** Null if nobody listens there yet; who came is told so. */
+    /** Connects to the target. Returns null if it does not listen yet, and closes the client's socket. */
     private Socket reached(Socket near) {
         try {
             return new Socket(to.getAddress(), to.getPort());
@@ -131,7 +132,7 @@ public final class Relay implements AutoCloseable {
         try {
             socket.close();
         } catch (IOException ignored) {
-            // It is closed.
+            // The socket is closed.
         }
     }
 

@@ -20,7 +20,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * What is silent, by what the kernel says; loopback has many addresses, and a stream between two of them is watched.
+ * Detection of silent streams from the kernel's statistics. Loopback has many addresses, and the test watches a stream
+ * between two of them.
  */
 class TcpStreamTest {
 
@@ -94,7 +95,7 @@ class TcpStreamTest {
         }
     }
 
-    /** @param values offset and value in turns; all else is 0, but that a segment has come */
+    /** @param values offset and value in turns. All other values are 0, except that a segment has arrived */
     private void says(int... values) {
         info.bytes.fill((byte) 0);
         info.bytes.set(ValueLayout.JAVA_INT, 140, 7);
@@ -139,13 +140,13 @@ class TcpStreamTest {
         assertFalse(stream.isSilent());
     }
 
-    /** Both ends' kernels send something: the other way alone is cut. */
+    /** Both ends' kernels send data: only one direction is cut. */
     @Test
     void whatIsSentOrAskedGetsNoAnswer() throws IOException {
         TcpStream stream = stream();
         for (int second = 0; second <= 10; second++) {
             assertFalse(stream.isSilent());
-            // What the peer sends again acknowledges what was acknowledged before.
+            // The peer's retransmissions acknowledge nothing new.
             says(RETRANSMITS, 5, UNACKED, 1, LAST_ACK, 10, LAST_DATA, 10, SEGMENTS, 8 + second, DATA_SEGMENTS,
                     3 + second);
             stream.update(info, SECOND);
@@ -157,15 +158,18 @@ class TcpStreamTest {
         says(PROBES, 2, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 8);
         stream.update(info, SECOND);
         assertTrue(stream.isSilent());
-        says(PROBES, 1, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 9); // just asked
+        says(PROBES, 1, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 9); // a probe that was just sent
         stream.update(info, SECOND);
         assertFalse(stream.isSilent());
-        says(UNACKED, 1, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 10); // just sent, after a while
+        says(UNACKED, 1, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 10); // data that was just sent, after a while
         stream.update(info, SECOND);
         assertFalse(stream.isSilent());
     }
 
-    /** Its window is closed, and probed ever more rarely; its own keep-alives are all that comes. */
+    /**
+     * The peer's window is closed, and the kernel probes it less and less often. Only the peer's own keep-alives
+     * arrive.
+     */
     @Test
     void aPeerThatDoesNotReadIsNotSilent() throws IOException {
         TcpStream stream = stream();
@@ -178,7 +182,7 @@ class TcpStreamTest {
         }
     }
 
-    /** It has taken its window back, and answers what is sent again with what it has acknowledged before. */
+    /** The peer has reduced its window. It answers retransmissions with an old acknowledgement. */
     @Test
     void aPeerThatHasNoRoomForWhatItOfferedRoomForIsNotSilent() throws IOException {
         TcpStream stream = stream();
@@ -189,7 +193,7 @@ class TcpStreamTest {
         }
     }
 
-    /** A kernel that does not count segments says nothing of what comes. */
+    /** A kernel that does not count segments gives no information about received data. */
     @Test
     void withoutACountOfSegmentsNothingIsSaid() throws IOException {
         TcpStream stream = stream();

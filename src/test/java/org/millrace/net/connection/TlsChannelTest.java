@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.config.Configuration;
 
-/** What a stream under TLS asks of the kernel. */
+/** System calls of a stream under TLS. */
 @Timeout(60)
 class TlsChannelTest {
 
@@ -70,7 +70,7 @@ class TlsChannelTest {
         here.close();
     }
 
-    /** Sends and receives until all is there, with the last read into a buffer that has room for more. */
+    /** Sends and receives until everything has arrived. The last read uses a buffer with additional room. */
     private byte[] receive(byte[] data) throws IOException {
         ByteBuffer from = ByteBuffer.wrap(data);
         ByteBuffer to = ByteBuffer.allocate(data.length + 1);
@@ -78,7 +78,7 @@ class TlsChannelTest {
             peer.write(from);
             here.read(to);
         }
-        peer.read(ByteBuffer.allocate(1)); // what the handshake still has to say
+        peer.read(ByteBuffer.allocate(1)); // the rest of the handshake
         byte[] received = new byte[data.length];
         to.flip().get(received);
         return received;

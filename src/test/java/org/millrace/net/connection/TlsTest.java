@@ -45,7 +45,7 @@ import org.millrace.net.socket.AddressFormat;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** Streams under TLS: who is let in, what somebody between sees, and what becomes of a byte that is changed. */
+/** Streams under TLS: accepted peers, data that an observer sees, and changed bytes. */
 @Tag("optimized") // a JVM without its optimizing compiler has no instructions for AES-GCM
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class TlsTest {
@@ -124,7 +124,7 @@ class TlsTest {
         target.close();
     }
 
-    /** As one does that took it for a stranger, before or in the middle of the handshake. */
+    /** A listener that treats the client as a stranger does this, before or in the middle of the handshake. */
     @Test
     void aListenerThatBreaksTheHandshakeIsAskedAgain() throws Exception {
         try (SocketNetwork one = new SocketNetwork(secret("of the group"));
@@ -132,7 +132,7 @@ class TlsTest {
                 Relay relay = new Relay(AddressFormat.SOCKET.decode(listener.address()))) {
             AtomicInteger said = new AtomicInteger();
             relay.change(bytes -> {
-                if (said.incrementAndGet() == 2) { // what ends the handshake
+                if (said.incrementAndGet() == 2) { // ends the handshake
                     relay.breakNext(1);
                     throw new UncheckedIOException(new IOException("the connection is broken"));
                 }
@@ -239,7 +239,7 @@ class TlsTest {
         assertTrue(said.contains("TLS"), said);
     }
 
-    /** The same, wherever it is made. */
+    /** The certificate is the same on every host. */
     @Test
     void aSecretHasOneCertificate() throws Exception {
         SecretCertificate one = SecretCertificate.of("of the group");
@@ -266,7 +266,7 @@ class TlsTest {
         }
     }
 
-    /** Encrypted where it is TCP, and never in clear over RDMA. */
+    /** The network is encrypted over TCP, and never unencrypted over RDMA. */
     @Test
     void theNetworkThatChoosesWorksUnderTls() {
         try (Network network = NetworkOptions.NetworkChoice.AUTO.open(secret("of the group"), ShmOptions.defaults())) {

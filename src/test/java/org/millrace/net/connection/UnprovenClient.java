@@ -7,7 +7,7 @@ import java.security.GeneralSecurityException;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 
-/** What somebody says who knows no secret, and what that costs whoever listens. */
+/** Data of a client without the secret, and its cost for the listener. */
 public enum UnprovenClient {
 
     SILENT, HALF_OPEN, CLIENT_HELLO;
@@ -15,10 +15,13 @@ public enum UnprovenClient {
     private static final com.sun.management.ThreadMXBean THREADS =
             (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-    /** More than what the system's channel and its key take, and less than a buffer for a TLS record. */
+    /**
+     * Bytes that such a client may cost: more than the system's channel and its key, and less than a buffer for a TLS
+     * record.
+     */
     public static final long MOST_BYTES = 16_384;
 
-    /** All that it says. */
+    /** Returns all bytes that the client sends. */
     public byte[] words() throws IOException, GeneralSecurityException {
         return switch (this) {
             case SILENT -> new byte[0];
@@ -37,7 +40,7 @@ public enum UnprovenClient {
         return bytes;
     }
 
-    /** What a thread has allocated so far. */
+    /** Returns the bytes that a thread has allocated so far. */
     public static long allocated(Thread thread) {
         return THREADS.getThreadAllocatedBytes(thread.threadId());
     }

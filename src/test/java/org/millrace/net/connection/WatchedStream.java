@@ -5,10 +5,10 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A stream of this process that is watched, and of which the kernel may say that nothing comes. */
+/** A watched stream of this process. A test can make it appear silent. */
 public record WatchedStream(TcpStream stream) {
 
-    /** All whose own address is this one. */
+    /** Returns all streams with this local address. */
     public static List<WatchedStream> at(String address) {
         return TcpStreams.open()
                 .stream()
@@ -21,7 +21,7 @@ public record WatchedStream(TcpStream stream) {
         return stream.isOpen();
     }
 
-    /** Nothing comes on it for a minute. */
+    /** Makes the stream appear silent for a minute. */
     public void silence() {
         try (Arena arena = Arena.ofConfined()) {
             TcpInfo info = new TcpInfo(arena);

@@ -6,7 +6,7 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** What every network must do, one behind a link does too. */
+/** All requirements for a network, over a network behind a link. */
 @Tag("slow")
 class LinkNetworkTest extends NetworkContract {
     @Override

@@ -20,19 +20,19 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
-/** When frames arrive, to the nanosecond: the clock is the test's. */
+/** Arrival times of frames, exact to the nanosecond, on the test's clock. */
 class LinkSenderTest {
 
     private static final long HEADER = 64;
     private static final long SECOND = 1_000_000_000;
-    /** How often a thread looks. */
+    /** Interval between two polls of a thread, in nanoseconds. */
     private static final long STEP = 1_000;
 
     private final MemorySegment source = Arena.ofAuto().allocate(16 << 20, 8);
     private long now = 12_345;
     private final Wire wire = new Wire();
 
-    /** What was passed on, and when. */
+    /** A frame that was passed on, with its time. */
     private record Arrival(long nanos, long word, long bytes, long first) {
     }
 
@@ -57,7 +57,7 @@ class LinkSenderTest {
         MemorySegment payload = source.asSlice(0, Math.max(bytes, 8));
         payload.set(ValueLayout.JAVA_LONG, 0, ~word);
         boolean taken = sender.offer(header, bytes == 0 ? null : wire.register(payload), 0);
-        payload.set(ValueLayout.JAVA_LONG, 0, 7); // the sender's copy is its own
+        payload.set(ValueLayout.JAVA_LONG, 0, 7); // the sender has its own copy
         return taken;
     }
 
@@ -83,7 +83,7 @@ class LinkSenderTest {
         assertEquals(~1L, wire.arrived.getFirst().first, "the payload, as it was when it was offered");
     }
 
-    /** With a delay that holds many of what waits for the line, and a thread that looks once in a millisecond. */
+    /** Uses a delay that holds many waiting frames, and a thread that polls once per millisecond. */
     @Test
     void theRateIsKeptWhateverTheDelayAndHoweverSeldomAThreadLooks() {
         for (long every : new long[] {STEP, 1_000_000}) {
@@ -120,7 +120,7 @@ class LinkSenderTest {
                 "each has its turn: " + wire.arrived);
     }
 
-    /** Three hosts: from a to b in 5 ms, from b to c in 1, and between a and c as without a link. */
+    /** Three hosts: 5 ms from a to b, 1 ms from b to c, and no link between a and c. */
     @Test
     void eachConnectionHasTheLinkOfItsHosts() {
         LinkTable links = new LinkTable("b-a: rate=1Gbit,delay=5ms; *-b: delay=1ms");
@@ -144,7 +144,7 @@ class LinkSenderTest {
         assertEquals(List.of(1L, 3L), words(), "a and b, each on a line of its own");
     }
 
-    /** What has arrived, in order of what it says; and begins to count again. */
+    /** Returns the words of the arrived frames in order, and begins to count again. */
     private List<Long> words() {
         List<Long> words = wire.arrived.stream().map(Arrival::word).sorted().toList();
         wire.arrived.clear();
@@ -240,7 +240,7 @@ class LinkSenderTest {
         assertEquals(List.of(), wire.arrived);
     }
 
-    /** A network that takes everything at once, and writes down when. */
+    /** A network that accepts everything at once, and records the times. */
     private final class Wire implements Network {
 
         private final List<Arrival> arrived = new ArrayList<>();

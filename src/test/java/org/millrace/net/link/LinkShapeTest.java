@@ -46,7 +46,9 @@ class LinkShapeTest {
                 refused.getMessage());
     }
 
-    /** Table 2 of RFC 9438: CUBIC's average window at a round trip of .1 s; and below it Reno's, of section 4.3. */
+    /**
+     * Table 2 of RFC 9438: CUBIC's average window at a round trip of 0.1 s. Below that, Reno's window of section 4.3.
+     */
     @ParameterizedTest
     @CsvSource({"1, 12", "0.01, 187", "0.0001, 5926"})
     void lossesLeaveWhatTcpKeeps(double percent, double segments) {

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 
-/** Which link two hosts have. */
+/** Link between two hosts. */
 class LinkTableTest {
 
     @TempDir

@@ -12,8 +12,8 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.plugin.TestNet.Count;
 
 /**
- * All that a network must do, over a plugin that is late, busy, slow, has its messages overtake one another, and takes
- * short ones only: all of which NCCL allows.
+ * All requirements for a network, over a difficult plugin. It is late, busy and slow, reorders its messages, and
+ * accepts only short ones. NCCL allows all of this.
  */
 @Tag("slow")
 class MisbehavingPluginTest extends NetworkContract {

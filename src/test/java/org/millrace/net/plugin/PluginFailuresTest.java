@@ -35,7 +35,9 @@ import org.millrace.net.plugin.TestNet.Count;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** A plugin that is none, that has no device, or that fails: what users are told, and that everything is given back. */
+/**
+ * A plugin that is invalid, has no device, or fails. Checks the users' messages, and that every resource is released.
+ */
 @Timeout(60)
 @Tag("slow")
 class PluginFailuresTest {
@@ -101,7 +103,7 @@ class PluginFailuresTest {
                 message);
         assertTrue(message.contains(expected), message);
         if (words.startsWith("fail=d") || words.startsWith("fail=g") || !words.startsWith("fail")) {
-            open = plugin.count(Count.OPEN); // NCCL itself gives no context back that it could not use
+            open = plugin.count(Count.OPEN); // NCCL itself does not release a context that it could not use
         }
     }
 
@@ -152,9 +154,9 @@ class PluginFailuresTest {
             Object made = pending.poll();
             assertNull(made);
         } catch (ConnectionException refused) {
-            // the other side says why
+            // the other side reports the reason
         } catch (IllegalStateException ended) {
-            // and this one is over
+            // and this side has ended
         }
     }
 
@@ -191,7 +193,9 @@ class PluginFailuresTest {
         }
     }
 
-    /** In mid-transfer: both sides know, the one whose plugin failed knows what. */
+    /**
+     * Fails in the middle of a transfer. Both sides learn of it, and the side of the failed plugin knows the reason.
+     */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -241,7 +245,7 @@ class PluginFailuresTest {
 
     @Test
     void memoryThatCannotBeRegisteredIsNamed() {
-        plugin.with("fail=regMr:3:1"); // the two ends' own memory can be
+        plugin.with("fail=regMr:3:1"); // the two ends' own memory can be registered
         try (Network network = plugin.open();
                 Arena arena = Arena.ofShared();
                 MemoryRegion memory = network.register(arena.allocate(1 << 20));

@@ -60,12 +60,12 @@ class PluginMessagesTest {
 
     @Test
     void payloadsThatWaitTogetherAreReceivedTogether() {
-        assertEquals(2, groupsOfSix(8)); // of the plugin's four, and of the two that were left
+        assertEquals(2, groupsOfSix(8)); // one of the plugin's maximum of four, and one of the remaining two
         assertEquals(3, groupsOfSix(2)); // NCCL_NET_MAX_RECVS=2
         assertEquals(0, groupsOfSix(1));
     }
 
-    /** Receives of more than one buffer that six payloads take. */
+    /** Returns the number of receives of more than one buffer for six payloads. */
     private long groupsOfSix(int maxRecvs) {
         plugin.with("recvs=4");
         long before = plugin.count(Count.GROUPS);
@@ -93,7 +93,7 @@ class PluginMessagesTest {
         return header;
     }
 
-    /** Memory that the plugin takes for a GPU's: what came there is seen when it was flushed. */
+    /** Memory that the plugin treats as GPU memory. Received data is visible after a flush. */
     private static final class FakeDevice implements DeviceRegion {
 
         private final MemorySegment memory;
@@ -141,7 +141,7 @@ class PluginMessagesTest {
 
         @Override
         public void close() {
-            // the arena's
+            // the arena frees it
         }
     }
 
@@ -232,7 +232,7 @@ class PluginMessagesTest {
         }
     }
 
-    /** Memory is registered when it is first used with a communicator, and given back with it or before. */
+    /** Memory is registered when it is first used with a communicator, and deregistered with it or before. */
     @Test
     void memoryIsRegisteredOnceForEachConnection() {
         plugin.with("");
@@ -243,7 +243,7 @@ class PluginMessagesTest {
                 Connected b = Connected.make(network, network)) {
             MemoryRegion first = network.register(arena.allocate(100));
             MemoryRegion second = network.register(arena.allocate(100));
-            for (Connected connection : new Connected[] {a, b}) { // both ends then know their own memory
+            for (Connected connection : new Connected[] {a, b}) { // both ends then have their own memory registered
                 connection.sender().offer(header(0), null, 0);
                 connection.nextHeader();
                 connection.receiver().accept(null, 0);
@@ -265,7 +265,7 @@ class PluginMessagesTest {
             assertEquals(ends + 4, plugin.count(Count.REGISTERED));
             first.close();
             assertEquals(ends + 1, plugin.count(Count.REGISTERED));
-            MemoryRegion third = network.register(arena.allocate(100)); // with the first one's number
+            MemoryRegion third = network.register(arena.allocate(100)); // it reuses the number of the first
             a.sender().offer(header(100), third, 0);
             a.nextHeader();
             a.receiver().accept(third, 0);

@@ -10,7 +10,8 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.plugin.TestNet.Count;
 
 /**
- * All that a network must do, over a plugin that behaves. It finds nothing to complain of, and gets everything back.
+ * All requirements for a network, over a plugin without faults. The plugin has no complaints, and every resource is
+ * released.
  */
 @Tag("optimized")
 @Tag("slow")
@@ -33,7 +34,7 @@ class PluginNetworkTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 50_000; // each is some system calls of the plugin's
+        return 50_000; // each frame is several system calls of the plugin
     }
 
     @AfterEach

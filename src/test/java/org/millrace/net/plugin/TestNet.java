@@ -17,26 +17,26 @@ import org.millrace.cuda.NativeBuild;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * The network plugin of the tests, {@code test_net.c}: built once for each of its versions, and told how to misbehave.
- * Its options and counts are the process's.
+ * The network plugin of the tests, {@code test_net.c}. It is built once for each of its versions, and misbehaves as
+ * configured. Its options and counts apply to the whole process.
  */
 public final class TestNet {
 
     private static final Path SOURCE = Path.of("src/test/c/netplugin/test_net.c");
     private static final Map<String, TestNet> BUILT = new ConcurrentHashMap<>();
 
-    /** What the plugin counts, in its own order. */
+    /** Counters of the plugin, in its own order. */
     public enum Count {
-        /** Memory that was registered and not given back. */
+        /** Memory that is registered and not released. */
         REGISTERED,
-        /** Listeners, communicators and contexts that are open. */
+        /** Open listeners, communicators and contexts. */
         OPEN,
-        /** Misbehaviour that was ordered, and happened. */
+        /** Configured faults that have occurred. */
         FAULTS,
         /** Receives of several buffers. */
         GROUPS,
         FLUSHES,
-        /** Callers that did not keep their promises. */
+        /** Calls that broke the plugin's rules. */
         COMPLAINTS,
         MESSAGES,
         /** Memory that was registered by its DMA-BUF. */
@@ -67,7 +67,7 @@ public final class TestNet {
         }
     }
 
-    /** Builds the library, with more options of the compiler perhaps. */
+    /** Builds the library, with optional flags for the compiler. */
     public static Path build(String... flags) {
         List<String> all = new ArrayList<>(List.of("-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"));
         all.addAll(List.of(flags));
@@ -75,25 +75,25 @@ public final class TestNet {
                 all.toArray(String[]::new));
     }
 
-    /** A plugin that no other test of the process opens. */
+    /** Returns a plugin that no other test of the process opens. */
     public static TestNet alone(int version, Class<?> user) {
         return BUILT.computeIfAbsent(user.getSimpleName(),
                 key -> new TestNet(build("-DNET_VERSION=" + version, "-DFOR_" + key)));
     }
 
-    /** The plugin with the table of a version. */
+    /** Returns the plugin with the table of a version. */
     public static TestNet version(int version) {
         return BUILT.computeIfAbsent("v" + version, key -> new TestNet(build("-DNET_VERSION=" + version)));
     }
 
-    /** Another plugin, of another name. */
+    /** Returns another plugin, with another name. */
     static TestNet other() {
         return BUILT.computeIfAbsent("other", key -> new TestNet(build())).with("name=OtherNet");
     }
 
     /**
-     * What MILLRACE_NET says: {@code plugin} is this plugin, in the latest version; any other name is another network,
-     * and stays. Another process is told in MILLRACE_TEST_NET how the plugin misbehaves.
+     * Returns a value of MILLRACE_NET. {@code plugin} stands for this plugin in its latest version. Any other name is
+     * another network, and stays unchanged. In another process MILLRACE_TEST_NET configures the plugin's faults.
      */
     public static String setting(String network) {
         return network.equals("plugin") ? "plugin:" + version(12).library() : network;
@@ -103,7 +103,7 @@ public final class TestNet {
         return library;
     }
 
-    /** How it misbehaves from now on; its counts begin anew, but for what is open. */
+    /** Sets the faults from now on. Resets the counts, except for open resources. */
     public TestNet with(String words) {
         try (Arena arena = Arena.ofConfined()) {
             options.invokeExact(arena.allocateFrom(words));
@@ -113,7 +113,7 @@ public final class TestNet {
         }
     }
 
-    /** Has the plugin log a warning, as one of its own threads may at any time. */
+    /** Makes the plugin log a warning, as one of its own threads may at any time. */
     void complain(String words) {
         try (Arena arena = Arena.ofConfined()) {
             complain.invokeExact(arena.allocateFrom(words));

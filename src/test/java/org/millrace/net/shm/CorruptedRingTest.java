@@ -17,7 +17,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
-/** Whatever a peer writes to a ring, the other side throws, and touches nothing out of bounds. */
+/** For any data that a peer writes to a ring, the other side throws, and accesses nothing out of bounds. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CorruptedRingTest {
 
@@ -33,7 +33,7 @@ class CorruptedRingTest {
     @ValueSource(longs = {RING + 64, -64, 1, 63, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 32})
     void aProducerPositionOutOfBounds(long position) throws Exception {
         try (RingPair ring = RingPair.make(OPTIONS, 0)) {
-            // A frame that is in order, so that nothing but the position can be found wrong.
+            // A valid frame, so that only the position can be wrong.
             ring.sender().offer(new FrameHeader(), null, 0);
             ring.ring().putLongRelease(RingLayout.PRODUCER_POSITION, position);
             assertCorrupt(assertThrows(ConnectionException.class, ring.receiver()::poll));
@@ -128,7 +128,7 @@ class CorruptedRingTest {
                     ring.sender().offer(header, memory, 0);
                 }
                 for (int i = 0; i < 4; i++) {
-                    // Half of them among the counters and the first headers, where they hurt.
+                    // Half of them are among the counters and the first headers, where they have most effect.
                     int at = random.nextBoolean() ? 128 + 8 * random.nextInt(18)
                             : RingLayout.DATA_OFFSET + 8 * random.nextInt(320);
                     ring.ring().putLong(at, random.nextBoolean() ? random.nextLong() : 64L * random.nextInt(1000));

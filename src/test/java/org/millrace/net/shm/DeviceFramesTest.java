@@ -13,14 +13,14 @@ import org.millrace.net.Connected;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 
-/** A device that makes no copies, as behind a long kernel, delays its own connection only, and no thread. */
+/** A device that makes no copies, for example behind a long kernel, delays only its own connection, and no thread. */
 @Timeout(60)
 class DeviceFramesTest {
 
     private static final int BYTES = 64;
     private static final int FRAMES = 3;
 
-    /** Memory of the host that plays a device's: copies begin while there is room, and end while no kernel runs. */
+    /** Host memory that imitates device memory: copies begin while there is room, and complete while no kernel runs. */
     private static final class PlayedDevice implements DeviceRegion {
         private final MemorySegment memory;
         private boolean hasRoom = true;
@@ -87,7 +87,7 @@ class DeviceFramesTest {
 
         @Override
         public void close() {
-            // the arena's
+            // the arena frees it
         }
     }
 

@@ -20,7 +20,7 @@ import org.millrace.agent.IdleStrategy;
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // no interrupt ends a sleep
 class DoorbellTest {
 
-    /** A sleep that nobody ends is longer than the test may take. */
+    /** Sleep in nanoseconds that is longer than the test may take unless a thread ends it. */
     private static final long FOR_EVER = Duration.ofHours(1).toNanos();
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
@@ -30,8 +30,8 @@ class DoorbellTest {
     }
 
     /**
-     * Two ranks hand a number to and fro. In every other round it is stored when the other one has said that it sleeps,
-     * else at once, while that may be about to.
+     * Two ranks pass a number back and forth. In every other round it is stored after the peer has announced its sleep.
+     * In the other rounds it is stored at once, possibly while the peer is about to announce it.
      */
     @Test
     void whoSleepsIsWokenByEveryStore() throws InterruptedException {
@@ -95,7 +95,7 @@ class DoorbellTest {
         }
     }
 
-    /** Something that stores without waking the rank must be polled for. */
+    /** The rank must poll for a component that stores without waking it. */
     @Test
     void aRankPollsWhileSomethingDoesNotWakeIt() {
         try (SharedHeap heap = SharedHeap.create()) {
@@ -112,7 +112,9 @@ class DoorbellTest {
         }
     }
 
-    /** An idle rank with connections over a network need not look for data: no kernel of it would take some. */
+    /**
+     * An idle rank with connections over a network does not need to poll for data, because no kernel would take any.
+     */
     @Test
     void aSilentPeerShortensTheSleepOnlyWhileSomethingIsInFlight() {
         Doorbell doorbell = new Doorbell();

@@ -26,7 +26,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.FrameReceiver.Pages;
 import org.millrace.net.PeerClosedException;
 
-/** Payloads that are left in the sender's memory: how they arrive, and what may happen before they have. */
+/** Payloads that stay in the sender's memory: their arrival, and events that may happen before it. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class InPlaceTest {
 
@@ -38,7 +38,7 @@ class InPlaceTest {
 
     private final Arena arena = Arena.ofShared();
 
-    /** Reads as it is told to, in place of the kernel. */
+    /** Replaces the kernel and reads as the test requires. */
     private abstract static class Spoiled implements PeerMemory {
 
         final PeerMemory real;
@@ -104,7 +104,7 @@ class InPlaceTest {
         }
     }
 
-    /** The ring has room for no payload: they cannot have come through it. */
+    /** The ring has no room for a payload, so payloads cannot have passed through it. */
     @Test
     void aPayloadIsCompleteWhenItWasReadAndTakesNoRoom() throws IOException {
         try (RingPair ring = RingPair.make(OPTIONS, 0)) {
@@ -126,7 +126,7 @@ class InPlaceTest {
         }
     }
 
-    /** Counts go by order: what was copied behind a payload that is not read yet counts only with it. */
+    /** Counts follow the order: a payload that is copied after an unread payload counts only with it. */
     @ParameterizedTest
     @ValueSource(longs = {0, Long.MAX_VALUE - 63 - 3 * 64, -3 * 64, (1L << 32) - 64})
     void framesOfBothKindsCompleteInOrder(long first) throws IOException {
@@ -175,7 +175,7 @@ class InPlaceTest {
     @Test
     void aPayloadIsSpreadOverPages() throws IOException {
         int page = 4096;
-        int pages = 100; // more than one call names
+        int pages = 100; // more than one call can name
         try (RingPair ring = RingPair.make(OPTIONS, 0)) {
             int bytes = pages * page - 17;
             MemoryRegion out = memory(ring, bytes);
@@ -227,7 +227,7 @@ class InPlaceTest {
         }
     }
 
-    /** Of the kernel's errors, negated. */
+    /** Results are negated error numbers of the kernel. */
     @ParameterizedTest
     @ValueSource(longs = {-14, -1, -12, -38, 0, 1 << 20})
     void aReadThatFailsEndsTheConnectionAndSaysWhy(long result) throws IOException {
@@ -269,7 +269,7 @@ class InPlaceTest {
         }
     }
 
-    /** The sender ends while its memory is being read, and that memory is another's from then on. */
+    /** The sender ends while its memory is being read, and from then on the memory has another use. */
     @Test
     void whatWasReadWhileTheSenderAbortedIsNotDelivered() throws IOException {
         RingPair[] pair = new RingPair[1];
@@ -335,7 +335,7 @@ class InPlaceTest {
         }
     }
 
-    /** The sender copies a payload, and changes its memory, while it is being read. */
+    /** The sender copies a payload, and changes its memory, while the payload is being read. */
     @Test
     void aPayloadThatIsMovedWhileItIsReadIsReadWhereItWent() throws IOException {
         RingPair[] pair = new RingPair[1];
@@ -362,7 +362,7 @@ class InPlaceTest {
             receive(ring, 1);
             assertEquals(2, reader[0].calls);
             assertEquals(-1, expected.mismatch(in.segment()));
-            // the connection goes on
+            // the connection continues to work
             ring.sender().offer(header(LENGTH), out[0], 0);
             ring.receiver().poll();
             ring.receiver().accept(in, 0);
@@ -385,7 +385,7 @@ class InPlaceTest {
         }
     }
 
-    /** The numbers in a ring are another process's: only what the receiver's own header says is read. */
+    /** Another process writes the numbers in a ring. The receiver reads only the ranges in its own header. */
     @ParameterizedTest
     @ValueSource(longs = {0, -1, 1L << 47, Long.MIN_VALUE})
     void anAddressThatIsNone(long address) throws IOException {

@@ -18,13 +18,13 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-/** A ring whose bytes, positions and states another process writes as it likes, under both ends. */
+/** A ring under both ends while another process writes arbitrary bytes, positions and states. */
 @Tag("slow")
 class RingFuzzTest {
 
     private static final int RING = 16 << 10;
     private static final int DATA = RING;
-    /** Bytes of an input that are neither frames nor nothing. */
+    /** Number of bytes of an input that map to meaningful words of the ring. The others map to frames. */
     private static final int WORDS = 240;
     private static final int FRAMES = 768;
     private static final int PASSES = 40;
@@ -38,7 +38,7 @@ class RingFuzzTest {
         void of(RingPair pair, MemoryRegion inside);
     }
 
-    /** Frames lie in the ring, one of them not whole. */
+    /** Fills the ring with frames, one of them incomplete. */
     private static void fill(RingPair pair, MemoryRegion memory) {
         FrameHeader header = new FrameHeader();
         for (int bytes : new int[] {0, 24, 100, 200}) {
@@ -49,7 +49,7 @@ class RingFuzzTest {
         pair.sender().progress();
     }
 
-    /** All bytes of the ring: the words of both sides, and the data. */
+    /** Returns all bytes of the ring: the words of both sides, and the data. */
     private static byte[] snapshot(RingPair pair) {
         byte[] all = new byte[RingLayout.DATA_OFFSET + RING];
         for (int at = 0; at < all.length; at += Long.BYTES) {
@@ -69,7 +69,7 @@ class RingFuzzTest {
         return all;
     }
 
-    /** Where in the ring the bytes of an input are: the words that mean something, and where frames lie. */
+    /** Returns the position in the ring of a byte of an input: the meaningful words, then the area with frames. */
     private static int place(int at) {
         int[][] parts = {{0, 64}, {128, 16}, {256, 32}, {512, 64}, {640, 64}, {RingLayout.DATA_OFFSET, FRAMES}};
         int left = at;
@@ -100,7 +100,7 @@ class RingFuzzTest {
         }
     }
 
-    /** Whatever is shown is the next frame, of a length that one can have, and goes where there is room for it. */
+    /** Receives. Any reported frame is the next one, has a possible length, and is stored where there is room. */
     private static void receive(RingPair pair, MemoryRegion memory) {
         long next = 0;
         int frames = 0;
@@ -137,7 +137,7 @@ class RingFuzzTest {
         void goesOn();
     }
 
-    /** A position that the other side has written is believed if it can be one, and not otherwise. */
+    /** Checks that an end accepts a position of the other side exactly if it is possible. */
     private static void assertBelieved(boolean possible, long position, End end) {
         try {
             end.goesOn();
@@ -164,7 +164,7 @@ class RingFuzzTest {
         }
     }
 
-    /** A producer waits for room, and the consumer has read a little. */
+    /** Makes a producer wait for room after the consumer has read a little. */
     private static void fillUp(RingPair pair, MemoryRegion memory) {
         FrameHeader header = new FrameHeader();
         header.payloadBytes(DATA);
@@ -178,7 +178,7 @@ class RingFuzzTest {
         }
     }
 
-    /** The other way round: what a producer that waits for room is told of the consumer. */
+    /** The reverse direction: values that a producer which waits for room reads about the consumer. */
     @Test
     void consumersOfRings() throws Exception {
         try (RingPair.Maker maker = new RingPair.Maker(OPTIONS)) {

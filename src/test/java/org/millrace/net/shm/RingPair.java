@@ -14,7 +14,7 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.OpenResources;
 
-/** Both ends of a ring without a handshake, and the ring's memory, for tests that look at it or spoil it. */
+/** Both ends of a ring without a handshake, and the ring's memory, for tests that inspect or corrupt it. */
 record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
         ShmReceiver receiver) implements AutoCloseable {
 
@@ -23,9 +23,9 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
     }
 
     /**
-     * As the other method does.
+     * Creates a pair with a modified reader.
      *
-     * @param spoiled what the receiver reads the sender's memory with, given what it would
+     * @param spoiled replaces the receiver's reader of the sender's memory, given the normal one
      */
     static RingPair make(ShmOptions options, long firstPosition, UnaryOperator<PeerMemory> spoiled) throws IOException {
         try (Maker maker = new Maker(options)) {
@@ -33,7 +33,7 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
         }
     }
 
-    /** Makes many of them, fast. */
+    /** Creates many pairs quickly. */
     static final class Maker implements AutoCloseable {
 
         private final ShmOptions options;

@@ -14,17 +14,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-/**
- * Positions that pass the edges of their numbers, with payloads that lie across the end of the ring, and payloads
- * longer than the ring.
- */
+/** Positions that overflow, with payloads that wrap around the end of the ring, and payloads longer than the ring. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("optimized")
 class RingWrapTest {
 
     private static final int RING = 16 << 10;
     private static final int PIECE = 1 << 10;
-    /** Odd, so that frames begin at ever other places. */
+    /** Odd lengths, so that frames begin at different offsets. */
     private static final int[] LENGTHS =
             {0, 1, 64, 65, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 7, RING - 64, RING, RING + 1, 5 * RING + 13};
 
@@ -68,10 +65,12 @@ class RingWrapTest {
         }
     }
 
-    /** The two positions are as far apart as they can be: the edge lies between them as often as possible. */
+    /**
+     * Moves the two positions as far apart as possible, so that the overflow lies between them as often as possible.
+     */
     private static void fillRing(RingPair ring) {
         while (ring.sender().progress() > 0) {
-            // Goes on until there is no room for a piece.
+            // Continues until there is no room for a piece.
         }
     }
 

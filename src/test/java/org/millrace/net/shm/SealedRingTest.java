@@ -24,7 +24,7 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.Connected;
 import org.millrace.net.FrameHeader;
 
-/** Rings that nobody can make shorter, and what serves where they cannot be had. */
+/** Rings that cannot be shortened, and their replacement where they are not available. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SealedRingTest {
 
@@ -43,7 +43,7 @@ class SealedRingTest {
         return sealed ? options : options.withFiles();
     }
 
-    /** Descriptors of this process that are open on a file whose name contains a text. */
+    /** Returns the descriptors of this process for files with a text in their name. */
     private static List<Path> open(String text) throws IOException {
         List<Path> found = new ArrayList<>();
         try (Stream<Path> all = Files.list(DESCRIPTORS)) {
@@ -53,7 +53,7 @@ class SealedRingTest {
                         found.add(each);
                     }
                 } catch (IOException closed) {
-                    // It was that of the listing.
+                    // The descriptor of the listing itself.
                 }
             }
         }
@@ -70,7 +70,7 @@ class SealedRingTest {
         }
     }
 
-    /** Whoever of this user can open a ring cannot make it shorter under both ends, which would be struck by SIGBUS. */
+    /** A process of the same user that can open a ring cannot shorten it. Otherwise both ends would receive SIGBUS. */
     @Test
     void aRingCannotBeMadeShorter() throws IOException {
         List<Path> before = open("memfd:millrace-");
@@ -93,7 +93,7 @@ class SealedRingTest {
         assertEquals(List.of(), after);
     }
 
-    /** As between containers that share the directory and no PID namespace: the two agree on a file of it. */
+    /** Imitates containers that share the directory but no PID namespace. The two processes agree on a file in it. */
     @ParameterizedTest
     @CsvSource({"true, false", "false, true", "false, false"})
     void whereOneCannotHaveThemAFileServes(boolean connecting, boolean listening) throws IOException {
@@ -105,7 +105,7 @@ class SealedRingTest {
         }
     }
 
-    /** Where there are only files, both ends say what was done to them. */
+    /** If only files are possible, both ends report the damage to them. */
     @Test
     void aFileThatIsMadeShorterIsNamed() throws IOException {
         try (ShmNetwork network = new ShmNetwork(options(false)); Connected ends = Connected.make(network, network)) {

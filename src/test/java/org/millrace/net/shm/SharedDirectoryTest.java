@@ -29,7 +29,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
-/** What lies in the shared directory, when, whose it is, and what happens when there is no room in it. */
+/** Content of the shared directory over time, its owner, and behavior without room in it. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SharedDirectoryTest {
 

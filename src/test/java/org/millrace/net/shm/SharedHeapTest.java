@@ -26,7 +26,7 @@ class SharedHeapTest {
         assumeTrue(SharedMemory.sealedDomain() != 0, "this machine has no sealed memory");
     }
 
-    /** Who maps it sees what its owner writes, wherever that is, and cannot write there. */
+    /** A process that maps the heap sees all writes of its owner, and cannot write there. */
     @Test
     void anotherMappingSeesWhatIsHandedOut() {
         try (SharedHeap heap = SharedHeap.create();
@@ -41,7 +41,7 @@ class SharedHeapTest {
         }
     }
 
-    /** Parts do not overlap, are zeros however often their memory was used, and none is lost. */
+    /** Parts do not overlap and contain zeros, however often their memory was used. No part is lost. */
     @Test
     void whatIsGivenBackIsHandedOutAgainAsZeros() {
         Random random = new Random(1);
@@ -64,7 +64,7 @@ class SharedHeapTest {
         }
     }
 
-    /** The first page of so short a file cannot be taken: its seals keep it as long as it is. */
+    /** The first page of such a short file cannot be taken, because its seals fix its length. */
     @Test
     void aHeapThatCannotTakeItsFirstPageLeavesNoMapping() throws IOException {
         long before = mappings();
@@ -78,7 +78,7 @@ class SharedHeapTest {
         }
     }
 
-    /** A program may free its memory after the communicator it allocated it with. */
+    /** A program may free its memory after the communicator that allocated it. */
     @Test
     void memoryOutlivesTheHeapsUsers() {
         SharedHeap heap = SharedHeap.create();

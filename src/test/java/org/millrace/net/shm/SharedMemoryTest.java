@@ -67,7 +67,7 @@ class SharedMemoryTest {
         }
     }
 
-    /** What maps it would be struck by a SIGBUS. */
+    /** A process that maps it would receive a SIGBUS. */
     @Test
     void sealedMemoryCannotBeMadeShorter() throws IOException {
         assumeTrue(SharedMemory.sealedDomain() != 0, "this machine has no sealed memory");
@@ -92,7 +92,10 @@ class SharedMemoryTest {
         }
     }
 
-    /** Whoever made it could make it shorter while it is in use, or its number is another file's by now. */
+    /**
+     * The creator of the file could shorten it while it is in use. Or the descriptor number belongs to another file
+     * now.
+     */
     @Test
     void memoryThatIsNotSealedIsRefused() throws IOException {
         assumeTrue(SharedMemory.sealedDomain() != 0, "this machine has no sealed memory");

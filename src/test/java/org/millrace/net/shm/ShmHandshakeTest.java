@@ -36,7 +36,7 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
-/** Strangers and damaged peers at a listener's socket: each is answered or sent away, and disturbs nobody. */
+/** Strangers and damaged peers at a listener's socket. Each is answered or refused, and does not affect others. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ShmHandshakeTest {
 
@@ -85,7 +85,10 @@ class ShmHandshakeTest {
         return new RingHello(1 << 20, ring).encode(secret(), key);
     }
 
-    /** Polls an expected connection until the client is answered; null if it is hung up on without a word. */
+    /**
+     * Polls an expected connection until the client is answered. Returns null if the connection is closed without an
+     * answer.
+     */
     private static HandshakeReply answer(SocketChannel client, Runnable poll) throws IOException {
         ByteBuffer answer = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         int read = 0;
@@ -154,7 +157,7 @@ class ShmHandshakeTest {
         assertEquals(HandshakeReply.NO_RING, answer(client, () -> {}));
     }
 
-    /** It is not a reason to give the connection up: the same client comes again with one in the directory. */
+    /** The connection attempt does not fail: the same client tries again with a ring in the directory. */
     @Test
     void aSealedRingThatCannotBeOpenedIsAskedForInTheDirectory() throws IOException {
         SocketChannel client = say(hello(FileName.sealed(1, 0).toString()));

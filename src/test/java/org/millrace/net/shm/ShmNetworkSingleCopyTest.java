@@ -11,7 +11,7 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 
-/** Payloads of a KiB and more are read in the sender's memory. */
+/** Payloads of 1 KiB and more are read in the sender's memory. */
 @Tag("optimized")
 class ShmNetworkSingleCopyTest extends NetworkContract {
 
@@ -20,7 +20,7 @@ class ShmNetworkSingleCopyTest extends NetworkContract {
     @BeforeAll
     static void possible() {
         assumeTrue(SingleCopy.isPossible(), SingleCopy::describe);
-        // so that calls of the kernel are compiled: one in 64 frames alone would take long to make enough of them
+        // makes the JIT compile system calls: one call in 64 frames would take long to reach the threshold
         PeerMemory self = READ.open(ProcessIdentity.CURRENT, READ.invite());
         for (int i = 0; i < 50_000; i++) {
             assertEquals(0, self.read(0, 0));
@@ -32,7 +32,7 @@ class ShmNetworkSingleCopyTest extends NetworkContract {
         return new ShmNetwork(ShmOptions.defaults().withRing(64 << 10, 4 << 10).withSingleCopy(READ));
     }
 
-    /** A call allocates a slice where the optimizing compiler does not take it away. */
+    /** A call allocates a slice unless the optimizing compiler removes it. */
     @Override
     protected int framesWithoutAllocation() {
         String level = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class)

@@ -4,7 +4,7 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 
-/** As the defaults are. */
+/** Shared memory with default options. */
 @Tag("optimized")
 class ShmNetworkTest extends NetworkContract {
     @Override

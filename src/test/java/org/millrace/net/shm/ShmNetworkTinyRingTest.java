@@ -4,7 +4,7 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 
-/** A ring so short that many payloads are longer, and whose positions pass 2^63 soon. */
+/** A ring that is shorter than many payloads. Its positions soon pass 2^63. */
 @Tag("slow")
 @Tag("optimized")
 class ShmNetworkTinyRingTest extends NetworkContract {

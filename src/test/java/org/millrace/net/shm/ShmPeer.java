@@ -19,9 +19,9 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.net.Pending;
 
 /**
- * A process that sends back every frame it gets, until its peer closes; and its other end, for tests. Frames go to it
- * with one connection and come back with another. The process ends when its standard input does, so that none outlives
- * a test.
+ * A process that sends back every received frame until its peer closes, and the other end for tests. Frames reach it
+ * over one connection and return over another. The process ends when its standard input is closed, so that none
+ * outlives a test.
  */
 public final class ShmPeer implements AutoCloseable {
 
@@ -34,7 +34,7 @@ public final class ShmPeer implements AutoCloseable {
     private final FrameSender sender;
     private final FrameReceiver receiver;
 
-    /** Starts a peer and connects both ways. */
+    /** Starts a peer and connects in both directions. */
     ShmPeer(ShmNetwork network, ShmOptions options) throws IOException {
         process = start(options);
         listener = network.listen();
@@ -68,8 +68,8 @@ public final class ShmPeer implements AutoCloseable {
     }
 
     /**
-     * Makes one connection in each direction; both sides do this at the same time, so neither may wait for one of the
-     * two alone.
+     * Creates one connection in each direction. Both sides do this at the same time, so neither may wait for only one
+     * of the two.
      */
     private static Connected connect(ShmNetwork network, Listener listener, byte[] peer, ConnectionKey out,
             ConnectionKey in) {
@@ -103,7 +103,10 @@ public final class ShmPeer implements AutoCloseable {
         }
     }
 
-    /** The peer: directory, ring bytes, piece bytes, when payloads are read in place, and from which length on. */
+    /**
+     * Runs the peer. Arguments: directory, ring bytes, piece bytes, the mode for reading payloads in place, and their
+     * minimum length.
+     */
     public static void main(String[] args) throws IOException {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         ShmOptions options = ShmOptions.defaults()
@@ -126,7 +129,7 @@ public final class ShmPeer implements AutoCloseable {
         try {
             input.readLine();
         } catch (IOException ended) {
-            // As good as the end of the input.
+            // Equivalent to the end of the input.
         }
         Runtime.getRuntime().halt(1);
     }

@@ -22,10 +22,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-/**
- * Mappings and descriptors are given back, and a close from any thread never lets another one touch memory that is
- * gone.
- */
+/** Mappings and descriptors are released. A close from any thread never lets another thread access unmapped memory. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class ShmResourcesTest {
@@ -51,7 +48,7 @@ class ShmResourcesTest {
             long before = descriptors();
             connectAndClose(network, 1000);
             assertTrue(descriptors() - before < 10, () -> "1000 connections left descriptors open");
-            // Rings of other tests in this process may still be open; of a thousand none may.
+            // Rings of other tests in this process may still be open, but none of the thousand.
             assertTrue(ringMappings() < 100, () -> "1000 connections left rings mapped");
         }
     }

@@ -16,7 +16,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.millrace.file.ProcessIdentity;
 
-/** Who reads whose memory, and what stands in the way. */
+/** Processes that can read each other's memory, and obstacles to it. */
 class SingleCopyTest {
 
     private static final SingleCopy REQUIRED = new SingleCopy(SingleCopy.Use.REQUIRED, 1);
@@ -60,7 +60,7 @@ class SingleCopyTest {
         assertThrows(SingleCopy.SingleCopyException.class, () -> REQUIRED.declined("connection"));
     }
 
-    /** A number is another process's by now, or this process never was the one that is meant. */
+    /** Another process now has the number, or this process never was the intended one. */
     @Test
     void anotherCookieIsAnotherProcess() {
         assumeTrue(SingleCopy.isPossible(), SingleCopy::describe);

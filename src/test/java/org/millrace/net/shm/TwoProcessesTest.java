@@ -26,7 +26,10 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.RandomFrames;
 
-/** Another process at the other end: what it gets, how it learns of the end, and what is left when it is killed. */
+/**
+ * A connection to another process: the data that it receives, its detection of the end, and resources that remain after
+ * it is killed.
+ */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class TwoProcessesTest {
@@ -40,7 +43,7 @@ class TwoProcessesTest {
 
     @BeforeEach
     void open() throws IOException {
-        // Within the shared directory of the machine: memory, and out of the way of other tests.
+        // The directory is inside the machine's shared directory: in memory, and separate from other tests.
         directory = Files.createTempDirectory(ShmOptions.defaults().directory(), "two-processes-test");
         options = ShmOptions.defaults().withDirectory(directory);
         network = new ShmNetwork(options);
@@ -143,7 +146,7 @@ class TwoProcessesTest {
         }
     }
 
-    /** Its memory went with it: what it had not given away is lost, and nothing else is read in its place. */
+    /** The sender's memory is gone: payloads that it had not copied are lost, and nothing else is read instead. */
     @Test
     void aKilledSendersPayloadIsLost() throws Exception {
         ShmOptions reading = readingInPlace();
@@ -156,7 +159,7 @@ class TwoProcessesTest {
             while (peer.receiver().poll() == null) {
                 peer.sender().progress();
             }
-            peer.receiver().accept(memory, 0); // a piece of several
+            peer.receiver().accept(memory, 0); // one piece of several
             peer.process().destroyForcibly().waitFor();
             assertLost(Connected.failureOf(peer.receiver()::progress), peer);
             assertEquals(0, peer.receiver().framesCompleted());
@@ -164,7 +167,7 @@ class TwoProcessesTest {
         }
     }
 
-    /** The peer that does not want to be read decides, and nobody fails. */
+    /** A peer that does not permit reading decides, and neither process fails. */
     @Test
     void aPeerThatSwitchedItOffIsSentCopies() throws IOException {
         try (Arena arena = Arena.ofConfined();
@@ -177,7 +180,7 @@ class TwoProcessesTest {
         }
     }
 
-    /** A killed listener's socket stays: the survivor deletes it, which {@link #nothingIsLeft} looks for. */
+    /** A killed listener's socket remains. The survivor deletes it, and {@link #nothingIsLeft} checks that. */
     private void assertLost(ConnectionException end, ShmPeer peer) throws InterruptedException {
         assertFalse(end instanceof PeerClosedException, end.getMessage());
         assertTrue(end.getMessage().contains("lost"), end.getMessage());

@@ -28,7 +28,7 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 
-/** A peer that knows the secret, and then sends what no sender of ours would. */
+/** A peer that knows the secret, and then sends data that no Millrace sender would send. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HostileFramesTest {
 
@@ -49,7 +49,7 @@ class HostileFramesTest {
         network.close();
     }
 
-    /** Bytes at an offset of a good header are replaced by others. */
+    /** Replaces bytes at an offset of a valid header. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -29,7 +29,7 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.OpenResources;
 
-/** A peer that knows the secret, and sends pieces or acknowledgements that no end of ours would. */
+/** A peer that knows the secret, and sends pieces or acknowledgements that no Millrace end would send. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HostilePiecesTest {
 

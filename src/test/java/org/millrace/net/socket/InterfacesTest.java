@@ -24,7 +24,7 @@ class InterfacesTest {
     private static final String MACHINE = "lo 127.0.0.1 docker0 172.17.0.1 eth0 10.0.0.1 eth01 10.0.1.1"
             + " virbr0 192.168.122.1 lo ::1 eth0 fd00::1 eth0 fe80::1";
 
-    /** As NCCL would see them, with what the first is of each interface that is as wanted. */
+    /** Returns the interfaces that NCCL would see, each with its first address that meets the requirements. */
     private static List<String> all(String machine, Predicate<InetAddress> canListen, String choice,
             ProtocolFamily family) {
         String[] words = machine.split(" ");

@@ -29,7 +29,7 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 
-/** A network that is cut while a connection is made may swallow what either side says last. */
+/** If the network is cut during a handshake, the last message of either side may be lost. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LostAnswerTest {
 
@@ -73,7 +73,7 @@ class LostAnswerTest {
                 .array();
     }
 
-    /** A client that has the same connection's answer on its way. */
+    /** Returns a client with the answer to the same connection in flight. */
     private Socket answered(byte[] hello) throws IOException {
         Socket client = client(hello);
         while (!accepting.isAnswered()) {
@@ -96,7 +96,7 @@ class LostAnswerTest {
         assertEquals(77, made.nextHeader().word(0));
     }
 
-    /** It does not know that it was accepted. The listener may not see that its stream has ended. */
+    /** The client does not know that it was accepted. The listener may not detect that its stream has ended. */
     @ParameterizedTest
     @CsvSource({"true, 60s", "false, 60s", "true, 0s", "false, 0s"})
     void whoLostItsAnswerBeginsAnew(boolean isSeen, String deadline) throws IOException {
@@ -110,7 +110,10 @@ class LostAnswerTest {
         }
     }
 
-    /** It knows that it was accepted, though not at once, and keeps the connection; the listener does not hear so. */
+    /**
+     * The client knows that it was accepted, though not at once, and keeps the connection. The listener does not
+     * receive the confirmation.
+     */
     @Test
     void whoseConfirmationIsLostIsAsked() throws IOException {
         try (ServerSocket port = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
@@ -128,7 +131,7 @@ class LostAnswerTest {
         }
     }
 
-    /** Answers the next question for a stream, as a client's process does. */
+    /** Answers the next request for a stream, as a client's process does. */
     private void answerTo(ServerSocket port, int said) throws IOException {
         Socket asks = null;
         while (asks == null) {
@@ -136,7 +139,7 @@ class LostAnswerTest {
             try {
                 asks = port.accept();
             } catch (SocketTimeoutException notYet) {
-                // as it is asked by another thread
+                // another thread requests it
             }
         }
         try (Socket open = asks) {
@@ -151,7 +154,7 @@ class LostAnswerTest {
         }
     }
 
-    /** The client may know already, and go on as soon as it has a stream. */
+    /** The client may know already, and continue as soon as it has a stream. */
     @Test
     void whoAsksForItsStreamKnowsThatItIsAccepted() throws IOException {
         try (Socket lost = answered(hello(5));
@@ -193,7 +196,7 @@ class LostAnswerTest {
         }
     }
 
-    /** Nothing else than that it knows is taken for it. */
+    /** Only the confirmation is accepted as such. */
     @Test
     void whoSaysSomethingElseIsExpectedAgain() throws IOException {
         try (Socket client = answered(hello(1))) {

@@ -9,9 +9,8 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The sockets that this process has open, each by its number, which is never given to another. A plain count of
- * descriptors would be of no use: class loading, the JIT compiler's looks into /proc, and the garbage of tests before
- * this one open and close some at any time.
+ * The open sockets of this process, each by its number, which is never reused. A count of descriptors would be useless:
+ * class loading, the JIT compiler's reads of /proc, and garbage of earlier tests open and close some at any time.
  */
 public record OpenSockets(Set<String> numbers) {
 
@@ -22,7 +21,7 @@ public record OpenSockets(Set<String> numbers) {
                 try {
                     numbers.add(Files.readSymbolicLink(each).toString());
                 } catch (NoSuchFileException closedMeanwhile) {
-                    // it is not open
+                    // the descriptor is not open
                 }
             }
         }
@@ -30,7 +29,7 @@ public record OpenSockets(Set<String> numbers) {
         return new OpenSockets(numbers);
     }
 
-    /** How many are open now that were not then. */
+    /** Returns the number of sockets that are open now and were not then. */
     public int opened() throws IOException {
         Set<String> more = new HashSet<>(now().numbers);
         more.removeAll(numbers);

@@ -21,18 +21,21 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
-/** A connection that is closed on purpose is no lost one, whatever lies unread in its sockets. */
+/** A connection that is closed on purpose is not lost, even with unread data in its sockets. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OrderlyEndTest {
 
     private static final int BYTES = 1000;
-    /** More than what is copied. */
+    /** Payload size in bytes, more than the limit for copies. */
     private static final int LONG_BYTES = 100_000;
-    /** Several times as many as are acknowledged at once; the sender's kernel holds most, as the buffers below are. */
+    /**
+     * Several times the number of frames that one acknowledgement covers. With the buffers below, the sender's kernel
+     * holds most.
+     */
     private static final int FRAMES = 200;
     private static final int ROUNDS = 30;
 
-    /** Whoever waits for the deadline fails the test's own. */
+    /** Returns options with a deadline that exceeds the test's own, so that a test that waits for it fails. */
     private static SocketOptions options(boolean tls) {
         SocketOptions options =
                 SocketOptions.defaults().withBuffers(1 << 20, 4096).withReconnectDeadline(Duration.ofHours(1));
@@ -75,7 +78,7 @@ class OrderlyEndTest {
         assertInstanceOf(PeerClosedException.class, end, end.getMessage());
     }
 
-    /** Acknowledgements lie in its socket, and more come later. */
+    /** Its socket holds unread acknowledgements, and more arrive later. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aSenderThatClosesBeforeItReadsAcknowledgementsLosesNothing(boolean tls) {
@@ -93,7 +96,7 @@ class OrderlyEndTest {
         }
     }
 
-    /** Frames whose memory is held: the receiver that has them all has not said so when it closes. */
+    /** Frames with memory that is held: the receiver has all of them, but has not acknowledged them when it closes. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aReceiverThatClosesWhenItHasAllSaysThatItHas(boolean tls) {
@@ -108,7 +111,10 @@ class OrderlyEndTest {
         }
     }
 
-    /** One frame is not asked for by itself: the sender asks when none follows, whatever the receiver's owner calls. */
+    /**
+     * A single frame does not request an acknowledgement. The sender requests it if no frame follows, with any calls of
+     * the receiver's owner.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aFrameThatNoneFollowsIsAcknowledged(boolean polls) {
@@ -158,7 +164,7 @@ class OrderlyEndTest {
         }
     }
 
-    /** The shutdown message is lost with the stream: who asks for another is told. */
+    /** The shutdown message is lost with the stream. An end that requests another stream learns it. */
     @Test
     void aSenderThatFindsItsStreamCutIsToldThatTheReceiverWasClosed() {
         try (SocketNetwork network = new SocketNetwork(options(false));
@@ -201,7 +207,7 @@ class OrderlyEndTest {
         assertEquals(0, before.opened());
     }
 
-    /** Many in a row wait no longer than one. */
+    /** Closing many in a row waits no longer than closing one. */
     @Test
     void sendersThatAreClosedWithoutAStreamGiveUpSoon() {
         try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(false))) {

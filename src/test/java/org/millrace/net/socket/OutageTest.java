@@ -26,9 +26,7 @@ import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedProcess;
 import org.millrace.trace.Verdict;
 
-/**
- * A connection that loses its last stream is told of, by all that tells of connections, and so is that it has another.
- */
+/** All reports about connections show the loss of a connection's last stream, and its recovery. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OutageTest {
 
@@ -80,10 +78,10 @@ class OutageTest {
                     why);
             assertTrue(ends.sender().offer(new FrameHeader(), null, 0));
             ends.nextHeader();
-            warnings.await("is made again after"); // the receiver may have its successor before it sees the loss
+            warnings.await("is made again after"); // the receiver may have the new stream before it detects the loss
             assertFalse(isCut());
             assertEquals(List.of(), why());
-            // one that is closed meanwhile waits no more
+            // a connection that is closed meanwhile stops waiting
             ((FrameSender.Railed) ends.sender()).cutRail(0);
             ends.sender().progress();
             assertTrue(isCut());
@@ -95,8 +93,8 @@ class OutageTest {
         }
         List<String> said = RecordingFile.readAllEvents(events)
                 .stream()
-                .filter(event -> event.getEventType().getName().equals("millrace.Outage")) // others' recordings add
-                                                                                           // theirs
+                // recordings of other tests add their events
+                .filter(event -> event.getEventType().getName().equals("millrace.Outage"))
                 .map(event -> event.getString("what"))
                 .toList();
         assertTrue(said.stream().anyMatch(text -> text.contains("its last; waits until it is made again"))

@@ -16,15 +16,15 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.RandomFrames;
 
-/** Socket buffers so small that headers and payloads come in pieces, wherever the kernel cuts them. */
+/** Socket buffers so small that headers and payloads arrive in pieces, cut at any position by the kernel. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class PartialTransferTest {
 
     private static final int SLOTS = 4;
 
     /**
-     * The kernel waits for acknowledgements when buffers are smaller than its packets (64 KiB over loopback): the
-     * smallest take few frames.
+     * The kernel waits for acknowledgements if buffers are smaller than its packets (64 KiB over loopback). The
+     * smallest buffers therefore use few frames.
      */
     @ParameterizedTest
     @CsvSource({"1, 4096, 4096, 60, 1", "3, 4096, 4096, 60, 2", "1, 4096, 0, 60, 3", "1, 0, 4096, 60, 4",
@@ -43,8 +43,8 @@ class PartialTransferTest {
     }
 
     /**
-     * Who polls memory for a number that is sent there sees all of it or nothing. So much is under way that reads end
-     * wherever their buffer does: frames of many lengths between the numbers see to it that this is within one.
+     * A thread that polls memory for a received number sees all of it or nothing. So much data is in flight that reads
+     * end at the end of their buffer. Frames of many lengths between the numbers ensure that this is within a number.
      */
     @ParameterizedTest
     @ValueSource(ints = {Integer.BYTES, Long.BYTES})

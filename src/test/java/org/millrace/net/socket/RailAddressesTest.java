@@ -18,7 +18,7 @@ import org.millrace.net.ConnectionException;
 
 class RailAddressesTest {
 
-    /** Addresses of this side with prefix lengths, addresses of the other, and the pairs that come of them. */
+    /** Local addresses with prefix lengths, remote addresses, and the resulting pairs. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -12,8 +12,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
 /**
- * What each rail carries follows what it delivers; time is steps, so that every run is the same but for what the kernel
- * holds.
+ * The load of each rail follows its throughput. Time is measured in steps, so that runs differ only in the content of
+ * the kernel's buffers.
  */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailBalanceTest {
@@ -29,7 +29,7 @@ class RailBalanceTest {
     private int frameBytes = FRAME_BYTES;
     private int inFlight = WINDOW;
 
-    /** Sends frames while the rails carry so many bytes a step; returns how many steps it took. */
+    /** Sends frames while the rails carry the given number of bytes per step. Returns the number of steps. */
     private long send(RelayedRails ends, MemoryRegion memory, int frames, int... bytesPerStep) throws IOException {
         long last = ends.receiver.framesCompleted() + frames;
         header.payloadBytes(frameBytes);
@@ -88,7 +88,7 @@ class RailBalanceTest {
             String what = java.util.Arrays.toString(carried);
             assertTrue(carried[1] < carried[0] / 7 && carried[1] > carried[0] / 20, what);
             assertTrue(carried[2] < 1.3 * 50 * FRAME_BYTES / (1.1 * STEP_BYTES), what);
-            // It is as fast as the other now, and carries as much after a while.
+            // The rail is as fast as the other now, and carries as much after a while.
             send(ends, memory, 50, STEP_BYTES, STEP_BYTES);
             carried = share(ends, memory, 50, STEP_BYTES, STEP_BYTES);
             assertTrue(Math.abs(carried[0] - carried[1]) < (carried[0] + carried[1]) / 10,
@@ -125,7 +125,7 @@ class RailBalanceTest {
         }
     }
 
-    /** A network that is silent for seconds says nothing of how fast a rail is when it is there again. */
+    /** A network that is silent for seconds gives no information about a rail's speed after the silence. */
     @Test
     void aRailThatStoodStillBeforeHelpsOneThatStandsStillNow() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
@@ -145,7 +145,7 @@ class RailBalanceTest {
         }
     }
 
-    /** Its bytes are none, but it owes them. */
+    /** Empty frames add no bytes, but the rail still owes them. */
     @Test
     void emptyFramesGoOnWhileARailStandsStill() throws IOException {
         frameBytes = 0;
@@ -181,14 +181,14 @@ class RailBalanceTest {
             send(ends, memory, 20, 10, STEP_BYTES);
             long[] carried = share(ends, memory, 200, 10, STEP_BYTES);
             assertEquals(0, carried[0], java.util.Arrays.toString(carried));
-            // That one stands still now: the other takes over, after the patience with the one frame under way.
+            // That rail stalls now. The other takes over when the timeout of the frame in flight has passed.
             carried = share(ends, memory, 200, STEP_BYTES, 0);
             assertEquals(0, carried[1], java.util.Arrays.toString(carried));
             assertTrue(carried[2] < 4 * 200 + 100_000_000 / STEP_NANOS, java.util.Arrays.toString(carried));
         }
     }
 
-    /** A round trip for a few bytes says nothing of how fast many go. */
+    /** The round trip of a few bytes gives no information about the throughput of many. */
     @Test
     void shortFramesDoNotMakeTheirRailLookSlow() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {

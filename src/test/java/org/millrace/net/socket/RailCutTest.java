@@ -20,7 +20,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.RandomFrames;
 
-/** Rails that are lost in the middle of frames: nothing is lost with them, nothing comes twice, and the order stays. */
+/** Rails that are lost in the middle of frames. No frame is lost or duplicated, and the order is kept. */
 @Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class RailCutTest {
@@ -38,8 +38,8 @@ class RailCutTest {
     }
 
     /**
-     * Random frames over 2 to 4 rails of random speeds, of which all but one are cut at random moments in one of three
-     * ways; returns how many were.
+     * Sends random frames over 2 to 4 rails of random speeds. All rails except one are cut at random moments in one of
+     * three ways. Returns the number of cut rails.
      */
     private static int exchangeWithCuts(long seed) throws IOException {
         Random random = new Random(seed);
@@ -88,7 +88,8 @@ class RailCutTest {
     }
 
     /**
-     * Whichever is lost last; and both where the receiver finds both lost at once: it cannot know which was the first.
+     * The error names the rail that was lost last. If the receiver detects both losses at once, it names both, because
+     * it cannot know the order.
      */
     @ParameterizedTest
     @CsvSource(
@@ -126,7 +127,7 @@ class RailCutTest {
         }
     }
 
-    /** A rail that owes nothing is found cut before another is that is cut later. */
+    /** The sender detects the cut of an idle rail before the later cut of another rail. */
     @Test
     void theSenderNamesTheRailThatWasCutLast() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 20_000, 4)) {

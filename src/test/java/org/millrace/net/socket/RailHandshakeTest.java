@@ -25,7 +25,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply;
 
-/** How many rails come of the two sides' addresses, and what becomes of those that lead nowhere. */
+/** Number of rails for the addresses of the two sides, and behavior if some addresses cannot be reached. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailHandshakeTest {
 
@@ -66,10 +66,7 @@ class RailHandshakeTest {
         }
     }
 
-    /**
-     * Another program stands in for the listener when it is asked for its addresses, and names two where nobody
-     * listens.
-     */
+    /** Another program replaces the listener for the address request, and returns two addresses without a listener. */
     @Test
     void railsThatLeadNowhereAreLeftOut() throws IOException {
         try (ServerSocket teller = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
@@ -94,8 +91,8 @@ class RailHandshakeTest {
                                 .array());
             }
             Connected made = Connected.await(listener, connecting, accepting);
-            // Three rails were to be made, as this side has three addresses: the first and the third led to the dead
-            // port.
+            // Three rails were attempted, because this side has three addresses. The first and the third led to the
+            // dead port.
             assertEquals(1, ((FrameSender.Railed) made.sender()).rails());
             assertTrue(made.sender().toString().contains("(2 streams)"), made.sender().toString());
         }
@@ -117,7 +114,7 @@ class RailHandshakeTest {
         }
     }
 
-    /** A network that is cut here resets what it carries: the client comes again. */
+    /** A network that is cut here resets its connections, and the client connects again. */
     @Test
     void whoBreaksOffBeforeItIsAnsweredIsExpectedAgain() throws IOException {
         try (SocketNetwork network = network(1, 1); Listener listener = network.listen()) {

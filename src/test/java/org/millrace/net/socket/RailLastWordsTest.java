@@ -16,7 +16,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.LastWordsException;
 import org.millrace.net.PeerClosedException;
 
-/** An end that leaves for the sake of another process says which, over several rails too. */
+/** If an end closes because of another process, its message names that process, over several rails too. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailLastWordsTest {
 

@@ -21,11 +21,13 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.Warnings;
 
-/** An end that leaves before the other has heard all that it said, over rails of different lengths. */
+/** An end that closes before the peer has received all its data, over rails of different lengths. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailShutdownTest {
 
-    /** Not short, as those would all take one rail, and not copied, as those are their owner's again. */
+    /**
+     * Not short, because short frames would all take one rail, and not copied, because the owner reuses copied memory.
+     */
     private static final int BYTES = StagedOutput.WHOLE_PAYLOAD_BYTES + 500;
     private static final int THRESHOLD = 4 * BYTES;
     private static final int PASSES = 1_000_000;
@@ -65,7 +67,10 @@ class RailShutdownTest {
         }
     }
 
-    /** The rails are of different lengths: what the first one says last tells of all frames, also of the other's. */
+    /**
+     * The rails have different lengths. The last message of the first rail covers all frames, including the other
+     * rail's.
+     */
     @Test
     void theLastWordsOfOneRailTellOfAllFrames() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, THRESHOLD, 4)) {
@@ -75,7 +80,7 @@ class RailShutdownTest {
         }
     }
 
-    /** How much went over which rail is told by every sender, also by one whose peer has left first. */
+    /** Every sender reports the bytes of each rail, even if its peer has closed first. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void aSenderTellsWhatItsRailsHaveDelivered(boolean peerLeavesFirst) throws IOException {
@@ -93,7 +98,7 @@ class RailShutdownTest {
         }
     }
 
-    /** The last words are on the second rail when the end of the first is seen: it was closed, and not lost. */
+    /** The shutdown message is on the second rail when the end of the first is seen: it was closed, and not lost. */
     @Test
     void aRailThatEndsWithTheConnectionIsNoOutage() throws IOException {
         try (RelayedRails ends = new RelayedRails(2, THRESHOLD, 4);
@@ -119,7 +124,7 @@ class RailShutdownTest {
         assertTrue(end.getMessage().contains("after 2 of 2 frames were acknowledged"), end.getMessage());
     }
 
-    /** The first rail last, so that its shutdown message does not overtake what the others carry. */
+    /** Carries the first rail last, so that its shutdown message does not overtake the data of the others. */
     private static void carry(RelayedRails ends, int rails) {
         try {
             for (int rail = rails - 1; rail >= 0; rail--) {

@@ -17,10 +17,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply;
 
-/**
- * The sending end of a connection, byte by byte: it knows the secret, and sends whatever a test wants on whichever
- * stream.
- */
+/** The sending end of a connection, byte by byte. It knows the secret, and sends the test's bytes on any stream. */
 public final class RawPeer implements AutoCloseable {
 
     private final Socket[] streams;
@@ -47,7 +44,7 @@ public final class RawPeer implements AutoCloseable {
         }
     }
 
-    /** Has a client accepted, and says on its first stream that it knows. */
+    /** Waits until a client is answered, and writes its confirmation to its first stream. Returns the receiver. */
     static FrameReceiver accepted(Pending<FrameReceiver> expected, OutputStream first) throws IOException {
         while (!((SocketAccept) expected).isAnswered()) {
             assertNull(expected.poll());
@@ -72,7 +69,7 @@ public final class RawPeer implements AutoCloseable {
         streams[stream].getOutputStream().write(bytes);
     }
 
-    /** What goes before a frame's payload. */
+    /** Returns the header of a frame's payload. */
     public static ByteBuffer header(long frame, int payloadBytes) {
         FrameHeader header = new FrameHeader();
         header.payloadBytes(payloadBytes);
@@ -81,7 +78,7 @@ public final class RawPeer implements AutoCloseable {
         return bytes;
     }
 
-    /** The last words after so many frames. */
+    /** Returns the shutdown message after the given number of frames. */
     public static byte[] shutdown(long frames) {
         ByteBuffer bytes = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         PieceFormat.encodeShutdown(frames, null, bytes, 0);

@@ -10,13 +10,13 @@ import org.junit.jupiter.api.Timeout;
 import org.millrace.net.Connected;
 import org.millrace.net.FrameHeader;
 
-/** How often a stream is read. */
+/** Number of reads of a stream. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReadAheadTest {
 
     /**
-     * The second frame lies in the socket: a call that read again at once, when the first was all there was, would find
-     * it.
+     * The second frame is already in the socket. A call that read again at once, when it had consumed only the first,
+     * would find it.
      */
     @Test
     void aStreamThatWasReadDryIsNotReadAgainByTheNextCall() {

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** How many system calls a thread makes that polls several streams. */
+/** Number of system calls of a thread that polls several streams. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReadPollTest {
 
@@ -52,7 +52,7 @@ class ReadPollTest {
         }
     }
 
-    /** One pass; returns how many bytes came. */
+    /** Makes one pass. Returns the number of received bytes. */
     private int pass() throws IOException {
         int bytes = 0;
         for (StreamInput input : inputs) {
@@ -121,7 +121,7 @@ class ReadPollTest {
         assertEquals(2 * PASSES, reads() - reads);
     }
 
-    /** As a payload, and the header behind it. */
+    /** For example a payload, and the header after it. */
     @Test
     void whatIsReadInTwoPartsCostsNoSecondLook() throws IOException {
         connect(STREAMS);
@@ -154,7 +154,7 @@ class ReadPollTest {
         assertEquals(0, StreamInput.ReadPoll.ofThisThread().looks());
     }
 
-    /** As when the others are idle, and polled seldom. */
+    /** This is the case if the other streams are idle, and are polled rarely. */
     @Test
     void aStreamThatAloneIsPolledIsReadAtOnce() throws IOException {
         connect(STREAMS);
@@ -191,7 +191,7 @@ class ReadPollTest {
         assertEquals(looks, StreamInput.ReadPoll.ofThisThread().looks());
     }
 
-    /** Nothing may hold its descriptor back: the peer waits for the end of the stream. */
+    /** Nothing may delay the close of its descriptor, because the peer waits for the end of the stream. */
     @Test
     void aStreamThatLeavesIsClosedAtOnceWhoeverClosesIt() throws Exception {
         connect(STREAMS);

@@ -27,7 +27,7 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.net.RandomFrames;
 import org.millrace.net.connection.WatchedStream;
 
-/** Streams that are lost and made again: no frame is lost with them, none comes twice, and the order stays. */
+/** Streams that are lost and replaced. No frame is lost or duplicated, and the order is kept. */
 @Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReconnectTest {
 
@@ -42,7 +42,7 @@ class ReconnectTest {
         return tls ? options.withTls(SocketNetworkTlsTest.IDENTITY) : options;
     }
 
-    /** All streams are lost, again and again, at random moments, on either side. */
+    /** All streams are lost repeatedly, at random moments, on either side. */
     @ParameterizedTest
     @CsvSource({"1, 1, false, 10", "1, 1, true, 3", "3, 1, false, 5", "2, 1, true, 2", "1, 3, false, 5"})
     @Tag("slow")
@@ -91,7 +91,7 @@ class ReconnectTest {
         return cuts;
     }
 
-    /** An end that has nothing to send notices, too; and the new stream serves as the old one did. */
+    /** An end without data to send detects the loss too, and the new stream works as the old one did. */
     @ParameterizedTest
     @CsvSource({"true, false", "false, false", "true, true", "false, true"})
     void anIdleConnectionComesBack(boolean bySender, boolean tls) {
@@ -108,7 +108,10 @@ class ReconnectTest {
         }
     }
 
-    /** With bytes under way the kernel would send them again for a quarter of an hour: the receiver's are answers. */
+    /**
+     * With bytes in flight the kernel would retransmit them for a quarter of an hour. The receiver's bytes are
+     * acknowledgements.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"127.0.0.1", "127.0.0.2"})
     void eitherEndLosesAStreamThatNothingComesOn(String end) throws UnknownHostException {
@@ -128,7 +131,7 @@ class ReconnectTest {
         }
     }
 
-    /** What its owner was told is sent arrives, though the sender is closed while it has no stream. */
+    /** Data that was reported as sent arrives, although the sender is closed while it has no stream. */
     @Test
     void aSenderThatIsClosedWithoutAStreamDeliversFirst() throws InterruptedException {
         try (SocketNetwork network = new SocketNetwork(options(1, 1, false));
@@ -154,7 +157,7 @@ class ReconnectTest {
         }
     }
 
-    /** The other end learns it as soon as it asks, and not by its own deadline. */
+    /** The peer learns it on its next request, and not at its own deadline. */
     @Test
     void theReceiverLearnsThatTheSenderGaveUp() {
         try (SocketNetwork network = new SocketNetwork(options(1, 1, false));
@@ -167,7 +170,7 @@ class ReconnectTest {
         }
     }
 
-    /** A process whose port on this host is gone has ended: nobody waits for the deadline. */
+    /** If a process's port on this host is gone, the process has ended, and no end waits for the deadline. */
     @ParameterizedTest
     @CsvSource({"true", "false"})
     void aProcessThatHasEndedIsNotWaitedFor(boolean receiverEnds) {
@@ -187,7 +190,7 @@ class ReconnectTest {
         }
     }
 
-    /** Without a deadline nothing is made again. */
+    /** With a deadline of zero no stream is replaced. */
     @Test
     void aDeadlineOfZeroEndsTheConnectionAtOnce() {
         try (SocketNetwork network = new SocketNetwork(options(1, 1, false).withReconnectDeadline(Duration.ZERO));

@@ -6,19 +6,19 @@ import java.util.ArrayList;
 import java.util.List;
 import org.millrace.net.FrameHeader;
 
-/** What a sender of several rails says on a stream, for inputs that are made of it. */
+/** Data that a sender of several rails writes to a stream, as a source of fuzz inputs. */
 public final class RecordedPieces {
 
     public static final int HEADER_BYTES = PieceFormat.BYTES;
 
     private RecordedPieces() {}
 
-    /** How many bytes follow a piece's header. */
+    /** Returns the number of bytes after a piece's header. */
     public static int length(ByteBuffer header) {
         return PieceFormat.length(header, 0);
     }
 
-    /** Whether a stream may begin with a header, where so many frames may be under way. */
+    /** Returns whether a stream may begin with a header, given the maximum number of frames in flight. */
     public static boolean mayBegin(ByteBuffer header, Pieces pieces, int framesInFlight) {
         if (HeaderFormat.isShutdown(header, 0)) {
             return true;
@@ -29,7 +29,7 @@ public final class RecordedPieces {
                 && offset + (long) length(header) <= HeaderFormat.payloadBytes(header, 0);
     }
 
-    /** The headers of three streams of two frames each, and a shutdown message. */
+    /** Returns the headers of three streams of two frames each, and a shutdown message. */
     public static List<byte[]> of(Pieces pieces) {
         List<byte[]> all = new ArrayList<>();
         for (int payload : new int[] {100, 2 * pieces.bytes(), 3 * pieces.bytes() - 5}) {

@@ -13,9 +13,9 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Both ends of a connection over several rails of one stream each, and between them a relay that carries as many bytes
- * of each as a test says, and cuts where it says. All in the test's thread, so that a run depends on nothing but its
- * seed; the kernel holds little, as its buffers are small. The sender's clock is what the test says.
+ * Both ends of a connection over several rails with one stream each, and a relay between them. The relay carries as
+ * many bytes per rail as a test requests, and cuts rails on request. Everything runs in the test's thread, so that a
+ * run depends only on its seed. The kernel's buffers are small and hold little. The test sets the sender's clock.
  */
 final class RelayedRails implements AutoCloseable {
 
@@ -70,23 +70,23 @@ final class RelayedRails implements AutoCloseable {
         }
     }
 
-    /** Carries up to so many bytes of a rail's data, and all its acknowledgements. */
+    /** Carries up to the given number of bytes of a rail's data, and all its acknowledgements. */
     void carry(int rail, int bytes) throws IOException {
         legs[rail].carry(bytes);
     }
 
-    /** The same, but what the receiver says is held back. */
+    /** Carries data as above, but holds the receiver's data back. */
     void carryData(int rail, int bytes) throws IOException {
         legs[rail].carryData(bytes);
     }
 
-    /** Bytes of data that were carried. */
+    /** Returns the number of data bytes that were carried. */
     long carried(int rail) {
         return legs[rail].carried;
     }
 
     /**
-     * Cuts a rail in the middle of what it carries.
+     * Cuts a rail in the middle of its traffic.
      *
      * @param reset whether the two ends see a reset, or just the end of the stream
      */

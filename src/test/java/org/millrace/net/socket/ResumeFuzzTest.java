@@ -29,8 +29,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.RandomFrames;
 
 /**
- * Mutated handshakes that ask for the stream of a connection which carries frames meanwhile: none is answered, none
- * gets the stream, and no frame is lost or comes twice. {@code -Dmillrace.fuzz.inputs=1000000} makes a million.
+ * Mutated handshakes request the stream of a connection that carries frames meanwhile. None is answered, none receives
+ * the stream, and no frame is lost or duplicated. {@code -Dmillrace.fuzz.inputs=1000000} creates a million inputs.
  */
 @Tag("slow")
 @Timeout(value = 900, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -38,7 +38,7 @@ class ResumeFuzzTest {
 
     private static final int HANDSHAKES = 20_000;
     private static final int ANSWERS = 100_000;
-    /** As many as the port has room for, while none has shown that it knows the secret. */
+    /** Number of clients without a proof that the port has room for. */
     private static final int SOCKETS = 64;
     private static final int SLOTS = 6;
     private static final int SLOT_BYTES = 20_000;
@@ -48,7 +48,7 @@ class ResumeFuzzTest {
     private final SocketOptions options = SocketOptions.defaults().withAddresses("lo", null, null);
     private final AtomicReference<Throwable> wrong = new AtomicReference<>();
 
-    /** Questions, and behind each what is changed of the right proof: nothing. */
+    /** Returns requests, each followed by the changes to the right proof: none. */
     private static List<byte[]> questions(Iterable<ResumeFormat.Id> known) {
         List<byte[]> all = new ArrayList<>();
         for (ResumeFormat.Id id : known) {
@@ -99,7 +99,7 @@ class ResumeFuzzTest {
             check();
             reconnector.connections.values().forEach(end -> assertEquals(0, end.epoch(0), "somebody has the stream"));
             ((FrameSender.Railed) ends.sender()).cutRail(0);
-            // more frames than those may have been in the kernel when it was cut
+            // more frames than the number that may have been in the kernel when it was cut
             while (reconnector.connections.values().stream().anyMatch(end -> end.epoch(0) == 0)) {
                 sending.step();
                 receiving.step();
@@ -120,7 +120,7 @@ class ResumeFuzzTest {
         }
     }
 
-    /** @param other another question: its proof is sent where none is changed */
+    /** @param other another request. Its proof is sent if none is changed */
     private static void ask(Reconnector reconnector, byte[] input, byte[] other) throws IOException {
         int asked = Math.min(input.length, ResumeFormat.QUESTION_BYTES);
         try (Socket client = new Socket(InetAddress.getLoopbackAddress(), reconnector.port())) {
@@ -137,7 +137,7 @@ class ResumeFuzzTest {
                 client.shutdownOutput();
                 answer = client.getInputStream().readNBytes(ResumeFormat.ANSWER_BYTES);
             } catch (IOException dropped) {
-                // as it is to be
+                // as expected
             }
             assertEquals(0, answer.length, "it was answered");
         }
@@ -165,7 +165,7 @@ class ResumeFuzzTest {
         return sent;
     }
 
-    /** What somebody says who does not know the secret, or heard the answer to another question, is no answer. */
+    /** A reply is no answer if its sender does not know the secret, or received the answer to another request. */
     @Test
     void answers() throws Exception {
         byte[] secret = new byte[16];

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.net.ConnectionKey;
 
-/** Who asks for a lost stream, and does not know the process's secret. */
+/** Clients that request a lost stream without the process's secret. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ResumeTest {
 
@@ -45,7 +45,7 @@ class ResumeTest {
         reconnector.close();
     }
 
-    /** Asks, and answers the challenge with bits of the right proof changed; returns what is answered. */
+    /** Sends a request, and answers the challenge with the right proof after changing bits. Returns the answer. */
     private byte[] answer(ByteBuffer question, int bit) throws IOException {
         try (Socket client = new Socket(InetAddress.getLoopbackAddress(), reconnector.port())) {
             OutputStream out = client.getOutputStream();
@@ -74,7 +74,7 @@ class ResumeTest {
         }
     }
 
-    /** What is known by no name, or has no such stream, is gone; an epoch that is over is not taken. */
+    /** An unknown connection, or one without such a stream, is reported as gone. An old epoch is refused. */
     @Test
     void whatIsNotKnownIsGone() throws IOException {
         byte[] gone = {ResumeFormat.GONE, 0, 0, 0};
@@ -85,7 +85,7 @@ class ResumeTest {
         assertTrue(connection.take(0) == null);
     }
 
-    /** A network that was cut in the midst of a handshake has swallowed what was said: it is begun anew in time. */
+    /** If the network was cut during a handshake, messages are lost. The handshake starts again in time. */
     @Test
     void aHandshakeThatIsNotAnsweredIsBegunAnewBeforeTheDeadline() throws IOException {
         Reconnector impatient =

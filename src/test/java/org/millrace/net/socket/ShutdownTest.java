@@ -14,7 +14,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
-/** A sender that closes when the kernel's buffers are full to the brim of frames that nobody has read. */
+/** A sender that closes while the kernel's buffers are full of unread frames. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ShutdownTest {
 
@@ -33,7 +33,7 @@ class ShutdownTest {
         }
     }
 
-    /** False if the buffers do not hold so many. */
+    /** Returns false if the buffers cannot hold so many frames. */
     private static boolean closesAfter(SocketNetwork network, MemoryRegion memory, int frames) {
         FrameHeader header = new FrameHeader();
         header.payloadBytes(BYTES);

@@ -40,7 +40,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.OpenResources;
 
-/** What comes over TCP, mutated: hellos of strangers and of members, frames, pieces. */
+/** Mutated data over TCP: hellos of strangers and of members, frames, pieces. */
 @Tag("slow")
 class SocketFuzzTest {
 
@@ -60,7 +60,7 @@ class SocketFuzzTest {
         return all.toByteArray();
     }
 
-    /** Strangers, who do not know the secret, are never taken for the peer; it comes in the end. */
+    /** Strangers without the secret are never accepted as the peer. The peer connects in the end. */
     @Test
     void strangersAtADataPort() throws Exception {
         SocketOptions options = SocketOptions.defaults().withAddresses("lo", null, null);
@@ -98,7 +98,10 @@ class SocketFuzzTest {
         FrameReceiver of(StreamSet streams);
     }
 
-    /** An input is headers alone, so that mutations hit them; each is followed by as much as it says. */
+    /**
+     * Adds payloads. An input consists only of headers, so that mutations change them. Each header is followed by as
+     * many bytes as it announces.
+     */
     private static byte[] withPayloads(byte[] headers, int headerBytes, ToIntFunction<ByteBuffer> length) {
         ByteArrayOutputStream all = new ByteArrayOutputStream();
         for (int at = 0; at < headers.length; at += headerBytes) {
@@ -112,9 +115,7 @@ class SocketFuzzTest {
         return all.toByteArray();
     }
 
-    /**
-     * @param mayBegin whether a stream may begin with a header: what does not is refused
-     */
+    /** @param mayBegin whether a stream may begin with a header. Other streams are refused */
     private void receive(List<byte[]> recorded, String surface, int headerBytes, ToIntFunction<ByteBuffer> lengthAt,
             Predicate<ByteBuffer> mayBegin, Receivers receivers) throws Exception {
         try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
@@ -147,7 +148,7 @@ class SocketFuzzTest {
         }
     }
 
-    /** Receives what has come; returns how that ended. */
+    /** Receives the arrived data. Returns the outcome. */
     private static String take(FrameReceiver receiver, MemoryRegion memory) {
         try {
             for (int pass = 0; pass < PASSES; pass++) {

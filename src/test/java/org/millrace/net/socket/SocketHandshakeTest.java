@@ -34,7 +34,7 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.Relay;
 
-/** Strangers, rivals and the lost: each is dropped, and the connection that is expected is made all the same. */
+/** Strangers, competitors and lost clients are dropped, and the expected connection is created all the same. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SocketHandshakeTest {
 
@@ -88,7 +88,7 @@ class SocketHandshakeTest {
         }
     }
 
-    /** What the listener says to a stream before it closes it; null if nothing. */
+    /** Returns the listener's answer to a stream before it closes it, or null without an answer. */
     private static HandshakeReply answerTo(Socket socket) throws IOException {
         try (InputStream in = socket.getInputStream()) {
             byte[] bytes = in.readAllBytes();
@@ -97,7 +97,7 @@ class SocketHandshakeTest {
         }
     }
 
-    /** The expected connection can still be made, and works. */
+    /** Checks that the expected connection can still be created, and works. */
     private void assertUndisturbed() {
         assertUndisturbed(listener.address());
     }
@@ -229,7 +229,9 @@ class SocketHandshakeTest {
         assertUndisturbed();
     }
 
-    /** They say nothing, and stay: the connection must not wait until their time, ten minutes here, is over. */
+    /**
+     * The strangers send nothing, and stay. The connection must not wait until their time (ten minutes here) is over.
+     */
     @Test
     void idleStrangersMakeRoomForAPeer() throws IOException {
         network.close();
@@ -280,7 +282,7 @@ class SocketHandshakeTest {
         assertTrue(message.contains("of 127.0.0.1 speaks another protocol: got '" + excerpt + "'"), message);
     }
 
-    /** It may be a peer that took this one for a stranger: it is asked a few times more. */
+    /** The server may be a peer that treated this client as a stranger, so the client tries a few more times. */
     @Test
     void aServerThatOnlyClosesIsReportedAfterSomeAttempts() throws IOException {
         try (ServerSocketChannel server = ServerSocketChannel.open();
@@ -309,8 +311,8 @@ class SocketHandshakeTest {
     }
 
     /**
-     * A listener that has many strangers, or none of the processor's time, may take a peer for one of them, and what is
-     * between may break connections for seconds.
+     * A listener with many strangers or without processor time may treat a peer as a stranger. A device on the path may
+     * break connections for seconds.
      */
     @Test
     void aPeerThatWasTakenForAStrangerComesAgain() throws Exception {

@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 
-/** Three rails, and payloads cut into pieces that small frames reach too. */
+/** Three rails, and payloads divided into pieces. The threshold is so low that small frames reach it too. */
 @Tag("slow")
 @Tag("optimized")
 public class SocketNetworkRailsTest extends NetworkContract {
@@ -22,7 +22,7 @@ public class SocketNetworkRailsTest extends NetworkContract {
         return 250_000;
     }
 
-    /** 127.0.0.1 and its neighbours, all of which are addresses of every machine. */
+    /** Returns 127.0.0.1 and its neighbors, which are all addresses of every machine. */
     public static List<InetAddress> loopbacks(int count) {
         return java.util.stream.IntStream.rangeClosed(1, count).mapToObj(last -> {
             try {

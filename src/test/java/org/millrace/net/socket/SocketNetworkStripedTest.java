@@ -4,7 +4,7 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 
-/** Payloads divided over three streams, from a length on that small frames reach too. */
+/** Payloads divided over three streams, from a length that small frames reach too. */
 @Tag("slow")
 @Tag("optimized")
 class SocketNetworkStripedTest extends NetworkContract {

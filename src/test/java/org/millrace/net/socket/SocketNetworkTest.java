@@ -4,7 +4,7 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 
-/** One stream, as the defaults are. */
+/** One stream, as in the default options. */
 @Tag("optimized")
 class SocketNetworkTest extends NetworkContract {
     @Override

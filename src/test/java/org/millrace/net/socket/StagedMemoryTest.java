@@ -14,12 +14,12 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.OpenResources;
 
-/** What connections stage goes with them: programs lose peers and join anew for days. */
+/** Staging memory of connections is released with them, because programs lose peers and join again for days. */
 class StagedMemoryTest {
 
     private static final Rail[] RAILS = {new Rail(0, "first")};
     private static final int CONNECTIONS = 100;
-    /** Of acknowledgements and the like. */
+    /** Size of buffers for acknowledgements and similar data. */
     private static final long SMALL_BYTES = 16 << 10;
 
     private final OpenResources open = new OpenResources("network under test");
@@ -49,7 +49,7 @@ class StagedMemoryTest {
         pair[1].close();
     }
 
-    /** Nor does it wait for the collector. */
+    /** The release does not wait for the garbage collector either. */
     @Test
     void connectionsLeaveNoLargeBuffers() throws Exception {
         long before = direct();

@@ -26,7 +26,7 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.TlsIdentity;
 import org.millrace.net.connection.UnprovenClient;
 
-/** What a data port spends on clients that have not shown that they know its secret: next to nothing. */
+/** Clients that have not proved knowledge of the secret cost a data port almost nothing. */
 @Timeout(60)
 class UnprovenStreamTest {
 
@@ -38,7 +38,7 @@ class UnprovenStreamTest {
         return socket;
     }
 
-    /** Returns when a client that came behind all others, and speaks another protocol, was dropped. */
+    /** Returns when a client that connected after all others and uses another protocol was dropped. */
     private static void serve(InetSocketAddress to, Pending<FrameReceiver> pending) throws IOException {
         try (SocketChannel last = SocketChannel.open(to)) {
             last.write(ByteBuffer.allocate(64));
@@ -48,7 +48,7 @@ class UnprovenStreamTest {
                 assertNull(pending.poll());
             }
         } catch (SocketException reset) {
-            // with words that the listener has not read
+            // closes with bytes that the listener has not read
         }
     }
 
@@ -66,7 +66,7 @@ class UnprovenStreamTest {
             Pending<FrameReceiver> expected = listener.expect(key);
             byte[] words = client.words();
             clients.add(come(to, words));
-            serve(to, expected); // loads what is loaded once
+            serve(to, expected); // loads the classes that are loaded once
             for (int i = 0; i < CLIENTS; i++) {
                 clients.add(come(to, words));
             }

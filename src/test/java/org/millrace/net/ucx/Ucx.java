@@ -5,18 +5,18 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.util.Optional;
 import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 
-/** Whether this machine has UCX. */
+/** Checks whether this machine has UCX. */
 public final class Ucx {
 
     private Ucx() {}
 
-    /** Skips a test where there is no libucp, and says why. */
+    /** Skips a test if there is no libucp, and reports the reason. */
     public static void assumeUsable() {
         String why = whyNot();
         assumeTrue(why == null, why);
     }
 
-    /** Why UCX cannot be used here; null if it can. */
+    /** Returns the reason why UCX cannot be used here, or null if it can. */
     public static String whyNot() {
         try {
             UcxContext.get(Optional.empty());
@@ -26,7 +26,7 @@ public final class Ucx {
         }
     }
 
-    /** Skips a test over the network "ucx" where there is no libucp. */
+    /** Skips a test over the network "ucx" if there is no libucp. */
     public static void assumeUsable(String network) {
         if (network.equals("ucx")) {
             assumeUsable();

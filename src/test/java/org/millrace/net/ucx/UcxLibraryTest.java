@@ -58,7 +58,7 @@ class UcxLibraryTest {
         assertTrue(refused.getMessage().contains("UCX cannot be initialized"), refused.getMessage());
     }
 
-    /** An upcall costs more than a step, and may come on any thread. */
+    /** An upcall costs more than a step, and may arrive on any thread. */
     @Test
     void nothingIsCalledFromC() {
         ArchRuleDefinition.noClasses()

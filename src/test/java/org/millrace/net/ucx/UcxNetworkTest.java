@@ -15,7 +15,7 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** The network over UCX's shared memory, where endpoints do not notice that their peers are gone. */
+/** The network over UCX's shared memory. Its endpoints do not detect that their peers are gone. */
 @Tag("optimized")
 class UcxNetworkTest extends NetworkContract {
 
@@ -26,7 +26,7 @@ class UcxNetworkTest extends NetworkContract {
                 new SocketNetwork(SocketOptions.defaults()));
     }
 
-    /** What is announced first waits for its destination, and the sender with it. */
+    /** The first announced frame waits for its destination, and the sender waits with it. */
     @Test
     void aSlotIsSentBeforeItHasADestination() {
         try (Connected ends = Connected.make(network, network)) {

@@ -8,7 +8,7 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** The network over UCX's TCP, whose endpoints notice that their peers are gone. */
+/** The network over UCX's TCP. Its endpoints detect that their peers are gone. */
 @Tag("optimized")
 class UcxTcpNetworkTest extends NetworkContract {
 
@@ -21,6 +21,6 @@ class UcxTcpNetworkTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 50_000; // each is a call of the kernel
+        return 50_000; // each frame is a system call
     }
 }
