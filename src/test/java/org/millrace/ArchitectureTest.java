@@ -32,15 +32,15 @@ import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Which package may use which: levels, and within a level's groups the order in which packages are named. */
+/** Allowed dependencies between packages: levels, and within a level's groups the order in which packages are named. */
 class ArchitectureTest {
 
     private static final String ROOT = "org.millrace";
 
     /**
-     * A line for each group: its level, its name below {@code org.millrace}, and its packages. A package uses groups of
-     * lower levels, and of its own group the packages that are named before it. A dot is the package of the group's own
-     * name.
+     * One line per group: its level, its name below {@code org.millrace}, and its packages. A package uses groups of
+     * lower levels, and within its own group the packages that are named before it. A dot is the package with the
+     * group's own name.
      */
     // @formatter:off
     private static final String PLAN = """
@@ -71,7 +71,7 @@ class ArchitectureTest {
             """;
     // @formatter:on
 
-    /** Where a package is: those of a group are counted in the order in which they are named. */
+    /** Position of a package. Packages of a group are numbered in the order in which they are named. */
     private record Place(int level, String group, int index) {
 
         boolean mayUse(Place other) {
@@ -145,7 +145,7 @@ class ArchitectureTest {
                 + String.join("\n", upwards));
     }
 
-    /** Each package by itself: those of one group too, and a parent and its child. */
+    /** Each package is separate, including packages of one group, and a parent and its child. */
     @Test
     void packagesHaveNoCycles() {
         EvaluationResult cycles = SlicesRuleDefinition.slices().assignedFrom(new SliceAssignment() {
@@ -173,7 +173,7 @@ class ArchitectureTest {
         assertEquals(List.of(), silent, "packages without a package-info.java with @NullMarked");
     }
 
-    /** What a package that is exported has to offer can be named: its public members mention public types alone. */
+    /** Public members of an exported package mention only public types, so that users can name them. */
     @Test
     void usersCanNameWhatPublicMembersMention() throws IOException {
         Set<String> exported = Pattern.compile("exports ([\\w.]+);")
@@ -205,7 +205,7 @@ class ArchitectureTest {
                 && javaClass.getEnclosingClass().map(ArchitectureTest::isPublic).orElse(true);
     }
 
-    /** A name is one thing: no two classes are told apart by their package alone. */
+    /** A simple name is unique: no two classes differ only in their package. */
     @Test
     void noSimpleNameStandsTwice() {
         Map<String, Set<String>> owners = new TreeMap<>();
@@ -224,7 +224,7 @@ class ArchitectureTest {
         assertEquals("", twice);
     }
 
-    /** Where programs and the plugin begin, settings are read; what is below them is given options. */
+    /** Programs and the plugin read settings at their entry points. Lower packages receive options. */
     @Test
     void settingsAreReadWhereAPartsOptionsAreMade() {
         Set<String> readers = new TreeSet<>();

@@ -13,7 +13,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
-/** The machine's compilers, {@code CC} or {@code cc} for C: a test that needs one that is not installed is skipped. */
+/** The machine's compilers: {@code CC}, or {@code cc} for C. A test that needs a missing compiler is skipped. */
 public final class CCompiler {
 
     private static final long LIMIT_SECONDS = 120;
@@ -21,7 +21,7 @@ public final class CCompiler {
 
     private CCompiler() {}
 
-    /** Compiles C; the output is named by {@code -o}. */
+    /** Compiles C. The option {@code -o} names the output. */
     public static void c(List<String> arguments) throws IOException, InterruptedException {
         compile("CC", "cc", "gcc libc6-dev", arguments);
     }
@@ -43,7 +43,7 @@ public final class CCompiler {
         }
     }
 
-    /** What a program that was compiled answers: it prints {@code key=value} lines. */
+    /** Returns the output of a compiled program, which prints {@code key=value} lines. */
     public static SortedMap<String, String> answers(Path program) throws IOException, InterruptedException {
         SortedMap<String, String> answers = new TreeMap<>();
         for (String line : run(List.of(program.toString())).lines().toList()) {
@@ -54,7 +54,7 @@ public final class CCompiler {
     }
 
     /**
-     * Runs a program to its end, and fails the test with what it printed if it fails.
+     * Runs a program to its end. If it fails, the test fails with its output.
      *
      * @throws IOException if it cannot be started
      */

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What the pages for readers name is there: files and headings that they link to, and classes, packages and files that
- * they quote. The README is short, and all pages use the field's words.
+ * The pages for readers refer only to existing things: files and headings in links, and the names of classes, packages
+ * and files. The README is short, and all pages use common technical words.
  */
 class DocsTest {
 
@@ -34,7 +34,7 @@ class DocsTest {
     private static final Pattern SITE_LINK = Pattern.compile("]\\((?:([\\w-]+)\\.html)?#([^)]+)\\)");
     private static final Pattern RENDERED_ID = Pattern.compile("[A-Za-z][A-Za-z0-9_.:-]*");
     private static final int README_LINES = 150;
-    /** Words that have one plain English word each in their place. */
+    /** Words with a plain English equivalent. */
     private static final Pattern NOT_OURS =
             Pattern.compile("(?i)whoever|goodbye|stranger|manieth|front door|\\bhall\\b");
     private static final Pattern SITE_ITEM = Pattern.compile("<item [^>]*href=\"([\\w-]+)\\.html\"");
@@ -43,7 +43,7 @@ class DocsTest {
             Pattern.compile("<sourceFileInclude>([\\w/]+)/\\*\\.java</sourceFileInclude>");
     private static final Pattern QUOTE = Pattern.compile("`([^`\n]+)`");
     private static final Pattern CODE_BLOCK = Pattern.compile("(?ms)^```.*?^```");
-    /** A class, perhaps with a member: a capital, and small letters too. */
+    /** A class, optionally with a member: a capital letter, and small letters too. */
     private static final Pattern CLASS = Pattern.compile("([A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*)(\\.java|[.#(].*|::.*)?");
     private static final Pattern PACKAGE = Pattern.compile("org\\.millrace(\\.[a-z0-9]+)*");
     private static final Pattern FILE = Pattern.compile("(?:src|bench|headers|jextract)/[\\w./-]+");
@@ -137,7 +137,7 @@ class DocsTest {
         }
     }
 
-    /** As GitHub and {@code Pages.java} make it. */
+    /** Returns the anchor as GitHub and {@code Pages.java} create it. */
     private static String anchor(String heading) {
         return heading.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9 _-]", "").replace(' ', '-');
     }

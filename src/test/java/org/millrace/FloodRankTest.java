@@ -8,7 +8,7 @@ import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What bench/flood.sh starts from its source. */
+/** The rank program that bench/flood.sh starts from its source. */
 class FloodRankTest {
 
     @Test

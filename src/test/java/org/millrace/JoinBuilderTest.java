@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
-/** What is said to a builder arrives as settings, and what is not said is told. */
+/** Values of a builder arrive as settings, and missing values are reported. */
 class JoinBuilderTest {
 
     @Test
@@ -58,8 +58,8 @@ class JoinBuilderTest {
         assertEquals(Duration.ofSeconds(4), read.get(Settings.CLOSE_DEADLINE));
         Set<String> called = Set.of("rendezvous", "rank", "size", "device", "network", "socketInterfaces", "secret",
                 "tls", "threads", "channels", "bufferSize", "algorithms", "protocols", "connectDeadline",
-                "stallDeadline", "lateDeadline", "closeDeadline", "set", "onStall", "onLoss"); // ListenerTest has these
-                                                                                               // two
+                // ListenerTest covers the last two
+                "stallDeadline", "lateDeadline", "closeDeadline", "set", "onStall", "onLoss");
         assertEquals(new TreeSet<>(called),
                 Arrays.stream(JoinBuilder.class.getMethods())
                         .filter(method -> method.getReturnType() == JoinBuilder.class)

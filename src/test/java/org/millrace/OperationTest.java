@@ -14,7 +14,7 @@ class OperationTest {
     private static final int RANK = 3;
     private static final long COUNT = 10;
 
-    /** {@code nccl_common.h} for the codes, {@code nccl.h} for the operands and for what an operation in place is. */
+    /** {@code nccl_common.h} defines the codes. {@code nccl.h} defines the operands and the meaning of "in place". */
     @ParameterizedTest
     @CsvSource({"ALL_REDUCE, 4, 10, 10, 0, 0", "ALL_GATHER, 2, 10, 40, 30, 0", "REDUCE_SCATTER, 3, 40, 10, 0, 30",
             "BROADCAST, 0, 10, 10, 0, 0", "REDUCE, 1, 10, 10, 0, 0", "ALL_TO_ALL, 5, 40, 40, ,",

@@ -30,23 +30,23 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
 /**
- * The page {@code seeds.md} says what the code does: its classes and tests exist, its commands can be parsed, nothing
- * is partial without a reason, its counts are right, every variable of the seeds and every setting has its row, and
- * each row's variable is read or said to mean nothing.
+ * The page {@code seeds.md} agrees with the code. Its classes and tests exist, its commands can be parsed, each partial
+ * item has a reason, and its counts are right. Every variable of the seeds and every setting has a row. Each row's
+ * variable is read, or the row states that it has no meaning.
  */
 class SeedsPageTest {
 
     private static final Path PAGE = Path.of("src/site/markdown/development/seeds.md");
-    /** Where the documents lie beside the repository; not everywhere. */
+    /** Location of the documents beside the repository. Not every machine has them. */
     private static final Path SEEDS = Path.of("../shared/seeds");
-    /** NCCL's macros and constants, which the seeds name beside variables. */
+    /** Pattern of variables. It excludes NCCL's macros and constants, which the seeds also name. */
     private static final Pattern VARIABLE =
             Pattern.compile("export (NCCL_[A-Z0-9_]+)|`(NCCL_[A-Z0-9_]+)(?:=1)?`|^(NCCL_[A-Z0-9_]+)=\\d");
     private static final Pattern LITERAL = Pattern.compile("\"((?:NCCL|MILLRACE)_[A-Z0-9_]*[A-Z0-9])[\"=]");
     private static final Pattern WORD = Pattern.compile("(?:[^\\s\"']+|\"[^\"]*\"|'[^']*')+");
     private static final Pattern SUITE = Pattern.compile("return \"([a-z]+)\";");
     private static final Pattern QUOTED = Pattern.compile("`([^`]+)`");
-    /** What the seeds name, written down here as the documents are no part of the repository. */
+    /** Variables of the seeds, listed here because the documents are not part of the repository. */
     private static final Set<String> OF_THE_SEEDS = Set.of("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_PROXY_TRACE",
             "NCCL_PROXY_IDLE_THRESHOLD", "NCCL_PROXY_IDLE_SLEEP_US", "NCCL_NET_MAX_RECVS", "NCCL_WORK_FIFO_BYTES",
             "NCCL_NET_DEVICE_UNPACK_ENABLED", "NCCL_NET_DEVICE_UNPACK_THRESHOLD", "NCCL_SHM_USE_CUDA_MEMCPY",
@@ -54,14 +54,14 @@ class SeedsPageTest {
     private static final List<String> STATES = List.of("whole", "partial", "not here");
     private static final List<String> EFFECTS = List.of("works", "NCCL's", "set", "refused", "meaningless");
 
-    /** Cells by row: of items six, of counts five, of variables four. */
+    /** Cells by row: items have six cells, counts five, variables four. */
     private static final List<List<String>> items = new ArrayList<>();
-    /** By seed, how many items of it are in each state, as the page says and as its rows are. */
+    /** Number of items per state, by seed, as the page states it and as its rows show it. */
     private static final Map<String, List<Integer>> said = new TreeMap<>();
     private static final Map<String, List<Integer>> counted = new TreeMap<>();
     private static final Map<String, List<String>> variables = new HashMap<>();
     private static final Set<String> files = new HashSet<>();
-    /** Of the benchmarks, by their names. */
+    /** Names of the benchmarks. */
     private static final Set<String> suites = new HashSet<>();
     /** Variables that the code names. */
     private static final Set<String> named = new HashSet<>();
@@ -159,7 +159,7 @@ class SeedsPageTest {
         int run(PrintWriter out, PrintWriter err, String... arguments);
     }
 
-    /** Asks for help at its end, for which all before it must be understood. */
+    /** Parses a command with a request for help at its end. All words before it must then be valid. */
     private static void parse(List<String> words, String command, CommandLine line) {
         for (int at; (at = words.indexOf("-D")) >= 0;) {
             words.remove(at);
@@ -239,7 +239,7 @@ class SeedsPageTest {
         });
     }
 
-    /** The list above is that of the documents, where they are. */
+    /** The list above equals the list of the documents, if they are present. */
     @Test
     void theSeedsNameNoOtherVariable() throws IOException {
         assumeTrue(Files.isDirectory(SEEDS), "the documents are not here");

@@ -9,12 +9,12 @@ import org.junit.platform.launcher.TestExecutionListener;
 import org.junit.platform.launcher.TestIdentifier;
 
 /**
- * Says why tests are skipped, each reason once in a build: a report counts what is skipped, and does not say what the
- * machine lacks. Found by JUnit as a service.
+ * Prints the reasons for skipped tests, each reason once in a build. A test report counts skipped tests, but does not
+ * show the missing requirement. JUnit finds this class as a service.
  */
 public final class SkippedTests implements TestExecutionListener {
 
-    /** The same in all JVMs that run tests of a build, and another in the next. */
+    /** Identifier that is the same in all test JVMs of a build, and different in the next build. */
     private static final String BUILD =
             System.getProperty("skipped.tests.build", Long.toString(ProcessHandle.current().pid()));
     private static final Path SAID = Path.of("target", "skipped");

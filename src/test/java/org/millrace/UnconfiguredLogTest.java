@@ -34,7 +34,7 @@ class UnconfiguredLogTest {
         }
     }
 
-    /** Runs the program with some of Log4j's jars; returns the number of warnings on standard error. */
+    /** Runs the program with some of Log4j's jars. Returns the number of warnings on standard error. */
     private int warnings(List<String> log4j, String... options) throws Exception {
         List<String> command =
                 new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),

@@ -33,7 +33,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The programs of {@code src/examples}, as a reader starts them. */
 class ExamplesTest {
 
-    /** An example's {@code main}. */
+    /** The {@code main} of an example. */
     private interface Program {
         void main(String[] args) throws Exception;
     }
@@ -93,7 +93,7 @@ class ExamplesTest {
         assertEquals(Set.of("the answer is 168"), printedBy(GinPing::main));
     }
 
-    /** A rank is lost in the middle: what the others come to is what they would have come to with it. */
+    /** A rank is lost in the middle. The others reach the same result as with it. */
     @Test
     @ResourceLock(Resources.SYSTEM_OUT)
     void trainingGoesOnWithoutALostRank(@TempDir Path directory) throws Exception {
@@ -128,7 +128,7 @@ class ExamplesTest {
                 printedBy(Experts::main, mode));
     }
 
-    /** What programs on the module path need of GIN is exported. */
+    /** Everything that GIN programs on the module path need is exported. */
     @Test
     void theGinProgramsCompileAsAModule(@TempDir Path directory) throws Exception {
         Path examples = Path.of("src", "examples", "java", "com", "example", "millrace");
@@ -160,7 +160,7 @@ class ExamplesTest {
         assertEquals(0, status, said.toString());
     }
 
-    /** What a reader copies is the program that runs here: whole, and its core in the README. */
+    /** Readers copy the program that runs here: the whole program, and its core in the README. */
     @Test
     void thePagesShowTheFirstProgram() throws Exception {
         String program =

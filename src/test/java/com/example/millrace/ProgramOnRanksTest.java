@@ -15,7 +15,9 @@ import org.millrace.AbortedException;
 import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 
-/** How a program's own code is tested: its ranks are threads of the test, and one of them fails, leaves or is late. */
+/**
+ * Shows how a program tests its own code. Its ranks are threads of the test, and one of them fails, leaves or is late.
+ */
 class ProgramOnRanksTest {
 
     @Test

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.agent.IdleProfile.Backoff;
 
-/** A thread spins while the core is its own, and yields at once when another thread runs on it, too. */
+/** A thread spins while it has the core to itself, and yields at once when another thread shares the core. */
 class BackoffTest {
 
     private static final int SPINS = 5;
@@ -21,7 +21,7 @@ class BackoffTest {
     private long yieldTakes;
     private final Backoff strategy = new Backoff(this::clock, SPINS, 1000, 1, 1, Sleeper.PARK, null);
 
-    /** Asked before a yield and behind it. */
+    /** Called before a yield and after it. */
     private long clock() {
         now += ++looks % 2 == 0 ? yieldTakes : 0;
         return now;
@@ -67,7 +67,10 @@ class BackoffTest {
         assertEquals(1, yieldsWithin(SPINS + 1));
     }
 
-    /** {@code NCCL_PROXY_IDLE_THRESHOLD} and {@code NCCL_PROXY_IDLE_SLEEP_US}, wherever a proxy has them. */
+    /**
+     * The names {@code NCCL_PROXY_IDLE_THRESHOLD} and {@code NCCL_PROXY_IDLE_SLEEP_US} apply to every proxy with these
+     * settings.
+     */
     @ParameterizedTest
     @CsvSource({"1, 1000", "7, 30000", "1000, 12000"})
     void afterSoManyPassesItSleepsForSoLongAtTheMost(int passes, long longest) {

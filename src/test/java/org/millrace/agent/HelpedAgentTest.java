@@ -20,13 +20,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.agent.IdleProfile.Backoff;
 
-/** Whoever waits runs an agent's passes, one thread at a time, and the agent's own thread does when nobody waits. */
+/**
+ * A waiting thread runs an agent's passes, one thread at a time. The agent's own thread runs them if no thread waits.
+ */
 @Timeout(60)
 class HelpedAgentTest {
 
     private static final long LONG = TimeUnit.SECONDS.toNanos(50);
 
-    /** What is written in a pass is plain, as the fields of a real agent are. */
+    /** Passes write fields with plain stores, as a real agent does. */
     private static final class Counter implements Agent {
         private final IntSupplier work;
         private final AtomicBoolean inside = new AtomicBoolean();
@@ -151,7 +153,7 @@ class HelpedAgentTest {
         return counter.last;
     }
 
-    /** Four threads that wait and one that only passes by, beside the agent's own. */
+    /** Four waiting threads and one that only calls once, beside the agent's own thread. */
     @Test
     void oneThreadAtATime() throws Exception {
         Counter counter = new Counter(() -> 1);
@@ -211,7 +213,7 @@ class HelpedAgentTest {
         assertFalse(counter.overlapped);
     }
 
-    /** Its last act is the own thread's, and no pass follows. */
+    /** The agent's own thread executes its last action, and no pass follows. */
     @Test
     void whoWaitsLeavesWhenTheAgentIsClosed() throws Exception {
         Counter counter = new Counter(() -> 0);
@@ -234,7 +236,7 @@ class HelpedAgentTest {
         assertFalse(counter.overlapped);
     }
 
-    /** Threads that wait must not take a core from the one that makes the passes. */
+    /** Waiting threads must not take a core from the thread that makes the passes. */
     @Test
     void aThreadThatWaitsBehindAHelperAsksOnlyWhenItIsUnparked() throws Exception {
         AtomicReference<Thread> helper = new AtomicReference<>();

@@ -47,7 +47,7 @@ class PollingThreadsTest {
         assertEquals(CORES, polling.count());
     }
 
-    /** Each of them has the same right to poll. */
+    /** Each process has the same right to poll. */
     @Test
     void processesOfAGroupShareTheCores() {
         try (PollingThreads.Sharing _ = polling.share(2); PollingThreads.Sharing _ = polling.share(1)) {

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** What other threads ask of an agent happens on its thread, in order, and is answered once. */
+/** Requests of other threads run on the agent's thread, in order, and are answered once. */
 class RequestQueueTest {
 
     private final RequestQueue requests = new RequestQueue();

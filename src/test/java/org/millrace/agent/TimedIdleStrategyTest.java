@@ -11,14 +11,14 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.millrace.agent.IdleProfile.TimedIdleStrategy.Stage;
 
-/** When a thread without work spins, yields and parks, on a clock and a scheduler of the test's own. */
+/** Moments at which a thread without work spins, yields and parks, with the test's own clock and scheduler. */
 class TimedIdleStrategyTest {
 
     private static final long SPIN = 4_000_000;
     private static final long YIELD = 6_000_000;
     private static final long LONGEST_PARK = 2_000_000;
 
-    /** Counts what is asked of it; a yield lasts as long as the test says. */
+    /** Counts calls. The test sets the duration of a yield. */
     private static final class TestScheduler implements IdleProfile.TimedIdleStrategy.Scheduler {
         private long now = Long.MAX_VALUE - 5_000; // the clock wraps while the thread is idle
         private long yieldLasts;
@@ -320,7 +320,7 @@ class TimedIdleStrategyTest {
         strategy.wake(Thread.currentThread());
         strategy.idle(0);
         assertEquals(Stage.SPIN, strategy.stage());
-        LockSupport.park(); // takes the permit, which the next test of this thread must not find
+        LockSupport.park(); // takes the permit, because the next test of this thread must not find it
     }
 
     @Test

@@ -47,8 +47,8 @@ import org.millrace.cuda.StubLibrary;
 import org.millrace.plugin.LostConnection;
 
 /**
- * Communicators over the stand-ins for libnccl and libcudart: two GPUs, on which everything completes at once unless a
- * test says otherwise.
+ * Communicators over the stubs of libnccl and libcudart. They have two GPUs, on which everything completes at once
+ * unless a test sets otherwise.
  */
 @ExtendWith(OwnClassLoader.class)
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
@@ -92,7 +92,7 @@ class GpuCommunicatorTest {
         return Configuration.load(Map.of(), new java.util.Properties(), settings);
     }
 
-    /** Calls of operations since the last time, without what the watching thread asks. */
+    /** Returns the calls of operations since the last time, without the queries of the watching thread. */
     private static List<String> calls() {
         cuda.allCalls();
         return nccl.allCalls().stream().filter(call -> !call.startsWith("ncclCommGetAsyncError")).toList();
@@ -144,7 +144,7 @@ class GpuCommunicatorTest {
         assertEquals(inits.get(0).replaceAll(" 0$", ""), inits.get(1).replaceAll(" 1$", ""));
     }
 
-    /** The stand-in copies nothing to its GPUs: what comes back is what lies in the pinned memory between. */
+    /** The stub copies nothing to its GPUs: the result is the content of the pinned memory between. */
     @Test
     void arraysGoThroughPinnedMemoryInTheOrderOfTheStream() throws Exception {
         alone(communicator -> {
@@ -160,7 +160,7 @@ class GpuCommunicatorTest {
                 assertEquals(List.of("cudaHostAlloc", "cudaHostAlloc", "cudaLaunchHostFunc", "cudaMemcpyAsync",
                         "cudaLaunchHostFunc", "cudaMemcpyAsync", "cudaLaunchHostFunc", "cudaLaunchHostFunc",
                         "cudaEventRecord"), order.stream().filter(IN_ORDER::contains).toList());
-                double[] large = new double[1 << 20]; // two pieces, there and back
+                double[] large = new double[1 << 20]; // two pieces in each direction
                 large[large.length - 1] = 7;
                 communicator.allReduce(Operand.of(large), ReduceOp.SUM, stream)
                         .toCompletableFuture()
@@ -314,7 +314,7 @@ class GpuCommunicatorTest {
                     other.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream);
                 }));
                 assertTrue(refused.getMessage().contains("ncclGroupEnd"), refused.getMessage());
-                third.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream); // was not in the group
+                third.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream); // it was not in the group
                 for (Communicator failed : List.of(communicator, other)) {
                     assertThrows(MillraceException.class,
                             () -> failed.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream));
@@ -390,7 +390,7 @@ class GpuCommunicatorTest {
         assertTrue(thrown.getMessage().contains(because), thrown.getMessage());
     }
 
-    /** A kernel that never ends, as when it waits for a rank that is gone. */
+    /** Imitates a kernel that never ends, for example because it waits for a lost rank. */
     private static MillraceException waitForGood(Communicator communicator, Runnable meanwhile) {
         try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
             MemorySegment data = communicator.device().allocate(64, arena);
@@ -442,7 +442,7 @@ class GpuCommunicatorTest {
         });
     }
 
-    /** The stage hears of it too, though what the GPU holds never ends. */
+    /** The stage fails too, although the GPU's work never ends. */
     @Test
     void theStageOfAnOperationFailsWithItsCommunicator() throws Exception {
         alone(communicator -> {

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.plugin.Announce;
 
-/** Which addresses the plugin announces on hosts whose interfaces are of many kinds. */
+/** Addresses that the plugin announces on hosts with many kinds of interfaces. */
 @Timeout(120)
 @Tag("root")
 @Tag("slow")
@@ -33,7 +33,7 @@ class AddressesTest {
 
     @AfterEach
     void end() throws Exception {
-        if (host != null) { // there are no namespaces here
+        if (host != null) { // namespaces are not available here
             host.close();
         }
     }
@@ -72,7 +72,7 @@ class AddressesTest {
         assertTrue(refused.contains("fd00:0:0:0:0:0:0:1") && refused.contains("tentative"), refused);
     }
 
-    /** Another machine has the address already. */
+    /** Another machine already has the address. */
     @Test
     void aDuplicateAddressIsLeftOut() throws Exception {
         try (TestHost other = TestHost.named("node1")) {

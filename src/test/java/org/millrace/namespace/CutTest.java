@@ -29,12 +29,16 @@ import org.millrace.plugin.HostProgram;
 import org.millrace.trace.TracedProcess;
 
 /**
- * Jobs of three hosts whose network is cut again and again at random moments, for less than the deadline: all of them
- * end right, and every byte is looked at. {@code -Dmillrace.cuts=60} cuts each kind of job so often, and runs all of
- * them; {@code -Dmillrace.cuts.seed=1000} draws other cuts; {@code -Dmillrace.cuts.job=gin} runs the jobs whose names
- * begin so; {@code -Dmillrace.cuts.long=10} makes so many cuts of more than the deadline;
- * {@code -Dmillrace.cuts.shortest=10000 -Dmillrace.cuts.longest=50000 -Dmillrace.cuts.deadline=60s} makes others of
- * those that heal. Prints what each cut took.
+ * Jobs of three hosts. Their network is cut repeatedly at random moments, for less than the deadline. All jobs complete
+ * correctly, and every byte is checked. Prints the duration of each recovery. Properties:
+ * <ul>
+ * <li>{@code -Dmillrace.cuts=60} sets the number of cuts per kind of job, and runs all jobs.
+ * <li>{@code -Dmillrace.cuts.seed=1000} draws other cuts.
+ * <li>{@code -Dmillrace.cuts.job=gin} runs the jobs with this beginning of the name.
+ * <li>{@code -Dmillrace.cuts.long=10} sets the number of cuts that exceed the deadline.
+ * <li>{@code -Dmillrace.cuts.shortest=10000 -Dmillrace.cuts.longest=50000 -Dmillrace.cuts.deadline=60s} changes the
+ * length of the cuts that heal.
+ * </ul>
  */
 @Timeout(1800)
 @Tag("root")
@@ -53,13 +57,13 @@ class CutTest {
     private static final int LONGEST_MILLIS = Integer.getInteger("millrace.cuts.longest", 3000);
     private static final String USUAL_DEADLINE = System.getProperty("millrace.cuts.deadline", "5s");
     private static final int PAUSE_MILLIS = 500;
-    /** From the end of a cut to a round that all have done since. */
+    /** Time from the end of a cut to a round that all ranks have completed since. */
     private static final Duration PATIENCE = Duration.ofSeconds(30);
-    /** From a long cut until an end is told: 14 s and the deadline, where nothing else runs. */
+    /** Time from a long cut until an end learns of it: 14 s and the deadline on an otherwise idle machine. */
     private static final Duration LONG_PATIENCE = Duration.ofSeconds(60);
-    /** What takes longer is looked at. */
+    /** Recoveries that take longer are reported. */
     private static final Duration SOON = Duration.ofSeconds(6);
-    /** Nothing is under way any more that was sent before a cut. */
+    /** Time after which no data from before a cut is in flight. */
     private static final Duration SETTLED = Duration.ofMillis(1000);
     private static final Path REPORTS = Path.of("target", "cuts");
 
@@ -68,17 +72,17 @@ class CutTest {
     }
 
     private enum Cut {
-        /** Both ends are told, and the network is there. */
+        /** Both ends receive a reset, and the network works. */
         RESET,
-        /** One end is told; the other hears nothing, and nobody hears the first for a while. */
+        /** One end receives a reset. The other receives nothing, and data of the first is lost for a while. */
         HALF_OPEN,
         SILENT_ONE_WAY,
         SILENT_BOTH_WAYS,
-        /** An end is told at once that its peer cannot be reached. */
+        /** An end learns at once that its peer is unreachable. */
         NO_ROUTE,
-        /** One host has no link to anybody. */
+        /** One host has no link to any other. */
         UNPLUGGED,
-        /** One of two interfaces of a host is gone for good, and the one that was gone before is back. */
+        /** One of two interfaces of a host is gone permanently, and the previous one is back. */
         ONE_INTERFACE;
 
         private boolean stopsAll() {
@@ -102,7 +106,7 @@ class CutTest {
     private TestNetwork network;
     private TestJob job;
     private final long begun = System.nanoTime();
-    /** The host whose interface is out, and which; -1 for none. */
+    /** Host with an unplugged interface, and the interface. -1 for none. */
     private int unplugged = -1;
     private int unpluggedInterface;
 
@@ -156,7 +160,7 @@ class CutTest {
                 HostProgram.library(), of.job == Job.GIN ? "gin" : "takeover", HOSTS, 1, seed);
     }
 
-    /** A network that is cut before there is a connection. */
+    /** The network is cut before a connection exists. */
     @ParameterizedTest
     @EnumSource(names = {"TAKEOVER", "GIN"})
     void connectionsAreMadeThoughThereIsNoRouteAtFirst(Job kind) throws Exception {
@@ -208,8 +212,8 @@ class CutTest {
     }
 
     /**
-     * Of two ends that hear nothing each finds out by itself. Where one is told of the loss of its stream, it gives the
-     * connection up, and the other hears so when the network is there again.
+     * If two ends receive nothing, each detects the loss independently. If one end learns of the loss of its stream, it
+     * abandons the connection. The other end learns this when the network works again.
      */
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("longCuts")
@@ -234,7 +238,8 @@ class CutTest {
         }
         lift(kind, one, other);
         assertTold(what, other);
-        // Elsewhere all are connected, and a third may end first; where both find out, the third may tell either.
+        // In other jobs all ranks are connected, and a third may end first. If both ends detect the loss, the third may
+        // report either.
         if (kind == Cut.HALF_OPEN && (of.job == Job.TAKEOVER || of.job == Job.UNPACK)) {
             assertTrue(losses(other).anyMatch(text -> names(text, one)),
                     () -> what + ": rank " + other + " is told of another: " + losses(other).toList());
@@ -273,7 +278,7 @@ class CutTest {
                         || text.startsWith("FAILED"));
     }
 
-    /** Returns how many seconds passed from the end of a cut until all went on. */
+    /** Returns the number of seconds from the end of a cut until all ranks continued. */
     private double cut(String name, Cut kind, Random random) throws Exception {
         int one = random.nextInt(HOSTS);
         int other = (one + 1 + random.nextInt(HOSTS - 1)) % HOSTS;
@@ -354,7 +359,7 @@ class CutTest {
                 }
             }
             case RESET, ONE_INTERFACE -> {
-                // for good
+                // permanent
             }
         }
     }
@@ -376,7 +381,7 @@ class CutTest {
         assertTrue(job.said().stream().noneMatch(each -> each.text().startsWith("FAILED")), this::told);
     }
 
-    /** Writes what all ranks' threads and connections wait for. */
+    /** Writes a report about all waits of all ranks' threads and connections. */
     private Path report(String what) throws Exception {
         Files.createDirectories(REPORTS);
         Path report = REPORTS.resolve(what.replaceAll("[^A-Za-z0-9]+", "_") + ".txt");

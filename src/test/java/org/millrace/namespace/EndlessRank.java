@@ -16,9 +16,9 @@ import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 
 /**
- * A rank of the engine that adds up again and again, as much as the round says, and looks at every sum; a line for what
- * happens. It stays when it has done so many rounds; all ranks end behind the same round when the standard input of one
- * has ended.
+ * A rank of the engine that runs all-reduces repeatedly, with a size that depends on the round, and checks every sum.
+ * It prints one line per event. It stays after the given number of rounds. All ranks end after the same round when the
+ * standard input of one is closed.
  */
 final class EndlessRank {
 
@@ -30,7 +30,7 @@ final class EndlessRank {
 
     private EndlessRank() {}
 
-    /** Arguments: rendezvous, rank, size, how often it adds up, settings as NAME=VALUE. */
+    /** Runs the rank. Arguments: rendezvous, rank, size, number of rounds, settings as NAME=VALUE. */
     public static void main(String[] arguments) throws InterruptedException {
         System.setProperty("log4j2.level", "WARN");
         int size = Integer.parseInt(arguments[2]);

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Ranks of two hosts meet, whatever the hosts are called and whatever addresses they have. */
+/** Ranks of two hosts find each other, with any names and addresses of the hosts. */
 @Timeout(180)
 @Tag("root")
 @Tag("slow")
@@ -35,7 +35,7 @@ class MeetingTest {
     @AfterEach
     void end() throws Exception {
         for (TestHost host : new TestHost[] {zero, one}) {
-            if (host != null) { // there are no namespaces here
+            if (host != null) { // namespaces are not available here
                 host.close();
             }
         }
@@ -63,13 +63,13 @@ class MeetingTest {
         one.run("ip addr add 10.0.0.2/24 dev eth0");
     }
 
-    /** What Debian and Ubuntu write into {@code /etc/hosts}. */
+    /** Debian and Ubuntu write such lines into {@code /etc/hosts}. */
     @Test
     void aHostsOwnNameIsALoopbackAddressThere() throws Exception {
         addresses();
         zero.hosts("127.0.0.1 localhost\n127.0.1.1 node0\n10.0.0.2 node1\n");
         one.hosts("127.0.0.1 localhost\n127.0.1.1 node1\n10.0.0.1 node0\n");
-        // a group of the last two: the first of them is on the host of rank 0, and the second is not
+        // a group of the last two ranks: its first rank is on the host of rank 0, and its second is not
         rank(zero, "tcp:node0:4711", 3);
         rank(zero, "tcp:node0:4711", 3);
         rank(one, "tcp:node0:4711", 3);

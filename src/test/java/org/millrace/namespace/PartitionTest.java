@@ -27,9 +27,9 @@ import org.millrace.trace.Verdict.Cause;
 import org.millrace.trace.Verdict;
 
 /**
- * Groups of three hosts whose network falls silent, or is slow, narrow or lossy. {@code -Dmillrace.partitions=all} runs
- * every case, and prints a row of a table for each rank; {@code -Dmillrace.partitions.stopped=60} has a rank read
- * nothing for so many seconds.
+ * Groups of three hosts with a network that becomes silent, or is slow, narrow or lossy.
+ * {@code -Dmillrace.partitions=all} runs every case, and prints a row of a table for each rank. With
+ * {@code -Dmillrace.partitions.stopped=60} a rank reads nothing for that number of seconds.
  */
 @Timeout(300)
 @Tag("root")
@@ -37,11 +37,11 @@ import org.millrace.trace.Verdict;
 class PartitionTest {
 
     private static final int HOSTS = 3;
-    /** Without it a loss is told when the deadline for lost streams has passed: CutTest has those. */
+    /** Otherwise a loss is reported when the deadline for lost streams has passed. CutTest covers that. */
     private static final String NOT_MADE_AGAIN = "MILLRACE_RECONNECT_DEADLINE=0s";
     private static final String TOLD = "The network between ";
     private static final boolean ALL = "all".equals(System.getProperty("millrace.partitions"));
-    /** Longer than the 10 s after which a link counts as silent, and the 14 s of keep-alive. */
+    /** Seconds, more than the 10 s after which a link counts as silent, and the 14 s of keep-alive. */
     private static final int STOPPED_SECONDS = Integer.getInteger("millrace.partitions.stopped", 16);
     private static final int LOOKS = 20;
 
@@ -51,7 +51,7 @@ class PartitionTest {
     private TestJob job;
     private long begun = System.nanoTime();
 
-    /** What is done to the network, and which ranks lose another by it. */
+    /** Fault of the network, and the ranks that lose a peer through it. */
     private enum Fault {
         CUT(0, 1, 2),
         SILENT_BOTH_WAYS(0, 1, 2),
@@ -61,7 +61,7 @@ class PartitionTest {
         HOST_GONE(0, 1);
 
         private final List<Integer> ranks;
-        /** Those that hear of it: their own peers tell those that lose nobody. */
+        /** Ranks that learn of the fault. Their own peers inform ranks that lose no peer. */
         private final List<Integer> told;
 
         Fault(Integer... ranks) {
@@ -74,7 +74,7 @@ class PartitionTest {
         }
     }
 
-    /** A program, and what it does while the network falls silent. */
+    /** A program, and its activity while the network becomes silent. */
     private record Case(boolean takeover, boolean tls, boolean idle, Fault fault) {
 
         @Override
@@ -103,7 +103,7 @@ class PartitionTest {
 
     @AfterEach
     void end() throws Exception {
-        if (network != null) { // there are no namespaces here
+        if (network != null) { // namespaces are not available here
             job.close();
             network.close();
         }
@@ -199,7 +199,7 @@ class PartitionTest {
         }
     }
 
-    /** Who loses nobody, and waits for those who do: what its peers say, once. */
+    /** Checks the rank that loses no peer and waits for ranks that do. It reports its peers' message once. */
     private void assertThirdIsTold(Map<Integer, List<String>> whys) {
         List<String> told = job.saidBy(0).stream().filter(text -> text.contains(TOLD)).toList();
         assertEquals(1, told.size(), told::toString);
@@ -225,7 +225,7 @@ class PartitionTest {
         }
     }
 
-    /** Its kernel answers; what its peers have sent fills all windows meanwhile. */
+    /** The peer's kernel answers. Meanwhile data of its peers fills all windows. */
     @Test
     void aPeerThatDoesNotReadIsNeitherSilentNorLost() throws Exception {
         network.hosts.get(1).run("echo '4096 8192 8192' > /proc/sys/net/ipv4/tcp_rmem");
@@ -248,7 +248,7 @@ class PartitionTest {
         job.assertGoesOn();
     }
 
-    /** Stops the peer, and lets it go on where that was in a round too short to fill a window. */
+    /** Stops the peer. If that happened in a round too short to fill a window, lets the peer continue. */
     private boolean closesAWindow(long pid) {
         try {
             network.hosts.get(1).run("kill -STOP " + pid);
@@ -273,7 +273,7 @@ class PartitionTest {
         }
     }
 
-    /** A cut of three seconds is over before anybody is told, and what was under way arrives. */
+    /** A cut of three seconds is over before any rank learns of it, and data in flight arrives. */
     @Test
     void slowNarrowAndDownForAWhileIsNotSilent() throws Exception {
         network.slow("200mbit", 700);

@@ -15,8 +15,8 @@ import org.millrace.ReduceOp;
 import org.millrace.Route;
 
 /**
- * A rank that adds up, in its group and in one of all but rank 0, and says over what. Arguments: rendezvous, rank,
- * size, settings as NAME=VALUE; or none, if the environment says it.
+ * A rank that runs an all-reduce in its group and in a group of all ranks except rank 0. It prints the transports.
+ * Arguments: rendezvous, rank, size, settings as NAME=VALUE. Without arguments it reads the environment.
  */
 public final class SummingRank {
 

@@ -15,9 +15,9 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A host on this machine: a process with interfaces, a name, {@code /etc/hosts}, {@code /sys} and {@code /dev/shm} of
- * its own, in whose namespaces others are started. All of it ends with this JVM. Tests that use it need root and are
- * tagged {@code root}.
+ * A host on this machine: a process with its own interfaces, name, {@code /etc/hosts}, {@code /sys} and
+ * {@code /dev/shm}. Other processes start in its namespaces. All of them end with this JVM. Tests that use it need root
+ * and have the tag {@code root}.
  */
 public final class TestHost implements AutoCloseable {
 
@@ -41,7 +41,7 @@ public final class TestHost implements AutoCloseable {
         Files.writeString(hosts, "127.0.0.1 localhost\n::1 localhost\n");
         List<String> command = new ArrayList<>(UNSHARE);
         Collections.addAll(command, "sh", "-ec", PREPARE, name, hosts.toString());
-        // it reads from a pipe of this JVM's, and ends with it
+        // it reads from a pipe of this JVM, and ends with it
         holder = new ProcessBuilder(command).redirectErrorStream(true).start();
         String said = holder.inputReader().readLine();
         if (!"ready".equals(said)) {
@@ -50,11 +50,11 @@ public final class TestHost implements AutoCloseable {
         }
     }
 
-    /** A host of a name, with loopback alone. */
+    /** Creates a host with a name, and with only a loopback interface. */
     public static TestHost named(String name) throws IOException {
         try {
             return new TestHost(name);
-        } catch (IOException e) { // there is no unshare
+        } catch (IOException e) { // unshare is not installed
             skip(e.getMessage());
             throw e;
         }
@@ -66,29 +66,29 @@ public final class TestHost implements AutoCloseable {
         abort(message);
     }
 
-    /** Connects two hosts by an interface of each, which are up and have no addresses but those of the link. */
+    /** Connects two hosts by an interface of each. The interfaces are up and have only link-local addresses. */
     public static void connect(TestHost one, String nameThere, TestHost other, String otherName) throws Exception {
         one.run("ip link add " + nameThere + " type veth peer name " + otherName + " netns " + other.holder.pid());
         one.run("ip link set " + nameThere + " up");
         other.run("ip link set " + otherName + " up");
     }
 
-    /** A process that lives as long as the host, in its namespaces. */
+    /** Returns the number of a process in the host's namespaces that lives as long as the host. */
     public long pid() {
         return holder.pid();
     }
 
-    /** Its {@code /dev/shm}, as it is reached from here. */
+    /** Returns its {@code /dev/shm} as a path of this process. */
     public Path sharedDirectory() {
         return Path.of("/proc/" + pid() + "/root/dev/shm");
     }
 
-    /** Its {@code /etc/hosts}. */
+    /** Writes its {@code /etc/hosts}. */
     public void hosts(String lines) throws IOException {
         Files.writeString(hosts, lines);
     }
 
-    /** Runs a script of the shell there, which must succeed; what it prints. */
+    /** Runs a shell script there, which must succeed. Returns its output. */
     public String run(String script) throws IOException, InterruptedException {
         Process shell = start(entering(List.of("sh", "-ec", script)).redirectErrorStream(true));
         String output = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
@@ -97,12 +97,12 @@ public final class TestHost implements AutoCloseable {
         return output;
     }
 
-    /** Starts a program of the tests in a JVM there; its standard error is this process's. */
+    /** Starts a program of the tests in a JVM there. Its standard error is this process's. */
     public Process java(Class<?> program, String... arguments) throws IOException {
         return java(Map.of(), program, arguments);
     }
 
-    /** The same, with more variables in its environment. */
+    /** Starts a program as above, with additional variables in its environment. */
     public Process java(Map<String, String> environment, Class<?> program, String... arguments) throws IOException {
         List<String> command =
                 new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -131,7 +131,7 @@ public final class TestHost implements AutoCloseable {
     public void close() throws IOException {
         children.add(holder);
         children.forEach(Process::destroyForcibly);
-        for (Process child : children) { // others count this process's children
+        for (Process child : children) { // other tests count this process's children
             child.onExit().join();
         }
         Files.delete(hosts);

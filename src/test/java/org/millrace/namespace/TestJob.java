@@ -22,7 +22,7 @@ import org.millrace.trace.TracedProcess;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.Verdict;
 
-/** A job with a rank on each host of a network: its processes, what they have said, and how far they are. */
+/** A job with a rank on each host of a network: its processes, their output, and their progress. */
 final class TestJob implements AutoCloseable {
 
     private static final String SECRET = "a-secret-of-twenty-characters";
@@ -31,7 +31,7 @@ final class TestJob implements AutoCloseable {
     private static final Pattern WHO = Pattern.compile("(?:^millrace|Millrace: GIN): rank (\\d)");
     private static final String ROUND = "AT ";
 
-    /** A line of a rank's; -1 for one of none. */
+    /** A line of a rank, with rank -1 for a line of no rank. */
     record Said(int rank, String text, long time) {
     }
 
@@ -48,9 +48,9 @@ final class TestJob implements AutoCloseable {
     }
 
     /**
-     * Starts ranks of the engine that do so many rounds, and awaits their tenth.
+     * Starts ranks of the engine that run the given number of rounds, and waits for their tenth.
      *
-     * @param addresses the hosts' without the last number
+     * @param addresses the hosts' addresses without the last number
      */
     void startEngine(String addresses, long count, String... settings) throws Exception {
         for (int rank = 0; rank < size; rank++) {
@@ -62,7 +62,7 @@ final class TestJob implements AutoCloseable {
         await("10 rounds", () -> rounds() >= 10);
     }
 
-    /** Starts a host program in C, whose ranks move to the hosts. */
+    /** Starts a C host program. Its ranks move to the hosts. */
     void startHost(HostProgram program, Object... arguments) throws Exception {
         program.withNetwork("socket")
                 .with("MILLRACE_THREADS", "1")
@@ -80,7 +80,7 @@ final class TestJob implements AutoCloseable {
                     take(line, rank);
                 }
             } catch (IOException ended) {
-                // by the test
+                // closed by the test
             }
         });
     }
@@ -99,7 +99,7 @@ final class TestJob implements AutoCloseable {
         said.add(new Said(of, line, System.nanoTime()));
     }
 
-    /** How many rounds all ranks have done, as far as they have said. */
+    /** Returns the number of rounds that all ranks have reported. */
     long rounds() {
         long least = Long.MAX_VALUE;
         for (int rank = 0; rank < size; rank++) {
@@ -108,7 +108,7 @@ final class TestJob implements AutoCloseable {
         return least;
     }
 
-    /** How many rounds one of them has done. */
+    /** Returns the number of rounds of the fastest rank. */
     long furthest() {
         long most = 0;
         for (int rank = 0; rank < size; rank++) {
@@ -135,7 +135,7 @@ final class TestJob implements AutoCloseable {
         assertTrue(becomes(PATIENCE, condition), () -> what + ": " + said);
     }
 
-    /** Whether a condition holds within some time. */
+    /** Returns whether a condition holds within some time. */
     boolean becomes(Duration time, BooleanSupplier condition) {
         long end = System.nanoTime() + time.toNanos();
         while (!condition.getAsBoolean()) {
@@ -147,12 +147,12 @@ final class TestJob implements AutoCloseable {
         return true;
     }
 
-    /** For as long as a fault lasts. */
+    /** Waits for the duration of a fault. */
     void await(Duration time) {
         becomes(time, () -> false);
     }
 
-    /** All ranks do more rounds than any had done, and nobody has said anything else. */
+    /** Checks that all ranks do more rounds than any had done, and that no rank has printed anything else. */
     void assertGoesOn() {
         long done = furthest();
         await("more rounds than " + done, () -> rounds() > done);
@@ -160,7 +160,7 @@ final class TestJob implements AutoCloseable {
                 said().stream().filter(each -> each.rank >= 0 && !each.text.contains("nothing moves.")).toList());
     }
 
-    /** The ranks that a host's shared files tell of. */
+    /** Returns the ranks in a host's shared files. */
     List<TracedProcess> traces(int host) throws IOException {
         return TraceReader.readAll(network.hosts.get(host).sharedDirectory(), (file, problem) -> {});
     }
@@ -176,12 +176,12 @@ final class TestJob implements AutoCloseable {
         }
     }
 
-    /** By its trace: the ranks of a host program are its children. */
+    /** Returns the process number from the rank's trace, because the ranks of a host program are its children. */
     long pid(int rank) throws IOException {
         return traces(rank).getFirst().identity().pid();
     }
 
-    /** What {@code why} says on a host: it reads that host's traces. */
+    /** Returns the verdicts of {@code why} on a host, from that host's traces. */
     List<Verdict> why(int host) throws IOException {
         return Hang.verdicts(() -> traces(host), Duration.ofSeconds(1));
     }

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Hosts on one network, or on several, {@code eth0} and {@code eth1} of each at a bridge that is a host of its own.
- * Frames are dropped without a word by giving the sender a hardware address of the receiver that nobody has.
+ * Hosts on one or several networks. Each host has {@code eth0} and {@code eth1} at a bridge, which is a separate host.
+ * To drop frames silently, the sender receives an unused hardware address for the receiver.
  */
 final class TestNetwork implements AutoCloseable {
 
@@ -68,7 +68,7 @@ final class TestNetwork implements AutoCloseable {
         return "port" + host + "x" + network;
     }
 
-    /** Frames from one host to another are dropped from now on, on all networks. */
+    /** Drops frames from one host to another from now on, on all networks. */
     void silence(int from, int to) throws Exception {
         for (int network = 0; network < networks; network++) {
             hosts.get(from)
@@ -77,21 +77,21 @@ final class TestNetwork implements AutoCloseable {
         }
     }
 
-    /** They arrive again. */
+    /** Delivers frames again. */
     void hear(int from, int to) throws Exception {
         for (int network = 0; network < networks; network++) {
             hosts.get(from).run("ip neighbour delete " + address(to, network) + " dev eth" + network);
         }
     }
 
-    /** One host has no way to another, or has it again. */
+    /** Removes or restores one host's route to another. */
     void route(int from, int to, boolean there) throws Exception {
         for (int network = 0; network < networks; network++) {
             hosts.get(from).run("ip route " + (there ? "delete" : "add") + " unreachable " + address(to, network));
         }
     }
 
-    /** A host's kernel resets all that it has with another; how many connections these were. */
+    /** Makes a host's kernel reset all connections to another host. Returns their number. */
     long reset(int host, int peer) throws Exception {
         long count = 0;
         for (int network = 0; network < networks; network++) {
@@ -100,19 +100,19 @@ final class TestNetwork implements AutoCloseable {
         return count;
     }
 
-    /** Takes a host's cables out, or puts them back. */
+    /** Unplugs or plugs all cables of a host. */
     void plug(int host, boolean in) throws Exception {
         for (int network = 0; network < networks; network++) {
             plug(host, network, in);
         }
     }
 
-    /** The same with one cable. */
+    /** Unplugs or plugs one cable of a host. */
     void plug(int host, int network, boolean in) throws Exception {
         bridge.run("ip link set " + port(host, network) + (in ? " up" : " down"));
     }
 
-    /** Every host's interface sends no faster, and no longer frames. */
+    /** Limits the rate and the frame size of every host's interface. */
     void slow(String rate, int mtu) throws Exception {
         for (TestHost host : hosts) {
             host.run("tc qdisc add dev eth0 root tbf rate " + rate + " burst 16kb latency 200ms; ip link set eth0 mtu "
@@ -121,9 +121,9 @@ final class TestNetwork implements AutoCloseable {
     }
 
     /**
-     * Gives each host a second interface, {@code wan0}, whose packets are lost at random, and delayed.
+     * Gives each host a second interface, {@code wan0}, with random loss of packets and delay.
      *
-     * @return what says at the end of its standard input how many were lost
+     * @return process that prints the number of lost packets when its standard input is closed
      */
     Process lossy(Path directory, int perMille, int delayMillis, int jitterMillis) throws Exception {
         Path program = directory.resolve("lossy_link");

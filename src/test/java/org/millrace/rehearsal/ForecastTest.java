@@ -21,7 +21,7 @@ import org.millrace.rehearsal.RecordedRun.Connection;
 import org.millrace.rehearsal.RecordedRun.Group;
 import org.millrace.rehearsal.RecordedRun.Step;
 
-/** The simulation against what can be computed, and what it learns from a recording. */
+/** Compares the simulation with computed results, and checks the parameters that it reads from a recording. */
 class ForecastTest {
 
     private static final RecordedRun.Process PROCESS = new RecordedRun.Process("here", 1, Optional.empty());
@@ -51,7 +51,7 @@ class ForecastTest {
         assertEquals(expected, actual, expected * 1e-9);
     }
 
-    /** 2(n - 1) hops of a chunk of 1/n, each of which takes alpha, and beta a byte. */
+    /** 2(n - 1) hops of a chunk of 1/n. Each hop takes alpha, and beta per byte. */
     @ParameterizedTest
     @CsvSource({"2, 32768", "3, 4096", "4, 8192", "64, 65536", "1000, 1000000", "10000, 10000000"})
     void aRingOfSmallChunksTakesAlphaAndBetaForEachHop(int ranks, long bytes) {
@@ -69,7 +69,7 @@ class ForecastTest {
         }
     }
 
-    /** Two frames of a chunk are on the line one behind the other, and the hop's delay hides that. */
+    /** Two frames of a chunk are on the line one after the other, and the hop's delay hides that. */
     @Test
     void aChunksSecondFrameFollowsTheFirst() {
         Forecast.Row row = row("all_gather", SLOT, costs(NOTHING, NOTHING, 1), "rate=8Gbit,delay=10ms", 1, 5, "ring");
@@ -77,7 +77,7 @@ class ForecastTest {
         assertClose(4 * (10e6 + frame) + frame, row.time());
     }
 
-    /** A frame of each channel is a proxy's work, and so many are worked on at once as there are proxies. */
+    /** A proxy works on one frame of each channel, and the number of proxies limits the frames at one time. */
     @ParameterizedTest
     @CsvSource({"1, 8", "2, 4", "8, 1", "16, 1"})
     void proxiesWorkAtOnce(int proxies, int turns) {
@@ -87,7 +87,7 @@ class ForecastTest {
         assertClose(1000 + turns * 7000.0, row.time());
     }
 
-    /** The engine's two ranks exchange what is short; NCCL's send it around the ring. */
+    /** The engine's two ranks exchange short operands directly. NCCL's ranks send them around the ring. */
     @ParameterizedTest
     @CsvSource({"true, 1000", "false, 2000"})
     void twoRanksExchangeWhatIsShort(boolean exchanges, double latency) {
@@ -95,7 +95,7 @@ class ForecastTest {
         assertClose(latency, row("all_reduce", 64, costs, "delay=1us", 1, 2, "ring").latency());
     }
 
-    /** The line is what all wait for. */
+    /** The line is the bottleneck. */
     @Test
     void aLongRingIsAsFastAsTheLine() {
         long bytes = 64L << 20;
@@ -111,12 +111,12 @@ class ForecastTest {
         Forecast.Row apart = row("all_gather", 4096, costs, "delay=1ms", 1, 16, "ring");
         Forecast.Row together = row("all_gather", 4096, costs, "delay=1ms", 8, 16, "ring");
         assertClose(15 * 1e6, apart.latency());
-        assertClose(2 * 1e6, together.latency()); // of 15 hops one or two leave a host
+        assertClose(2 * 1e6, together.latency()); // one or two of 15 hops leave a host
         assertClose(15_000, together.kernel());
         assertEquals(0, row("all_gather", 4096, costs, "delay=1ms", 16, 16, "ring").latency());
     }
 
-    /** The way up, and the way down. */
+    /** The depth counts for the way up, and for the way down. */
     @ParameterizedTest
     @CsvSource({"4, 2", "8, 3", "1024, 10", "10000, 13"})
     void aSmallTreeTakesItsDepthTwice(int ranks, int depth) {
@@ -126,7 +126,7 @@ class ForecastTest {
         assertClose(2 * depth * 1000, row.kernel());
     }
 
-    /** A pipe: it is filled once, and then brings a frame as often as its line does. */
+    /** A pipeline: it is filled once, and then delivers frames at the rate of its line. */
     @Test
     void aBroadcastIsAPipe() {
         long frames = 100;
@@ -163,7 +163,7 @@ class ForecastTest {
         assertTrue(hosts.contains("12 ranks are no whole hosts of 8"), hosts);
     }
 
-    /** One that changes, and some of pairs: which of them a frame had is not recorded. */
+    /** A changing link, or different links per pair: the recording does not contain a frame's link. */
     @ParameterizedTest
     @ValueSource(strings = {"@changes.txt", "host0-host1: delay=1ms", "delay=1us; host0-*:@slow.txt"})
     void aRecordingBehindLinksThatCannotBeTakenOutIsRefused(String link) {
@@ -176,7 +176,10 @@ class ForecastTest {
         assertTrue(refused.contains("record it with one link"), refused);
     }
 
-    /** Half of the ranks come some time later: of two the later one is late three times of four, of many always. */
+    /**
+     * Half of the ranks come some time later. The later of two ranks is late three times of four. The latest of many is
+     * always late.
+     */
     @Test
     void theMoreRanksThereAreTheLongerTheyWaitForTheLast() {
         Costs costs = new Costs(NOTHING, NOTHING, SLOT, 1, 1, true, new long[] {0, 1000});
@@ -185,7 +188,7 @@ class ForecastTest {
         assertEquals(0, costs.stragglers(1));
     }
 
-    /** A frame of 100 bytes takes 500 on its way behind a link, and 40 of these where another has just come. */
+    /** A frame of 100 bytes takes 500 in transit behind a link, and 40 of them if another frame has just arrived. */
     @Test
     void whatAFrameCostsIsReadFromTheRecording() {
         RecordedRun.Process linked = new RecordedRun.Process("here", 1, Optional.of("delay=2us"));

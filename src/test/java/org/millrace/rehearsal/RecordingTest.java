@@ -26,7 +26,7 @@ import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.Recorder;
 
-/** What is recorded is read, and no more room is taken than there is. */
+/** Recorded data can be read, and a recording never exceeds its room. */
 class RecordingTest {
 
     private static final long HASH = 0xfeed_0000_0000_0001L;
@@ -104,7 +104,7 @@ class RecordingTest {
         RecordedRun run = RecordingReader.read(directory);
         assertTrue(run.truncated());
         assertEquals(0, run.lost());
-        long capacity = SMALL / RecordFormat.RECORD_BYTES - 1; // the oldest may just be overwritten
+        long capacity = SMALL / RecordFormat.RECORD_BYTES - 1; // the oldest record may be in the middle of an overwrite
         assertEquals(capacity, run.steps().size());
         assertEquals(frames, run.steps().getLast().end());
         assertEquals(frames - capacity + 1, run.steps().getFirst().end());
@@ -120,7 +120,7 @@ class RecordingTest {
         Recording recording = recording(SMALL);
         Recorder.Steps steps = recording.connection(identity(Direction.SEND, 0, 1, 0));
         steps.served();
-        for (int frame = 1; frame <= 1000; frame++) { // and no thread goes ahead
+        for (int frame = 1; frame <= 1000; frame++) { // and no thread is ahead
             steps.taken(frame, 1, 2);
             steps.done(frame);
         }
@@ -130,7 +130,7 @@ class RecordingTest {
         assertEquals(1, run.steps().getFirst().end());
     }
 
-    /** Threads come and go, as communicators do. */
+    /** Threads start and end, as communicators do. */
     @Test
     void aThreadTakesTheFileOfOneThatHasEnded() throws Exception {
         Recording recording = recording(SMALL);
@@ -150,7 +150,7 @@ class RecordingTest {
         }
     }
 
-    /** As under libnccl, where an end knows the communicator, and what it has in common with the other end. */
+    /** Under libnccl, an end knows only the communicator and its shared properties with the peer. */
     @Test
     void peersAreFoundByWhatBothEndsHaveInCommon() throws Exception {
         for (int rank = 0; rank < 2; rank++) {

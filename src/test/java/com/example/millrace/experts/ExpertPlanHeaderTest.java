@@ -11,8 +11,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.CCompiler;
 
 /**
- * The plan and the layout that kernels use on GPUs are those of the emulated device, number for number: they are the
- * reference for each other.
+ * The plan and the layout of kernels on GPUs equal those of the emulated device, number for number. Each is the
+ * reference for the other.
  */
 class ExpertPlanHeaderTest {
 

@@ -8,7 +8,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.device.gin.LsaMemory;
 
-/** What DeepEP tells before tokens come, in its sizes; and no two things lie at one place. */
+/** Data that DeepEP exchanges before tokens, with its sizes. No two parts overlap. */
 class HybridLayoutTest {
 
     @ParameterizedTest
