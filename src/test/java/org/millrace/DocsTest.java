@@ -50,7 +50,7 @@ class DocsTest {
     private static final Pattern DECLARATION = Pattern
             .compile("\\b(?:class|interface|enum|record)\\s+([A-Z]\\w*)|^\\s+([A-Z]\\w*)[(,;]", Pattern.MULTILINE);
     private static final List<String> OF_THE_JDK =
-            List.of("java.lang.", "java.lang.foreign.", "java.util.", "java.util.concurrent.");
+            List.of("java.lang.", "java.lang.foreign.", "java.lang.invoke.", "java.util.", "java.util.concurrent.");
 
     private static final Set<String> classes = new HashSet<>();
 

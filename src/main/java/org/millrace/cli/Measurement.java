@@ -20,7 +20,7 @@ final class Measurement {
     private final int rank;
     private final Communicator communicator;
     private final CheckedCollectives collectives;
-    private final WarmUp warmUp;
+    private final PerfWarmUp warmUp;
     /** Number of wrong elements that no line of the table has reported yet. */
     private long wrongSoFar;
     private long checked;
@@ -30,14 +30,14 @@ final class Measurement {
         this.rank = communicator.rank();
         this.communicator = communicator;
         this.collectives = collectives;
-        warmUp = new WarmUp(System::nanoTime, collectives::forAny);
+        warmUp = new PerfWarmUp(System::nanoTime, collectives::forAny);
     }
 
     void run(RankWorker.Reporter reporter) {
         PerfPlan.Case first = plan.cases().getFirst();
         if (plan.warmsUp()) {
             BooleanSupplier compiling =
-                    plan.starters() > WarmUp.ROUND ? collectives.forAny(new CompilerWatch()::isBusy) : () -> false;
+                    plan.starters() > PerfWarmUp.ROUND ? collectives.forAny(new CompilerWatch()::isBusy) : () -> false;
             starters(first, plan.smallestBytes(), plan.starters(), compiling);
             starters(first, Math.min(LARGE_STARTER_BYTES, plan.largestBytes()), LARGE_STARTERS, () -> false);
         }

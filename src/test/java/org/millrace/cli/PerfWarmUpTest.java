@@ -8,20 +8,20 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 
-class WarmUpTest {
+class PerfWarmUpTest {
 
     private long now;
     private final List<Integer> rounds = new ArrayList<>();
 
-    private void run(WarmUp warmUp, int operations, long bytes, Duration each) {
+    private void run(PerfWarmUp warmUp, int operations, long bytes, Duration each) {
         warmUp.run(operations, bytes, () -> false, round -> {
             rounds.add(round);
             now += each.toNanos() * round;
         });
     }
 
-    private WarmUp create() {
-        return new WarmUp(() -> now, UnaryOperator.identity());
+    private PerfWarmUp create() {
+        return new PerfWarmUp(() -> now, UnaryOperator.identity());
     }
 
     @Test
@@ -38,7 +38,7 @@ class WarmUpTest {
 
     @Test
     void twoSecondsAreTheTimeOfAllLinesTogether() {
-        WarmUp warmUp = create();
+        PerfWarmUp warmUp = create();
         run(warmUp, 8, 64 << 20, Duration.ofMillis(500));
         assertEquals(List.of(1, 1, 1, 1), rounds);
         rounds.clear();

@@ -10,7 +10,7 @@ import java.util.function.UnaryOperator;
  * The automatic warm-up of a measurement. It runs operations in rounds and ends for all ranks together when it has
  * taken its time, added up over all lines.
  */
-final class WarmUp {
+final class PerfWarmUp {
 
     /** Maximum number of operations after which the ranks compare their times. */
     static final int ROUND = 1000;
@@ -27,7 +27,7 @@ final class WarmUp {
      *
      * @param forAny makes a question of one rank the question of all: true if the answer is true for any rank
      */
-    WarmUp(LongSupplier nanoTime, UnaryOperator<BooleanSupplier> forAny) {
+    PerfWarmUp(LongSupplier nanoTime, UnaryOperator<BooleanSupplier> forAny) {
         this.nanoTime = nanoTime;
         timeIsUp = forAny.apply(() -> spentNanos >= TIME.toNanos());
         halfIsUp = forAny.apply(() -> spentNanos >= TIME.toNanos() / 2);
