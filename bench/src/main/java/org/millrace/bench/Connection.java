@@ -7,18 +7,18 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
 /**
- * One end of a connection, protocol Simple, as a proxy and a device share it. Its memory is of the global arena, as a
- * polled connection's is; it is given back when the benchmark's JVM ends.
+ * One end of a connection, protocol Simple, as a proxy and a device share it. Its memory belongs to the global arena,
+ * as a polled connection's memory does. It is freed when the benchmark's JVM exits.
  *
  * @param buffer  eight slots
- * @param sendMem where {@code head} is
- * @param recvMem where {@code tail} and {@code connFifo} are
+ * @param sendMem memory with {@code head}
+ * @param recvMem memory with {@code tail} and {@code connFifo}
  */
 record Connection(MemorySegment buffer, SendMem sendMem, RecvMem recvMem) {
 
     private static final long PAGE = 4096;
 
-    /** Counters at 0, all slots empty. */
+    /** Allocates a connection with all counters at 0 and all slots empty. */
     static Connection allocate(long slotBytes) {
         MemorySegment control = Arena.global().allocate(SendMem.BYTES + RecvMem.BYTES, PAGE);
         Connection connection = new Connection(Arena.global().allocate(slotBytes * ConnectionLayout.SLOTS, PAGE),

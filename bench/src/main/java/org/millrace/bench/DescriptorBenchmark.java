@@ -15,8 +15,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * Accesses through the descriptors, as proxies make them: the descriptor is an instance field, nobody else touches the
- * line. {@code baseline} is what JMH's loop and the read of a heap field cost by themselves.
+ * Accesses through the descriptors, as proxies make them. The descriptor is an instance field, and no other thread
+ * accesses the line. {@code baseline} is the cost of JMH's loop and of reading a heap field.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -85,7 +85,9 @@ public class DescriptorBenchmark {
         recvMem.sizePlain(ConnectionLayout.slot(++step), step);
     }
 
-    /** What a device does to post a step, and its proxy to take it: size, tail; tail, size. */
+    /**
+     * Makes the accesses of a device that posts a step, and of the proxy that takes it: size, tail, then tail, size.
+     */
     @Benchmark
     public long postAndTake() {
         int slot = ConnectionLayout.slot(step++);

@@ -43,12 +43,13 @@ public class FenceBenchmark {
     private static final String PINNED = "pinned";
     private static String chosen = "";
 
-    /** Where the words lie. */
+    /** Kind of memory with the words. */
     @Param({"array", "native", "mapped", PINNED})
     String memory;
 
     /**
-     * The words, on lines of their own: handles without coordinates, constants for the compiler whatever the memory.
+     * The words, each on its own cache line. The handles have no coordinates, so they are constants for the compiler
+     * with any memory.
      */
     private static final class Words {
         static final String MEMORY = chosen;
@@ -89,10 +90,10 @@ public class FenceBenchmark {
     }
 
     /**
-     * JMH's arguments: without CUDA pinned memory is left out, and the terminal told why.
+     * Returns JMH's arguments. Without CUDA it omits pinned memory and prints the reason.
      *
-     * @param given   what the user gave
-     * @param missing why there is no pinned memory; empty if there is
+     * @param given   arguments of the user
+     * @param missing reason why there is no pinned memory, empty if there is
      * @return JMH's command line
      */
     public static List<String> arguments(List<String> given, String missing) {
@@ -103,7 +104,7 @@ public class FenceBenchmark {
         return Stream.concat(given.stream(), Stream.of("-p", "memory=array,native,mapped")).toList();
     }
 
-    /** {@return why no pinned memory can be had here; empty if it can} */
+    /** {@return reason why pinned memory is not available here, empty if it is} */
     public static String withoutCuda() {
         try {
             return CudaRuntime.load().deviceCount() > 0 ? "" : "CUDA finds no GPU";
@@ -112,7 +113,7 @@ public class FenceBenchmark {
         }
     }
 
-    /** Chooses the memory, which is a JVM's for good. */
+    /** Chooses the memory. A JVM keeps its choice. */
     @Setup
     public void setUp() {
         chosen = memory;
@@ -181,42 +182,42 @@ public class FenceBenchmark {
         return Words.TAIL.compareAndSet(seen, seen + 1);
     }
 
-    /** An opaque store and a fence behind it. */
+    /** An opaque store and a fence after it. */
     @Benchmark
     public void loadLoadFence() {
         Words.TAIL.setOpaque(1L);
         VarHandle.loadLoadFence();
     }
 
-    /** An opaque store and a fence behind it. */
+    /** An opaque store and a fence after it. */
     @Benchmark
     public void acquireFence() {
         Words.TAIL.setOpaque(1L);
         VarHandle.acquireFence();
     }
 
-    /** An opaque store and a fence behind it. */
+    /** An opaque store and a fence after it. */
     @Benchmark
     public void storeStoreFence() {
         Words.TAIL.setOpaque(1L);
         VarHandle.storeStoreFence();
     }
 
-    /** An opaque store and a fence behind it. */
+    /** An opaque store and a fence after it. */
     @Benchmark
     public void releaseFence() {
         Words.TAIL.setOpaque(1L);
         VarHandle.releaseFence();
     }
 
-    /** An opaque store and a fence behind it. */
+    /** An opaque store and a fence after it. */
     @Benchmark
     public void fullFence() {
         Words.TAIL.setOpaque(1L);
         VarHandle.fullFence();
     }
 
-    /** Data, then tail, as the protocol has it: release. */
+    /** Data, then tail by release, as in the protocol. */
     @Benchmark
     public void dataThenTail() {
         Words.DATA.set(1L);
@@ -244,7 +245,7 @@ public class FenceBenchmark {
         return (long) Words.TAIL.getAcquire() + (long) Words.DATA.get();
     }
 
-    /** Head by acquire, then the slot that it says is free. */
+    /** Head by acquire, then the slot that it reports as free. */
     @Benchmark
     public long headThenSlot() {
         long head = (long) Words.HEAD.getAcquire();

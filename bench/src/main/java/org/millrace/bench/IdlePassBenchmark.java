@@ -18,9 +18,9 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What idle connections cost: a pass of an agent that finds nothing to do, which is how soon a proxy comes round to a
- * connection again while nothing moves; and a step of one connection that is busy among them. An iteration of a second
- * is a million busy steps and more.
+ * Cost of idle connections. One figure is an agent's pass that finds no work: it is the time until a proxy polls a
+ * connection again while nothing moves. The other figure is a step of one busy connection among the idle ones. An
+ * iteration of a second has more than a million busy steps.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -32,18 +32,18 @@ public class IdlePassBenchmark {
 
     private static final long SLOT_BYTES = 64;
 
-    /** Idle connections: sending, receiving, sending, ... */
+    /** Number of idle connections: sending, receiving, sending, ... */
     @Param({"1", "16", "256", "1024"})
     int connections;
 
-    /** What the idle proxies wait for: an operation, or within one the device's next step. */
+    /** Event that the idle proxies wait for: an operation, or the device's next step within one. */
     @Param
     WaitsFor waitsFor;
 
     private final ProxyAgent agent = new ProxyAgent("benchmark");
     private ProxyPair busy;
 
-    /** What an idle proxy looks at. */
+    /** Event that an idle proxy polls for. */
     public enum WaitsFor {
         /** The operations' queue is empty. */
         OPERATION,
@@ -63,7 +63,7 @@ public class IdlePassBenchmark {
             idle.addAll(proxies.proxies());
         }
         agent.add(idle.subList(0, connections));
-        agent.doWork(); // takes them over
+        agent.doWork(); // makes the agent take the proxies over
         busy = new ProxyPair(connections, SLOT_BYTES);
     }
 
@@ -73,7 +73,7 @@ public class IdlePassBenchmark {
         return agent.doWork();
     }
 
-    /** One slice of two steps without data, end to end, on a further connection. */
+    /** Moves one slice of two steps without data, end to end, on a further connection. */
     @Benchmark
     public long busyStep() {
         if (busy.posted() == 0) {

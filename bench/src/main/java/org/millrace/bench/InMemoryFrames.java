@@ -7,9 +7,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Both ends of a connection within one thread, the cheapest there can be: a header is copied when it is offered, a
- * payload when it is accepted, and both ends count the frame as complete at once. What a benchmark measures over it is
- * the proxy's.
+ * Both ends of a connection within one thread, at the lowest possible cost. A header is copied when it is offered, and
+ * a payload when it is accepted. Both ends count the frame as complete at once. A benchmark over it measures the proxy.
  */
 final class InMemoryFrames {
 
@@ -31,7 +30,7 @@ final class InMemoryFrames {
     record Region(MemorySegment segment) implements MemoryRegion {
         @Override
         public void close() {
-            // nothing was taken
+            // nothing was allocated
         }
     }
 

@@ -21,8 +21,8 @@ import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotPool;
 
 /**
- * Slots that connections share (mode OFFSET) against slots of their own (NORMAL), by number of connections and size of
- * a chunk: time a step, both in turns, and memory. One thread is devices and proxies.
+ * Shared slots of connections (mode OFFSET) compared with a connection's own slots (NORMAL), by number of connections
+ * and chunk size. Measures the time of a step, both in turns, and memory. One thread is devices and proxies.
  *
  * <pre>
  *   java --enable-native-access=ALL-UNNAMED -cp bench/target/millrace-bench.jar org.millrace.bench.PoolBench
@@ -82,7 +82,7 @@ public final class PoolBench {
         return values[values.length / 2];
     }
 
-    /** A rank's connections to so many peers, and the peers' ends. */
+    /** A rank's connections to the given number of peers, and the peers' ends. */
     private static final class Group {
 
         private final List<End> ends = new ArrayList<>();
@@ -105,7 +105,10 @@ public final class PoolBench {
             return new SlotPool(new InMemoryFrames.Region(memory), SLOT, connections);
         }
 
-        /** Every connection posts whenever it has room, and so many steps arrive on all of them together. */
+        /**
+         * Returns the time per step. Every connection posts whenever it has room, until the given number of steps has
+         * arrived on all of them together.
+         */
         double nanosPerStep(long bytes, long steps) {
             long arrived = 0;
             long begin = System.nanoTime();

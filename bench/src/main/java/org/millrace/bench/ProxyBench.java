@@ -3,7 +3,7 @@ package org.millrace.bench;
 import org.millrace.bench.measure.Loop;
 import org.millrace.proxy.ProxyAgent;
 
-/** The proxies' benchmarks as loops, for the runner that sets C beside them. */
+/** The proxies' benchmarks as loops, for the runner that compares them with C. */
 public final class ProxyBench {
 
     private static final long SLOT_BYTES = 4096;
@@ -11,9 +11,9 @@ public final class ProxyBench {
     private ProxyBench() {}
 
     /**
-     * Passes over connections whose next step does not come.
+     * Returns passes over connections whose next step does not arrive.
      *
-     * @param connections half of them sending
+     * @param connections number of connections, half of them sending
      * @return the loop
      */
     public static Loop idlePass(int connections) {
@@ -22,7 +22,7 @@ public final class ProxyBench {
             ProxyPair proxies = new ProxyPair(pair, SLOT_BYTES);
             proxies.announce();
             agent.add(proxies.proxies());
-            agent.doWork(); // takes them over
+            agent.doWork(); // makes the agent take the proxies over
         }
         return count -> {
             long work = 0;
@@ -34,9 +34,9 @@ public final class ProxyBench {
     }
 
     /**
-     * Slices end to end.
+     * Returns slices that move end to end.
      *
-     * @param payload bytes of a slice
+     * @param payload size of a slice, in bytes
      * @return the loop
      */
     public static Loop step(int payload) {
@@ -44,7 +44,7 @@ public final class ProxyBench {
         ProxyPair proxies = new ProxyPair(0, Math.max(payload, SLOT_BYTES) / ProxyPair.SLICE_STEPS);
         proxies.announce();
         agent.add(proxies.proxies());
-        agent.doWork(); // takes them over
+        agent.doWork(); // makes the agent take the proxies over
         return count -> {
             long consumed = 0;
             for (long i = 0; i < count; i++) {

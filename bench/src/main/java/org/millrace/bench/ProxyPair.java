@@ -19,14 +19,14 @@ import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ProcessTrace;
 
-/** A send and a receive proxy with frames in memory between them; the benchmark is the device at both ends. */
+/** A send proxy and a receive proxy with in-memory frames between them. The benchmark is the device at both ends. */
 final class ProxyPair {
 
-    /** As NCCL's ring collectives have them. */
+    /** Steps per chunk, as in NCCL's ring collectives. */
     static final int CHUNK_STEPS = 4;
     static final int SLICE_STEPS = 2;
 
-    /** More than any trial takes. */
+    /** More steps than any trial takes. */
     private static final long STEPS = 1L << 60;
 
     private final ConnectionInfo from;
@@ -63,7 +63,7 @@ final class ProxyPair {
         return new ConnectionIdentity(0, 0, 1, channel, direction, 0, 0, 0, -1, 0, "memory", "itself", "a benchmark");
     }
 
-    /** A proxy that failed would make what is measured afterwards cheap, and wrong. */
+    /** A failed proxy would make later measurements fast and wrong. */
     private static void stopped(ProxyConnection connection, Throwable failure) {
         throw new IllegalStateException(connection.name() + " stopped", failure);
     }
@@ -72,7 +72,7 @@ final class ProxyPair {
         return List.of(send, receive);
     }
 
-    /** One operation that never ends: from now on both proxies look at their counters in every pass. */
+    /** Announces one operation that never ends. From now on both proxies poll their counters in every pass. */
     void announce() {
         ProxyOp op = new ProxyOp(0, 0, 0, STEPS, CHUNK_STEPS, SLICE_STEPS);
         sends.add(op);
@@ -80,8 +80,8 @@ final class ProxyPair {
     }
 
     /**
-     * A slice end to end: posted, passes until its slots are free again, consumed. Returns the first step that has not
-     * arrived.
+     * Moves a slice end to end: posts it, makes passes until its slots are free again, and consumes it. Returns the
+     * first step that has not arrived.
      */
     long move(ProxyAgent agent, long bytes) {
         from.recvMem().sizePlain(ConnectionLayout.slot(step), bytes);
@@ -95,7 +95,7 @@ final class ProxyPair {
         return tail;
     }
 
-    /** The first step that was not posted. */
+    /** Returns the first step that was not posted. */
     long posted() {
         return step;
     }

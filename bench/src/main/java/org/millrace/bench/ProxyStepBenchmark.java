@@ -15,9 +15,9 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * A slice end to end on one thread: posted by the sending device, sent by its proxy, received by the other, consumed by
- * the receiving device, and its slots free again. The network in between is a copy, so that the time is the proxies'
- * own cost plus one copy of the payload; at 0 bytes it is their cost alone.
+ * A slice end to end on one thread: posted by the sending device, sent by its proxy, received by the other proxy,
+ * consumed by the receiving device, until its slots are free again. The network in between is a copy. The time is
+ * therefore the proxies' own cost plus one copy of the payload. With 0 bytes it is their cost alone.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -27,7 +27,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 5, time = 1)
 public class ProxyStepBenchmark {
 
-    /** Bytes of a slice. */
+    /** Size of a slice, in bytes. */
     @Param({"0", "4096", "1048576"})
     int payload;
 
@@ -41,7 +41,7 @@ public class ProxyStepBenchmark {
         proxies = new ProxyPair(0, Math.max(payload, 4096) / ProxyPair.SLICE_STEPS);
         proxies.announce();
         agent.add(proxies.proxies());
-        agent.doWork(); // takes them over
+        agent.doWork(); // makes the agent take the proxies over
     }
 
     /** One slice. */

@@ -18,8 +18,8 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
 /**
- * Registered operands, which peers read where they lie, against others, which go through slots: over P2P and SHM, two
- * ranks, both in turns. Over SHM ranks have each other's heap mapped, as processes have.
+ * Registered operands, which peers read in place, compared with others, which use slots. Over P2P and SHM, with two
+ * ranks, both in turns. Over SHM, ranks map each other's heap, as processes do.
  *
  * <pre>
  *   java --enable-native-access=ALL-UNNAMED -cp bench/target/millrace-bench.jar org.millrace.bench.RegisteredBench
@@ -90,7 +90,7 @@ public final class RegisteredBench {
             double[] slots = new double[ROUNDS];
             double[] inPlace = new double[ROUNDS];
             double[] ratio = new double[ROUNDS];
-            for (int round = -ROUNDS; round < ROUNDS; round++) { // those below 0 are the JIT compiler's
+            for (int round = -ROUNDS; round < ROUNDS; round++) { // rounds below 0 warm up the JIT compiler
                 double one = micros(communicator, own, bytes, times, stream, operation);
                 double other = micros(communicator, registered, bytes, times, stream, operation);
                 if (round >= 0) {

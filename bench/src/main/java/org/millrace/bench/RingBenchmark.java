@@ -33,7 +33,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 3, time = 1)
 public class RingBenchmark {
 
-    /** Spins between two looks at whether the other thread lives. */
+    /** Number of spins between two checks whether the other thread is alive. */
     private static final int LOOK_INTERVAL = 1 << 20;
 
     private Connection connection;
@@ -50,7 +50,7 @@ public class RingBenchmark {
         echo = new RingEcho(connection);
     }
 
-    /** Stops it, and holds what it took against what was posted. */
+    /** Stops the other thread, and compares the sizes that it took with the posted ones. */
     @TearDown
     public void tearDown() {
         awaitHead(step);
@@ -60,14 +60,14 @@ public class RingBenchmark {
         }
     }
 
-    /** One step there and its credit back, nothing else under way. */
+    /** Sends one step and waits for its credit. No other step is in flight. */
     @Benchmark
     public void roundTrip() {
         post();
         awaitHead(step);
     }
 
-    /** One step of a stream of them: as many are under way as there are slots. */
+    /** Sends one step of a stream. The number of steps in flight equals the number of slots. */
     @Benchmark
     public void stream() {
         awaitHead(step + 1 - ConnectionLayout.SLOTS);

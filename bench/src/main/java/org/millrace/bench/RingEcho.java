@@ -5,8 +5,7 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
 /**
- * The other thread of a ring: takes every step that is posted and frees its slot, as a proxy does whose network costs
- * nothing.
+ * The other thread of a ring. It takes every posted step and frees its slot, like a proxy with a network without cost.
  */
 final class RingEcho {
 
@@ -49,7 +48,7 @@ final class RingEcho {
         return thread.isAlive();
     }
 
-    /** Stops the thread; returns the sum of all sizes that it took. */
+    /** Stops the thread. Returns the sum of all sizes that it took. */
     long stop() {
         running = false;
         try {

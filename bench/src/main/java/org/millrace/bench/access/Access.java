@@ -86,8 +86,8 @@ public enum Access {
     private final Loop onArray;
 
     /*
-     * Lambdas, not method references: a reference to a method initializes its class, and so would need the memory
-     * before it is chosen.
+     * Takes lambdas instead of method references. A reference to a method initializes its class, and would need the
+     * memory before it is chosen.
      */
     Access(String group, String title, Loop onSegment, Loop onArray) {
         this.group = group;
@@ -97,16 +97,16 @@ public enum Access {
     }
 
     /**
-     * The kind of access.
+     * Returns the kind of access.
      *
-     * @return what it stands under in the report
+     * @return its heading in the report
      */
     public String group() {
         return group;
     }
 
     /**
-     * What it does.
+     * Returns the description of the access.
      *
      * @return words for the report
      */
@@ -133,7 +133,7 @@ public enum Access {
     }
 
     /**
-     * The same in C.
+     * Returns the same access in C.
      *
      * @return the loop's symbol
      */
@@ -142,7 +142,7 @@ public enum Access {
     }
 
     /**
-     * The name that the report and baselines know it by.
+     * Returns its name in reports and baselines.
      *
      * @return its name in lower case
      */

@@ -3,19 +3,19 @@ package org.millrace.bench.access;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The memory that this JVM's accesses go to. One JVM measures one kind, and the segment is a constant for its compiler:
- * so nothing of a segment is left in the loops but what the language demands.
+ * The memory of this JVM's accesses. One JVM measures one kind, and the segment is a constant for its compiler. The
+ * loops therefore contain only those parts of a segment's checks that the language requires.
  */
 public final class LineMemory {
 
     /**
-     * Flags are the eight words at the beginning, data those at {@link #DATA}; what contends looks at up to three lines
-     * behind the flags.
+     * Size in bytes. The eight words at the beginning are flags, and the words at {@link #DATA} are data. Contending
+     * threads access up to three lines after the flags.
      */
     public static final long BYTES = 512;
-    /** Where the data lies. */
+    /** Offset of the data. */
     static final long DATA = 256;
-    /** Where a poster looks for the other side's answer. */
+    /** Offset at which a poster polls for the other side's answer. */
     static final long POLLED = DATA + 64;
 
     private static MemorySegment chosen;
@@ -23,9 +23,9 @@ public final class LineMemory {
     private LineMemory() {}
 
     /**
-     * Says which memory; before the first access.
+     * Sets the memory before the first access.
      *
-     * @param segment {@link #BYTES} bytes of native memory, aligned to as much
+     * @param segment {@link #BYTES} bytes of native memory, aligned to the same number
      */
     public static void choose(MemorySegment segment) {
         chosen = segment.asSlice(0, BYTES, BYTES);

@@ -1,2 +1,2 @@
-/** Single accesses to memory and the pairs that protocols are made of, each in a loop of its own. */
+/** Single accesses to memory, and the pairs of accesses in protocols, each in a separate loop. */
 package org.millrace.bench.access;

@@ -10,7 +10,7 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import org.millrace.bench.measure.Loop;
 
-/** The comparators, loaded. */
+/** The loaded comparators. */
 public final class CLibrary {
 
     /** {@code long loop(char *memory, long *arguments, long count)}. */
@@ -24,10 +24,10 @@ public final class CLibrary {
     }
 
     /**
-     * Loads the library for good.
+     * Loads the library permanently.
      *
-     * @param file what {@link CompiledLibrary} made; null without a compiler
-     * @return the library; one without loops if there is no file
+     * @param file library from {@link CompiledLibrary}, null without a compiler
+     * @return the library, or one without loops if there is no file
      */
     @SuppressWarnings("restricted")
     public static CLibrary load(Path file) {
@@ -44,33 +44,33 @@ public final class CLibrary {
     }
 
     /**
-     * A loop of C. One call runs the whole batch.
+     * Returns a loop of C. One call runs the whole batch.
      *
      * @param symbol    its name
      * @param memory    its first argument
      * @param arguments its second argument
-     * @return the loop; null without a C library
+     * @return the loop, null without a C library
      */
     public Loop loop(String symbol, MemorySegment memory, MemorySegment arguments) {
         return symbols == null ? null : new Bound(handle(symbol, LOOP), memory, arguments);
     }
 
     /**
-     * A function's address.
+     * Returns a function's address.
      *
      * @param symbol its name
-     * @return where it is
+     * @return its address
      */
     public MemorySegment address(String symbol) {
         return symbols.find(symbol).orElseThrow(() -> new IllegalStateException("the C library lacks " + symbol));
     }
 
     /**
-     * A handle to call a function with.
+     * Returns a handle that calls a function.
      *
      * @param symbol     its name
      * @param descriptor its parameters
-     * @param options    how it is called
+     * @param options    options of the call
      * @return the handle
      */
     @SuppressWarnings("restricted")

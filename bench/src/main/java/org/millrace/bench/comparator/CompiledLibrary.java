@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 /** Compiles the comparators with the machine's C compiler. */
 public final class CompiledLibrary {
 
-    /** What the compiler is told; part of the report. */
+    /** Options of the compiler, which are part of the report. */
     public static final List<String> FLAGS = List.of("-O2", "-falign-loops=64", "-fPIC", "-shared", "-pthread");
 
     private static final List<String> HEADERS = List.of("bench.h", "frames.h");
@@ -25,10 +25,10 @@ public final class CompiledLibrary {
     /**
      * Compiles.
      *
-     * @param directory where source and library go
+     * @param directory directory for source and library
      * @return the library, or null if there is no compiler
      * @throws IOException           if files cannot be written
-     * @throws IllegalStateException if a compiler is there but refuses; the message has its output
+     * @throws IllegalStateException if a compiler exists but fails. The message contains its output
      */
     public static Path compile(Path directory) throws IOException {
         String compiler = compiler();

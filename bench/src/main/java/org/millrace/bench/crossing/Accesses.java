@@ -9,16 +9,16 @@ import org.millrace.abi.SendMem;
 import org.millrace.bench.access.Access;
 import org.millrace.bench.measure.Loop;
 
-/** The ways in which Java reaches memory, each with the same three accesses. */
+/** The ways in which Java accesses memory, each with the same three accesses. */
 public final class Accesses {
 
     private Accesses() {}
 
     /**
-     * The ways.
+     * Returns the loops of a way.
      *
      * @param way  one of {@link #WAYS}
-     * @param line native memory; {@link org.millrace.bench.access.LineMemory} was told of it
+     * @param line native memory, the same that {@link org.millrace.bench.access.LineMemory} uses
      * @return the loops, by the name of the access
      */
     public static Map<String, Loop> of(String way, MemorySegment line) {
@@ -47,7 +47,7 @@ public final class Accesses {
         };
     }
 
-    /** The ways of {@link #of}, and what a reader is told of them. */
+    /** The ways of {@link #of}, and their descriptions for readers. */
     public static final Map<String, String> WAYS = ways();
 
     private static Map<String, String> ways() {
@@ -62,11 +62,11 @@ public final class Accesses {
     }
 
     /**
-     * Chronicle Bytes' loops.
+     * Returns Chronicle Bytes' loops.
      *
      * @param line native memory
      * @return the loops, by the name of the comparator
-     * @throws LinkageError if Chronicle Bytes is not there, or the JDK does not let it work
+     * @throws LinkageError if Chronicle Bytes is missing, or the JDK does not permit it
      */
     public static Map<String, Loop> chronicle(MemorySegment line) {
         ChronicleStore store = new ChronicleStore(line);
@@ -76,7 +76,7 @@ public final class Accesses {
     }
 
     /**
-     * The loops of a connection's descriptors.
+     * Returns the loops of a connection's descriptors.
      *
      * @return the loops, by the name of the comparator
      */

@@ -2,7 +2,7 @@ package org.millrace.bench.crossing;
 
 import java.util.concurrent.atomic.AtomicLongArray;
 
-/** {@link AtomicLongArray}: what Java had before. */
+/** {@link AtomicLongArray}, the older alternative in Java. */
 final class AtomicArray {
 
     private final AtomicLongArray words = new AtomicLongArray(8);

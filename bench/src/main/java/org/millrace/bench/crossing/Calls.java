@@ -13,8 +13,8 @@ import java.lang.invoke.VarHandle;
 import org.millrace.bench.comparator.CLibrary;
 
 /**
- * Calls of {@code crossing_callee}, which adds 1. The handles are static final, as they must be to be compiled; so the
- * library is named before this class is used.
+ * Calls of {@code crossing_callee}, which adds 1. The handles must be static final to be compiled, so the library is
+ * set before this class is used.
  */
 public final class Calls {
 
@@ -23,7 +23,7 @@ public final class Calls {
     private Calls() {}
 
     /**
-     * Says where the callee is.
+     * Sets the location of the callee.
      *
      * @param c the comparators, present
      */
@@ -48,7 +48,7 @@ public final class Calls {
     /**
      * Calls as any function is called.
      *
-     * @param count how often
+     * @param count number of calls
      * @return a sum
      */
     public static long plain(long count) {
@@ -64,10 +64,10 @@ public final class Calls {
     }
 
     /**
-     * Calls without leaving the state in which the garbage collector waits for the thread: only for functions that
+     * Calls while the thread stays in the state that the garbage collector waits for. Only suitable for functions that
      * return at once.
      *
-     * @param count how often
+     * @param count number of calls
      * @return a sum
      */
     public static long critical(long count) {
@@ -83,9 +83,9 @@ public final class Calls {
     }
 
     /**
-     * Calls and keeps errno.
+     * Calls and captures errno.
      *
-     * @param count how often
+     * @param count number of calls
      * @return a sum
      */
     public static long withErrno(long count) {
@@ -102,7 +102,7 @@ public final class Calls {
     }
 
     /**
-     * A function for C to call that does what the callee does.
+     * Returns a function for C that does the same as the callee.
      *
      * @return its address
      */

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** A segment in an instance field, as an object has it that serves one of many connections. */
+/** A segment in an instance field, as in an object that serves one of many connections. */
 final class InstanceSegment {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();

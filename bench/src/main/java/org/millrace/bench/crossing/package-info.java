@@ -1,2 +1,2 @@
-/** What it costs to leave Java for C, and C for Java; and the ways in which Java reaches memory. */
+/** Cost of calls from Java to C and from C to Java, and of the ways in which Java accesses memory. */
 package org.millrace.bench.crossing;

@@ -9,7 +9,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
 /**
- * One side of frames that go there and back. A receiver acknowledges frames in progress() alone, so a side calls it
+ * One side of frames that travel back and forth. A receiver acknowledges frames only in progress(), so a side calls it
  * until the other side has every acknowledgement.
  */
 public final class FrameLoop implements Loop {
@@ -22,18 +22,18 @@ public final class FrameLoop implements Loop {
     private final FrameHeader header = new FrameHeader();
     /** The side that sends first; null if this is that side. */
     private final FrameLoop first;
-    /** Number of round trips that this side was asked for so far. */
+    /** Number of round trips that were requested from this side so far. */
     private long asked;
-    /** Number of round trips whose acknowledgements the side that sends second has; a field of the first side. */
+    /** Number of acknowledged round trips of the side that sends second. This is a field of the first side. */
     private volatile long acknowledged;
 
     /**
      * Creates the side that sends first.
      *
-     * @param network  for the payload's memory
-     * @param sender   to the other side
-     * @param receiver from it
-     * @param bytes    of a payload
+     * @param network  network for the payload's memory
+     * @param sender   sender to the other side
+     * @param receiver receiver from the other side
+     * @param bytes    size of a payload
      */
     public FrameLoop(Network network, FrameSender sender, FrameReceiver receiver, int bytes) {
         this(network, sender, receiver, bytes, null);
@@ -50,9 +50,9 @@ public final class FrameLoop implements Loop {
     /**
      * Returns the side that sends second. It runs at the same time as this side and equally often.
      *
-     * @param network  for the payload's memory
-     * @param sender   to this side
-     * @param receiver from it
+     * @param network  network for the payload's memory
+     * @param sender   sender to this side
+     * @param receiver receiver from this side
      * @return the other side
      */
     public FrameLoop second(Network network, FrameSender sender, FrameReceiver receiver) {

@@ -21,7 +21,7 @@ public record FramePipe(FrameSender sender, FrameReceiver receiver) implements A
     /**
      * Connects.
      *
-     * @param network which
+     * @param network network to use
      * @return the connection
      */
     public static FramePipe open(Network network) {

@@ -10,8 +10,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
 /**
- * Frames one way over a connection, as many in flight as the network takes. An instance has one sending side and one
- * receiving side, which run at the same time and equally often.
+ * Frames in one direction over a connection, as many in flight as the network accepts. An instance has one sending side
+ * and one receiving side, which run at the same time and equally often.
  */
 public final class FrameStream {
 
@@ -25,9 +25,9 @@ public final class FrameStream {
     public FrameStream() {}
 
     /**
-     * Memory for a side's payload, which is that of all its frames.
+     * Returns memory for a side's payload. All frames share it.
      *
-     * @param bytes of a payload
+     * @param bytes size of a payload
      * @return the memory, never freed
      */
     public static MemorySegment payload(int bytes) {
@@ -35,13 +35,13 @@ public final class FrameStream {
     }
 
     /**
-     * Returns the sending side. It offers a frame as soon as the network takes it.
+     * Returns the sending side. It offers a frame as soon as the network accepts it.
      *
-     * @param network for the payload's memory
-     * @param sender  to the other side
-     * @param payload what each frame carries
-     * @param bytes   of it
-     * @return the loop; it ends when the last payload may be overwritten
+     * @param network network for the payload's memory
+     * @param sender  sender to the other side
+     * @param payload payload of each frame
+     * @param bytes   size of the payload
+     * @return the loop, which ends when the last payload may be overwritten
      */
     public Loop sending(Network network, FrameSender sender, MemorySegment payload, int bytes) {
         FrameHeader header = new FrameHeader();
@@ -52,10 +52,10 @@ public final class FrameStream {
     /**
      * Returns the receiving side.
      *
-     * @param network  for the payload's memory
-     * @param receiver from the other side
-     * @param payload  where each frame's payload goes
-     * @return the loop; it ends when the sending side has received the last acknowledgement
+     * @param network  network for the payload's memory
+     * @param receiver receiver from the other side
+     * @param payload  destination of each frame's payload
+     * @return the loop, which ends when the sending side has received the last acknowledgement
      */
     public Loop receiving(Network network, FrameReceiver receiver, MemorySegment payload) {
         return new Receiving(receiver, network.register(payload));

@@ -16,9 +16,9 @@ import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * What it costs to drive a network through a plugin's isend, irecv and test: frames over a network, and over Millrace's
- * own plugin with the same network beneath, in turns. Both ends are on one thread, and its processor time is counted,
- * not the clock's, so that a busy machine disturbs it less.
+ * Cost of driving a network through a plugin's isend, irecv and test. Frames use a network, and Millrace's own plugin
+ * over the same network, in turns. Both ends are on one thread. The benchmark measures processor time instead of
+ * elapsed time, so that a busy machine disturbs it less.
  */
 public final class PluginOverhead {
 
@@ -33,7 +33,7 @@ public final class PluginOverhead {
     /**
      * Prints a table.
      *
-     * @param arguments the plugin; it takes the network beneath it from MILLRACE_NET, and MILLRACE_TAKEOVER must be 0
+     * @param arguments the plugin. It takes the network beneath it from MILLRACE_NET, and MILLRACE_TAKEOVER must be 0
      */
     public static void main(String[] arguments) {
         String name = System.getenv("MILLRACE_NET");

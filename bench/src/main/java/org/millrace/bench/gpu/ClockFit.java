@@ -1,9 +1,9 @@
 package org.millrace.bench.gpu;
 
 /**
- * The GPU's clock in the host's time. Between posting and credit of a step on the GPU lies the moment at which the host
- * saw it; in the quickest step it lies in the middle, give or take what the two ways differ by. One such step near the
- * beginning and one near the end give offset and rate.
+ * Converts the GPU's clock to the host's time. The host saw each step between its posting and its credit on the GPU. In
+ * the fastest step that moment is in the middle, except for the difference of the two ways. One such step near the
+ * beginning and one near the end determine offset and rate.
  */
 final class ClockFit {
 
@@ -12,11 +12,11 @@ final class ClockFit {
     private final double nanosPerCycle;
 
     /**
-     * Fits.
+     * Computes the conversion.
      *
      * @param posted   GPU clock when each step was posted
-     * @param credited GPU clock when each had its credit
-     * @param seen     host time when each was seen
+     * @param credited GPU clock when each step had its credit
+     * @param seen     host time when each step was seen
      */
     ClockFit(long[] posted, long[] credited, long[] seen) {
         int quarter = seen.length / 4;

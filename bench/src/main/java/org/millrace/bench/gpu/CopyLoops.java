@@ -11,10 +11,10 @@ import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.PinnedMemory;
 
-/** Copies as GIN makes them, one at a time: from the call until the host sees that it was made. */
+/** Copies like GIN's, one at a time: from the call until the host sees the completion. */
 public final class CopyLoops {
 
-    /** Where a copy goes. */
+    /** Direction of a copy. */
     public enum Way {
         /** From the GPU's memory to pinned memory. */
         OUT("GPU to host"),
@@ -30,7 +30,7 @@ public final class CopyLoops {
         }
 
         /**
-         * What a reader is shown.
+         * Returns the title for readers.
          *
          * @return a few words
          */
@@ -49,13 +49,14 @@ public final class CopyLoops {
     private final long host;
 
     /**
-     * Memory to copy, and both who copy it.
+     * Creates memory to copy, and both copiers.
      *
      * @param device the device, which is current
      */
     public CopyLoops(CudaDevice device) {
         CudaDriver driver = CudaDriver.load();
-        for (int i = 0; i < this.device.length; i++) { // with the first of it the runtime makes the thread's context
+        // with the first allocation the runtime creates the thread's context
+        for (int i = 0; i < this.device.length; i++) {
             DeviceMemory memory = device.allocate(BYTES);
             this.device[i] = memory.address();
         }
@@ -69,11 +70,11 @@ public final class CopyLoops {
     }
 
     /**
-     * Copies.
+     * Returns a loop of copies.
      *
-     * @param way    from where to where
-     * @param bytes  of each
-     * @param kernel whether a kernel that stays on the GPU makes them, and not a copy engine
+     * @param way    direction
+     * @param bytes  size of each copy
+     * @param kernel whether a persistent kernel on the GPU makes them, instead of a copy engine
      * @return a loop
      */
     public Loop of(Way way, int bytes, boolean kernel) {

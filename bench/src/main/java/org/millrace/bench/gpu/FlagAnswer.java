@@ -5,8 +5,8 @@ import org.millrace.abi.SendMem;
 import org.millrace.bench.measure.Loop;
 
 /**
- * The proxy's answer to a GPU that posts steps: waits for {@code tail}, answers on {@code head}. {@code gpu.c} has the
- * same loop.
+ * The proxy's answer to a GPU that posts steps. It waits for {@code tail} and answers on {@code head}. {@code gpu.c}
+ * has the same loop.
  */
 final class FlagAnswer implements Loop {
 
@@ -16,7 +16,7 @@ final class FlagAnswer implements Loop {
     private final RecvMem recvMem;
     private final long[] samples;
 
-    /** {@code samples}: when each step's tail was seen; null if nobody asks. */
+    /** {@code samples} receives the time when each step's tail was seen, null if times are not recorded. */
     FlagAnswer(SendMem sendMem, RecvMem recvMem, long[] samples) {
         this.sendMem = sendMem;
         this.recvMem = recvMem;

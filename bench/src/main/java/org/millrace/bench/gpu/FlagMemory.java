@@ -19,10 +19,10 @@ import org.millrace.cuda.KernelParameters;
 import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.PinnedMemory;
 
-/** A connection's control memory, pinned, with a kernel at its other side. */
+/** A connection's control memory, pinned, with a kernel on the other side. */
 public final class FlagMemory {
 
-    /** How many steps of a launch have their times kept: as {@code flags.cu} has it. */
+    /** Number of steps of a launch with recorded times, as in {@code flags.cu}. */
     public static final int SAMPLES = 2048;
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
@@ -46,7 +46,7 @@ public final class FlagMemory {
     private final KernelParameters pollArguments;
 
     /**
-     * Memory for a device, which must be the calling thread's current one.
+     * Creates memory for a device, which must be current on the calling thread.
      *
      * @param device the device
      * @throws IOException if the kernels are missing
@@ -79,10 +79,10 @@ public final class FlagMemory {
     }
 
     /**
-     * Steps that the GPU posts and Java answers.
+     * Returns a loop in which the GPU posts steps and Java answers.
      *
-     * @param fence   whether the GPU stores tail behind a system-wide fence
-     * @param samples when Java saw each step's tail, in the time of System.nanoTime; null if nobody asks
+     * @param fence   whether the GPU stores tail after a system-wide fence
+     * @param samples time of System.nanoTime when Java saw each step's tail, null if times are not recorded
      * @return both sides together
      */
     public Loop answeredByJava(boolean fence, long[] samples) {
@@ -90,12 +90,12 @@ public final class FlagMemory {
     }
 
     /**
-     * The same with C.
+     * Returns the same loop with C.
      *
-     * @param fence   whether the GPU stores tail behind a system-wide fence
-     * @param samples when C saw each step's tail, in the time of System.nanoTime; null if nobody asks
+     * @param fence   whether the GPU stores tail after a system-wide fence
+     * @param samples time of System.nanoTime when C saw each step's tail, null if times are not recorded
      * @param c       the comparators
-     * @return both sides together; null without comparators
+     * @return both sides together, null without comparators
      */
     public Loop answeredByC(boolean fence, MemorySegment samples, CLibrary c) {
         long times = samples == null ? 0 : samples.address();
@@ -122,7 +122,7 @@ public final class FlagMemory {
         };
     }
 
-    /** Waits for the kernel's end and returns what it says. */
+    /** Waits for the kernel's end and returns its result. */
     private long awaitDone() {
         long begin = System.nanoTime();
         while (true) {
@@ -135,7 +135,7 @@ public final class FlagMemory {
     }
 
     /**
-     * When a step of the last launch was posted.
+     * Returns the time when a step of the last launch was posted.
      *
      * @param step its number in the launch, less than {@link #SAMPLES}
      * @return the multiprocessor's clock before tail was stored
@@ -145,7 +145,7 @@ public final class FlagMemory {
     }
 
     /**
-     * When a step of the last launch had its credit.
+     * Returns the time when a step of the last launch had its credit.
      *
      * @param step its number in the launch, less than {@link #SAMPLES}
      * @return the multiprocessor's clock after head was seen
@@ -155,9 +155,9 @@ public final class FlagMemory {
     }
 
     /**
-     * Has the GPU read a word until it is told to stop.
+     * Makes the GPU read a word until it is told to stop.
      *
-     * @param word mapped memory as the device sees it
+     * @param word mapped memory at its device address
      * @param stop a word that stops it
      */
     public void startPolling(MemorySegment word, PinnedMemory stop) {
@@ -168,9 +168,9 @@ public final class FlagMemory {
     }
 
     /**
-     * Ends that.
+     * Stops the GPU's reads.
      *
-     * @param stop as it was given
+     * @param stop the word that was passed to the start
      */
     public void stopPolling(PinnedMemory stop) {
         LONG.setRelease(stop.host(), 0L, 1L);

@@ -8,14 +8,14 @@ public final class FlagTimes {
     private final Histogram roundTrips = new Histogram(3);
     private final Histogram oneWay = new Histogram(3);
 
-    /** None yet. */
+    /** Creates an instance without times. */
     public FlagTimes() {}
 
     /**
      * Adds the steps of a launch.
      *
-     * @param memory of the launch that was last
-     * @param seen   when the host saw each step
+     * @param memory memory of the last launch
+     * @param seen   time when the host saw each step
      */
     public void add(FlagMemory memory, long[] seen) {
         long[] posted = new long[seen.length];
@@ -31,12 +31,14 @@ public final class FlagTimes {
         }
     }
 
-    /** {@return from before tail was stored until head was seen, on the GPU; corrected for coordinated omission} */
+    /**
+     * {@return times from before the store of tail until head was seen, on the GPU, corrected for coordinated omission}
+     */
     public Histogram roundTrips() {
         return roundTrips.copyCorrectedForCoordinatedOmission(roundTrips.getValueAtPercentile(50));
     }
 
-    /** {@return from before tail was stored until the host saw it; corrected for coordinated omission} */
+    /** {@return times from before the store of tail until the host saw it, corrected for coordinated omission} */
     public Histogram oneWay() {
         return oneWay.copyCorrectedForCoordinatedOmission(roundTrips.getValueAtPercentile(50));
     }

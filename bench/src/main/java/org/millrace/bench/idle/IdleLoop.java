@@ -11,10 +11,10 @@ public final class IdleLoop implements Loop {
     private final long[] samples;
 
     /**
-     * A taker.
+     * Creates a taker.
      *
-     * @param steps   where from
-     * @param waiting what it does between
+     * @param steps   source of the steps
+     * @param waiting behavior between steps
      * @param samples nanoseconds from each step's time until it was seen
      */
     public IdleLoop(StepTimes steps, Waiting waiting, long[] samples) {

@@ -25,7 +25,7 @@ public final class StepTimes {
 
     private final MemorySegment memory = Arena.global().allocate(TIMES + LENGTH * Long.BYTES, 4096);
 
-    /** No steps yet. */
+    /** Creates an instance without steps. */
     public StepTimes() {}
 
     /** {@return the memory, for the comparator} */
@@ -33,16 +33,16 @@ public final class StepTimes {
         return memory;
     }
 
-    /** Begins anew. */
+    /** Removes all steps. */
     public void reset() {
         LONG.setRelease(memory, TAIL, 0L);
     }
 
     /**
-     * Posts steps, spinning until the time of each.
+     * Posts steps. Spins until the time of each.
      *
-     * @param count    how many
-     * @param interval nanoseconds between two
+     * @param count    number of steps
+     * @param interval nanoseconds between two steps
      */
     public void post(int count, long interval) {
         long time = System.nanoTime() + interval;
@@ -51,7 +51,7 @@ public final class StepTimes {
                 Thread.onSpinWait();
             }
             LONG.set(memory, TIMES + (step & LENGTH - 1) * (long) Long.BYTES, time);
-            // release: pairs with the taker's acquire; it reads the time behind it
+            // release: pairs with the taker's acquire, after which it reads the time
             LONG.setRelease(memory, TAIL, step + 1L);
         }
     }

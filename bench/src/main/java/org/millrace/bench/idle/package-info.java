@@ -1,2 +1,2 @@
-/** Waiting for something that comes now and then. */
+/** Waiting for events that occur now and then. */
 package org.millrace.bench.idle;

@@ -3,14 +3,14 @@ package org.millrace.bench.measure;
 import java.util.List;
 
 /**
- * How long is measured.
+ * Duration of measurements.
  *
- * @param warmUpNanos for each side of each pair, before its first sample
- * @param batchNanos  length of a sample: long beside the clock's resolution, short beside a scheduler's time slice
- * @param rounds      samples of each side and JVM
- * @param forks       JVMs for each variant
- * @param maxForks    JVMs for a variant whose samples fall into two groups, or scatter
- * @param seconds     after which nothing is repeated any more
+ * @param warmUpNanos time for each side of each pair before its first sample
+ * @param batchNanos  length of a sample: long compared with the clock's resolution, short compared with a time slice
+ * @param rounds      number of samples of each side and JVM
+ * @param forks       number of JVMs for each variant
+ * @param maxForks    number of JVMs for a variant with two groups of samples, or with scatter
+ * @param seconds     time after which nothing is repeated
  * @param full        whether the rare combinations are measured too
  */
 public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, int maxForks, int seconds,
@@ -20,13 +20,13 @@ public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, i
     public static final Effort QUICK = new Effort(60_000_000L, 1_000_000L, 21, 2, 4, 200, false);
     /** An hour or so for everything. */
     public static final Effort FULL = new Effort(300_000_000L, 2_000_000L, 51, 5, 10, 5400, true);
-    /** Shows that everything runs; its figures mean nothing. */
+    /** Shows that everything runs. Its figures are not meaningful. */
     public static final Effort SMOKE = new Effort(2_000_000L, 200_000L, 3, 1, 1, 60, false);
 
     /**
-     * The same with another number of JVMs.
+     * Returns the same effort with another number of JVMs.
      *
-     * @param number for each variant, however its samples scatter
+     * @param number number for each variant, independent of the scatter of its samples
      * @return a copy
      */
     public Effort withForks(int number) {
@@ -34,8 +34,8 @@ public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, i
     }
 
     /**
-     * The same for some lines alone. What the lines before them would have warmed up they must warm up themselves, so
-     * it takes as long as in a full run.
+     * Returns the effort for some lines alone. In a full run the previous lines warm up shared code. Here the lines
+     * must do that themselves, for the same duration.
      *
      * @return a copy
      */
@@ -44,7 +44,7 @@ public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, i
     }
 
     /**
-     * The same for the rare combinations too.
+     * Returns the same effort including the rare combinations.
      *
      * @return a copy
      */
@@ -53,9 +53,9 @@ public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, i
     }
 
     /**
-     * As arguments for a child.
+     * Returns the effort as an argument for a child.
      *
-     * @return what {@link #parse} reads
+     * @return text that {@link #parse} reads
      */
     public String text() {
         return String.join(",", List.of("" + warmUpNanos, "" + batchNanos, "" + rounds, "" + forks, "" + maxForks,

@@ -1,18 +1,18 @@
 package org.millrace.bench.measure;
 
-/** Something that is done over and over. */
+/** Repeated work. */
 @FunctionalInterface
 public interface Loop {
 
-    /** What a loop returns if its other side did not answer. */
+    /** Result of a loop if its other side did not answer. */
     long LOST = -1;
 
     /**
-     * Does it.
+     * Runs the loop.
      *
-     * @param count how often, 1 or more
-     * @return anything that depends on the work, so that a compiler cannot leave it out; {@link #LOST} if the other
-     *         side did not answer
+     * @param count number of iterations, 1 or more
+     * @return any value that depends on the work, so that a compiler cannot remove it. {@link #LOST} if the other side
+     *         did not answer
      */
     long run(long count);
 }

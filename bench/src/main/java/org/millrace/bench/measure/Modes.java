@@ -3,27 +3,26 @@ package org.millrace.bench.measure;
 import java.util.Arrays;
 
 /**
- * Whether samples fall into two groups, as those of threads do that sometimes get two cores of one die and sometimes of
- * two.
+ * Two groups of samples. They occur if threads sometimes run on two cores of one die and sometimes on two dies.
  *
  * @param low   median of the faster group
- * @param high  median of the slower one
- * @param share how many of the samples are in the slower group, 0 to 1
+ * @param high  median of the slower group
+ * @param share share of the samples in the slower group, 0 to 1
  */
 public record Modes(double low, double high, double share) {
 
-    /** A group is no group if fewer samples than this are in it: those were disturbed. */
+    /** Minimum share of samples in a group. Smaller groups are disturbances. */
     private static final double MIN_SHARE = 0.15;
-    /** The groups' medians differ by at least this factor. */
+    /** Minimum factor between the groups' medians. */
     private static final double MIN_FACTOR = 1.25;
-    /** Of the samples' scatter (variance of their logarithms) this much is gone once they are split. */
+    /** Minimum share of the samples' scatter (variance of their logarithms) that the split explains. */
     private static final double MIN_EXPLAINED = 0.8;
 
     /**
-     * Splits samples where the split explains most.
+     * Splits samples at the point where the split explains most of the scatter.
      *
-     * @param samples in any order
-     * @return the two groups, or null if they are one
+     * @param samples samples in any order
+     * @return the two groups, or null if there is only one
      */
     public static Modes of(double[] samples) {
         int count = samples.length;

@@ -1,26 +1,26 @@
 package org.millrace.bench.measure;
 
 /**
- * A line of the result to be: the same thing done by Java and by C.
+ * A line of the result before its measurement: the same work by Java and by C.
  *
- * @param id      tells it from all others of its variant, for baselines and for selection
- * @param group   lines of a group stand together
- * @param title   what a reader is shown
+ * @param id      identifies it within its variant, for baselines and for selection
+ * @param group   heading shared by the lines of a group
+ * @param title   title for readers
  * @param java    the Java side
- * @param c       the C side; null if it has no meaning in C
- * @param sameWay whether both touch memory in the same way, so that a ratio of 1 is the goal
- * @param bytes   payload of one operation, for a bandwidth; 0 if there is none
+ * @param c       the C side, null if it has no meaning in C
+ * @param sameWay whether both access memory in the same way, so that the goal is a ratio of 1
+ * @param bytes   payload of one operation, for a bandwidth. 0 if there is none
  */
 public record Pair(String id, String group, String title, Loop java, Loop c, boolean sameWay, long bytes) {
 
     /**
-     * A pair whose sides touch memory in the same way.
+     * Returns a pair whose sides access memory in the same way.
      *
      * @param id    see {@link Pair}
      * @param group see {@link Pair}
      * @param title see {@link Pair}
      * @param java  the Java side
-     * @param c     the C side; null without a C library
+     * @param c     the C side, null without a C library
      * @return the pair
      */
     public static Pair same(String id, String group, String title, Loop java, Loop c) {
@@ -28,7 +28,7 @@ public record Pair(String id, String group, String title, Loop java, Loop c, boo
     }
 
     /**
-     * A pair whose C side is the least that the task could cost, not the same accesses.
+     * Returns a pair whose C side is the minimum cost of the task, without the same accesses.
      *
      * @param id    see {@link Pair}
      * @param group see {@link Pair}
@@ -42,7 +42,7 @@ public record Pair(String id, String group, String title, Loop java, Loop c, boo
     }
 
     /**
-     * The same pair with a payload.
+     * Returns the same pair with a payload.
      *
      * @param payload bytes of one operation
      * @return a copy

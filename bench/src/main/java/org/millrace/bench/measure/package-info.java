@@ -1,2 +1,2 @@
-/** How something is measured: loops of Java and C in turns, and what their samples say. */
+/** The method of measurement: loops of Java and C in turns, and the evaluation of their samples. */
 package org.millrace.bench.measure;

@@ -12,18 +12,18 @@ import org.millrace.bench.measure.Ratio;
 import org.millrace.bench.measure.Statistics;
 
 /**
- * What a kind of machine gave before: for each line the ratio to C with its interval, or Java's time with its quartiles
- * where there is no C.
+ * Earlier results of a kind of machine. Each line has the ratio to C with its interval. If there is no C side, it has
+ * Java's time with its quartiles.
  */
 public final class Baseline {
 
-    /** Changes below this are none, however narrow the intervals. */
+    /** Smallest relative change that counts, however narrow the intervals are. */
     private static final double TOLERANCE = 0.05;
     private static final String FORMAT = "millrace-bench-baseline-1";
 
     private final Map<String, Figure> figures;
 
-    /** A figure and the ends of the interval that it may lie in. */
+    /** A figure and the bounds of its interval. */
     private record Figure(String what, double value, double low, double high) {
     }
 
@@ -32,9 +32,9 @@ public final class Baseline {
     }
 
     /**
-     * The baseline that results would be.
+     * Returns the baseline for results.
      *
-     * @param results what was measured
+     * @param results measured results
      * @return the baseline
      */
     public static Baseline of(Results results) {
@@ -58,9 +58,9 @@ public final class Baseline {
     /**
      * Reads a baseline.
      *
-     * @param file what {@link #write} wrote
+     * @param file file that {@link #write} wrote
      * @return the baseline
-     * @throws IOException if it cannot be read or is none
+     * @throws IOException if it cannot be read or is no baseline
      */
     public static Baseline read(Path file) throws IOException {
         try {
@@ -84,8 +84,8 @@ public final class Baseline {
     /**
      * Writes this baseline.
      *
-     * @param environment what it was measured on
-     * @param file        where to
+     * @param environment environment of the measurement
+     * @param file        file to write
      * @throws IOException if it cannot be written
      */
     public void write(Map<String, String> environment, Path file) throws IOException {
@@ -113,10 +113,10 @@ public final class Baseline {
     }
 
     /**
-     * What moved beyond the noise: the intervals of before and now do not meet, and the figure changed by more than
-     * five percent. Lines that only one of the two has are left out.
+     * Returns the lines that moved beyond the noise: the intervals of before and now do not overlap, and the figure
+     * changed by more than five percent. Lines that only one of the two has are omitted.
      *
-     * @param now what was measured now
+     * @param now current results
      * @return the lines that moved, in this run's order
      */
     public List<Movement> movements(Results now) {

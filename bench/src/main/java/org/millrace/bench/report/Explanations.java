@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.regex.Pattern;
 
-/** Why lines are where they are, found in the code that HotSpot's C2 and gcc made for x86-64. */
+/** Reasons for the results of lines, found in the x86-64 code of HotSpot's C2 and gcc. */
 public final class Explanations {
 
     private record Explanation(Pattern keys, String text) {
@@ -80,9 +80,9 @@ public final class Explanations {
     private Explanations() {}
 
     /**
-     * Reasons for lines.
+     * Returns reasons for lines.
      *
-     * @param lines those that miss the goal
+     * @param lines lines that miss the goal
      * @return each reason once
      */
     public static List<String> of(List<Line> lines) {

@@ -7,7 +7,7 @@ final class Html {
 
     private Html() {}
 
-    /** Text in which nothing is markup. */
+    /** Returns text without markup. */
     static String text(Object value) {
         return String.valueOf(value)
                 .replace("&", "&amp;")
@@ -16,7 +16,7 @@ final class Html {
                 .replace("\"", "&quot;");
     }
 
-    /** A format whose numbers are written the same everywhere. */
+    /** Formats with the same number format in every locale. */
     static String format(String format, Object... values) {
         return String.format(Locale.ROOT, format, values);
     }

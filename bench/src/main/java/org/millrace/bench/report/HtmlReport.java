@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 import org.millrace.bench.suite.Suite;
 import org.millrace.bench.suite.Suites;
 
-/** One page with everything, that needs nothing else: no font, no picture, no request; a script sorts and filters. */
+/** One self-contained page with all results. It needs no font, picture or request. A script sorts and filters. */
 public final class HtmlReport {
 
     private final Results results;
@@ -27,9 +27,9 @@ public final class HtmlReport {
     /**
      * Writes the page.
      *
-     * @param results   what was measured
-     * @param movements what changed since the baseline; null if there is none for this kind of machine
-     * @param file      where to
+     * @param results   measured results
+     * @param movements changes since the baseline, null if there is none for this kind of machine
+     * @param file      file to write
      * @throws IOException if it cannot be written
      */
     public static void write(Results results, List<Movement> movements, Path file) throws IOException {
@@ -37,11 +37,11 @@ public final class HtmlReport {
     }
 
     /**
-     * The page.
+     * Returns the page.
      *
-     * @param results   what was measured
-     * @param movements what changed since the baseline; null if there is none for this kind of machine
-     * @return HTML that is XML too
+     * @param results   measured results
+     * @param movements changes since the baseline, null if there is none for this kind of machine
+     * @return HTML that is also XML
      */
     public static String render(Results results, List<Movement> movements) {
         HtmlReport report = new HtmlReport(results, movements);

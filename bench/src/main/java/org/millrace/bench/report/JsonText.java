@@ -9,7 +9,7 @@ import com.google.gson.stream.JsonReader;
 import com.google.gson.stream.JsonWriter;
 import java.io.IOException;
 
-/** JSON of maps, lists, strings, doubles, booleans and null. What JSON has no number for (NaN) is null. */
+/** JSON of maps, lists, strings, doubles, booleans and null. Values without a JSON number (NaN) become null. */
 final class JsonText {
 
     private static final Gson GSON = new GsonBuilder().setPrettyPrinting()
@@ -42,7 +42,7 @@ final class JsonText {
     /**
      * Reads a value.
      *
-     * @throws IllegalArgumentException if it is no JSON; the message says where
+     * @throws IllegalArgumentException if the text is not JSON. The message contains the position
      */
     static Object read(String text) {
         try {

@@ -5,13 +5,13 @@ import org.HdrHistogram.Histogram;
 /**
  * A distribution of latencies.
  *
- * @param suite     its suite's name
+ * @param suite     name of its suite
  * @param variant   its variant
- * @param id        tells it from others of its variant; Java's and C's have the same
- * @param title     what it is
+ * @param id        identifies it within its variant. Java's and C's distributions have the same id
+ * @param title     its title
  * @param side      {@code java} or {@code c}
  * @param histogram nanoseconds
- * @param cpuShare  of a core that the waiting side burnt, 0 to 1; NaN if nobody asked
+ * @param cpuShare  share of a core that the waiting side used, 0 to 1. NaN if it was not measured
  */
 public record Latency(String suite, String variant, String id, String title, String side, Histogram histogram,
         double cpuShare) {
@@ -26,7 +26,7 @@ public record Latency(String suite, String variant, String id, String title, Str
     }
 
     /**
-     * The latency that a part of all stayed below.
+     * Returns the latency that the given percentage of samples does not exceed.
      *
      * @param percent 0 to 100
      * @return nanoseconds
@@ -36,9 +36,9 @@ public record Latency(String suite, String variant, String id, String title, Str
     }
 
     /**
-     * This distribution with what another JVM recorded. CPU shares are averaged by the number of recordings.
+     * Returns this distribution with the recording of another JVM. CPU shares are averaged by the number of recordings.
      *
-     * @param more the same from elsewhere
+     * @param more the same distribution from another JVM
      * @return both
      */
     public Latency plus(Latency more) {

@@ -2,11 +2,11 @@ package org.millrace.bench.report;
 
 import java.util.List;
 
-/** Distributions of the same latency: which part of all stayed below what. */
+/** Distributions of the same latency: the share of samples below each value. */
 final class LatencyFigure {
 
     private static final double[] PERCENTS = {50, 90, 99, 99.9, 99.99};
-    /** The axis ends where one in ten thousand is longer. */
+    /** The axis ends where one sample in ten thousand is longer. */
     private static final double NINES = 4;
     private static final int STEPS = 160;
 

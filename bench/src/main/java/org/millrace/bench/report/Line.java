@@ -10,26 +10,29 @@ import org.millrace.bench.measure.Statistics;
 /**
  * A line of the result.
  *
- * @param suite   its suite's name
+ * @param suite   name of its suite
  * @param variant its variant
- * @param id      tells it from others of its variant
- * @param group   what it stands under
- * @param title   what it is
- * @param sameWay whether Java and C touch memory in the same way
- * @param bytes   payload of an operation; 0 if there is none
- * @param forks   what each JVM measured
+ * @param id      identifies it within its variant
+ * @param group   heading of its group
+ * @param title   its title
+ * @param sameWay whether Java and C access memory in the same way
+ * @param bytes   payload of an operation, 0 if there is none
+ * @param forks   samples of each JVM
  */
 public record Line(String suite, String variant, String id, String group, String title, boolean sameWay, long bytes,
         List<Samples> forks) {
 
-    /** Java's goal where both sides touch memory in the same way: C's time and this much of it at the most. */
+    /** Java's goal if both sides access memory in the same way: at most C's time multiplied by this factor. */
     public static final double GOAL = 1.05;
 
-    /** What is below this is all loop: a ratio of it says nothing about accesses. Nanoseconds. */
+    /**
+     * Shortest meaningful time, in nanoseconds. Shorter times are loop overhead, so their ratio gives no information
+     * about accesses.
+     */
     public static final double RESOLUTION = 0.02;
 
     /**
-     * Its name among all lines.
+     * Returns its name among all lines.
      *
      * @return suite, variant and id
      */
@@ -74,7 +77,7 @@ public record Line(String suite, String variant, String id, String group, String
     }
 
     /**
-     * Whether the goal is missed, and not by chance: even the lower end of the interval is above it.
+     * Returns whether the goal is missed by more than chance: even the lower end of the interval is above it.
      *
      * @return true if an explanation is due
      */
@@ -94,10 +97,10 @@ public record Line(String suite, String variant, String id, String group, String
     }
 
     /**
-     * Whether more JVMs should measure it: its samples fall into two groups, or its ratio may be on either side of the
-     * goal by a wide margin.
+     * Returns whether more JVMs should measure it: its samples form two groups, or its ratio may be on either side of
+     * the goal by a wide margin.
      *
-     * @return true if what there is does not settle it
+     * @return true if the present samples are not conclusive
      */
     public boolean unsettled() {
         Ratio ratio = ratio();
@@ -105,9 +108,9 @@ public record Line(String suite, String variant, String id, String group, String
     }
 
     /**
-     * This line with what further JVMs measured.
+     * Returns this line with the samples of further JVMs.
      *
-     * @param more the same line from elsewhere
+     * @param more the same line from other JVMs
      * @return both
      */
     public Line plus(Line more) {

@@ -112,7 +112,7 @@ final class LineRows {
         return svg.append("</svg>").toString();
     }
 
-    /** From the first to the third quartile, a dot at the median. */
+    /** Draws a bar from the first to the third quartile, with a dot at the median. */
     private void mark(StringBuilder svg, double[] samples, String side, String height) {
         double[] quartiles = quartiles(samples);
         svg.append(Html.format(

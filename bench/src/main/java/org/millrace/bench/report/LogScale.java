@@ -11,7 +11,7 @@ final class LogScale {
     private final double low;
     private final double high;
 
-    /** An axis on which all values have their place, with a margin, and which is a decade long at least. */
+    /** Creates an axis that contains all values with a margin, and spans at least a decade. */
     LogScale(double smallest, double largest) {
         double from = Math.log10(Math.max(smallest, 1e-3));
         double to = Math.log10(Math.max(largest, 1e-3));
@@ -26,7 +26,7 @@ final class LogScale {
         return (Math.log10(Math.max(value, 1e-3)) - low) / (high - low) * 100;
     }
 
-    /** Round values on the axis: decades, and 2 and 5 between them where there is room. */
+    /** Returns round values on the axis: decades, and 2 and 5 between them if there is room. */
     List<Double> ticks() {
         List<Double> ticks = new ArrayList<>();
         double[] steps = high - low > 2.5 ? new double[] {1} : new double[] {1, 2, 5};

@@ -8,9 +8,9 @@ import org.millrace.bench.measure.Ratio;
 import org.millrace.bench.measure.Statistics;
 
 /**
- * Results as tables of Markdown, and pages whose tables are renewed: what stands between
- * {@code <!-- table SUITE:VARIANT -->} and {@code <!-- end -->} is replaced by that variant's table, and between
- * {@code <!-- machine SUITE -->} and its end the machine that the suite was measured on.
+ * Results as tables of Markdown, and pages with tables to renew. The text between {@code <!-- table SUITE:VARIANT -->}
+ * and {@code <!-- end -->} is replaced by that variant's table. The text between {@code <!-- machine SUITE -->} and its
+ * end is replaced by the machine that ran the suite.
  */
 public final class MarkdownTables {
 
@@ -20,9 +20,9 @@ public final class MarkdownTables {
     private MarkdownTables() {}
 
     /**
-     * All tables.
+     * Returns all tables.
      *
-     * @param results what was measured
+     * @param results measured results
      * @return Markdown
      */
     public static String all(Results results) {
@@ -35,10 +35,10 @@ public final class MarkdownTables {
     }
 
     /**
-     * A page with its tables renewed.
+     * Returns a page with renewed tables.
      *
-     * @param page    the page; a table of a variant that was not measured stays as it is
-     * @param results what was measured
+     * @param page    the page. The table of a variant that was not measured stays unchanged
+     * @param results measured results
      * @return the page
      */
     public static String renew(String page, Results results) {

@@ -1,13 +1,13 @@
 package org.millrace.bench.report;
 
 /**
- * A line that is not where the baseline has it.
+ * A line that differs from the baseline.
  *
  * @param key    its key
- * @param what   the figure that is compared: the ratio to C where there is one, since it does not depend on the clock
- *               or the neighbours of the day; else Java's time
- * @param before the baseline's
- * @param after  this run's
+ * @param what   the compared figure: the ratio to C if there is one, because it depends neither on the clock nor on the
+ *               load of the day. Otherwise Java's time
+ * @param before figure of the baseline
+ * @param after  figure of this run
  */
 public record Movement(String key, String what, double before, double after) {
 

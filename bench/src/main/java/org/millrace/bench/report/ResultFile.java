@@ -17,8 +17,8 @@ import org.millrace.bench.measure.Samples;
 import org.millrace.bench.measure.Statistics;
 
 /**
- * Results as JSON. Samples and histograms (HdrHistogram's compressed encoding in base 64) are what is read again;
- * medians, ratios and percentiles stand there for other programs.
+ * Results as JSON. Samples and histograms (HdrHistogram's compressed encoding in base 64) are read back. Medians,
+ * ratios and percentiles are written for other programs.
  */
 public final class ResultFile {
 
@@ -29,8 +29,8 @@ public final class ResultFile {
     /**
      * Writes results.
      *
-     * @param results what was measured
-     * @param file    where to
+     * @param results measured results
+     * @param file    file to write
      * @throws IOException if it cannot be written
      */
     public static void write(Results results, Path file) throws IOException {
@@ -46,9 +46,9 @@ public final class ResultFile {
     /**
      * Reads results.
      *
-     * @param file what {@link #write} wrote
+     * @param file file that {@link #write} wrote
      * @return the results
-     * @throws IOException if it cannot be read, or holds something else
+     * @throws IOException if it cannot be read, or has another format
      */
     public static Results read(Path file) throws IOException {
         try {
@@ -97,7 +97,7 @@ public final class ResultFile {
         return map;
     }
 
-    /** A map that is written the same every time. */
+    /** Returns a map with a fixed order of entries. */
     private static Map<String, Object> ordered(Object... namesAndValues) {
         Map<String, Object> map = new LinkedHashMap<>();
         for (int i = 0; i < namesAndValues.length; i += 2) {

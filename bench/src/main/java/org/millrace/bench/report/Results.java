@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** All that was measured, by one JVM or by many. */
+/** All results of one or many JVMs. */
 public final class Results {
 
-    /** The name in the environment of how long was measured. */
+    /** Name of the effort in the environment. */
     public static final String EFFORT = "effort";
 
     private final Map<String, String> environment = new LinkedHashMap<>();
@@ -18,22 +18,22 @@ public final class Results {
     private final Map<String, Line> lines = new LinkedHashMap<>();
     private final Map<String, Latency> latencies = new LinkedHashMap<>();
 
-    /** Nothing yet. */
+    /** Creates empty results. */
     public Results() {}
 
     /**
-     * The machine, the programs, the settings.
+     * Returns the machine, the programs and the settings.
      *
-     * @return names and values, to be added to
+     * @return modifiable names and values
      */
     public Map<String, String> environment() {
         return environment;
     }
 
     /**
-     * What a reader should know.
+     * Returns notes for the reader.
      *
-     * @return sentences, each once, to be added to
+     * @return modifiable set of sentences
      */
     public Set<String> notes() {
         return notes;
@@ -58,7 +58,7 @@ public final class Results {
     }
 
     /**
-     * Adds a line, or what another JVM measured of one that is there.
+     * Adds a line, or the samples of another JVM to an existing line.
      *
      * @param line the line
      */
@@ -67,7 +67,7 @@ public final class Results {
     }
 
     /**
-     * Adds a distribution, or what another JVM recorded of one that is there.
+     * Adds a distribution, or the recording of another JVM to an existing one.
      *
      * @param latency the distribution
      */
@@ -76,9 +76,9 @@ public final class Results {
     }
 
     /**
-     * Adds all that another JVM measured.
+     * Adds all results of another JVM.
      *
-     * @param more what it was
+     * @param more the other results
      */
     public void add(Results more) {
         more.environment.forEach(environment::putIfAbsent);
@@ -87,7 +87,7 @@ public final class Results {
         more.latencies.values().forEach(this::add);
     }
 
-    /** Whether only seconds were measured: then no figure means anything, and every page says so. */
+    /** Returns whether the measurement lasted only seconds. Then no figure is meaningful, and every page states it. */
     public boolean isSmoke() {
         return environment.getOrDefault(EFFORT, "").startsWith("smoke");
     }

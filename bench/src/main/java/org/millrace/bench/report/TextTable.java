@@ -12,10 +12,10 @@ public final class TextTable {
     private TextTable() {}
 
     /**
-     * Prints lines, a heading where a group begins.
+     * Prints lines, with a heading at the beginning of each group.
      *
-     * @param lines what
-     * @param out   where to
+     * @param lines lines to print
+     * @param out   destination
      */
     public static void print(List<Line> lines, PrintStream out) {
         String group = "";
@@ -32,8 +32,8 @@ public final class TextTable {
     /**
      * Prints distributions.
      *
-     * @param latencies what
-     * @param out       where to
+     * @param latencies distributions to print
+     * @param out       destination
      */
     public static void printLatencies(List<Latency> latencies, PrintStream out) {
         if (!latencies.isEmpty()) {
@@ -47,10 +47,10 @@ public final class TextTable {
     }
 
     /**
-     * A time in as many digits as mean something.
+     * Returns a time with its significant digits.
      *
      * @param nanos the time
-     * @return three digits or so
+     * @return about three digits
      */
     public static String nanos(double nanos) {
         return String.format(Locale.ROOT, nanos < 10 ? "%.2f" : nanos < 100 ? "%.1f" : "%,.0f", nanos);

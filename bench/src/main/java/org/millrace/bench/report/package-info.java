@@ -1,2 +1,2 @@
-/** What was measured, as data, as a page and as tables; and against what was measured before. */
+/** Results as data, as a page and as tables, and their comparison with earlier results. */
 package org.millrace.bench.report;

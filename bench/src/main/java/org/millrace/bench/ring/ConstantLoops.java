@@ -8,8 +8,9 @@ import org.millrace.abi.SendMem;
 import org.millrace.bench.measure.Loop;
 
 /**
- * Protocol Simple without data over a ring that is a constant for the compiler. No proxy can have that, as it serves
- * many connections; it shows what is left between Java and C once the checks of the segments are gone.
+ * Protocol Simple without data over a ring that is a constant for the compiler. A proxy serves many connections and
+ * cannot have a constant. The loops show the remaining difference between Java and C without the checks of the
+ * segments.
  */
 final class ConstantLoops {
 
@@ -23,7 +24,7 @@ final class ConstantLoops {
 
     private ConstantLoops() {}
 
-    /** Says which ring; before the first loop runs. */
+    /** Sets the ring before the first loop runs. */
     static void choose(RingMemory ring) {
         chosen = ring;
     }
@@ -33,7 +34,7 @@ final class ConstantLoops {
         private static final MemorySegment RING = chosen.memory();
     }
 
-    /** The device, one step under way. */
+    /** Returns the device's loop, with one step in flight. */
     static Loop device() {
         return count -> {
             long first = (long) LONG.getAcquire(Constant.RING, HEAD);
@@ -50,7 +51,7 @@ final class ConstantLoops {
         };
     }
 
-    /** The proxy. */
+    /** Returns the proxy's loop. */
     static Loop proxy() {
         return count -> {
             long first = (long) LONG.getAcquire(Constant.RING, HEAD);

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.Protocol;
 
-/** Protocol LL128: fifteen words of data, and a flag that is stored behind them. */
+/** Protocol LL128: fifteen words of data, and a flag that is stored after them. */
 final class LL128Loops {
 
     private LL128Loops() {}
@@ -44,7 +44,7 @@ final class LL128Loops {
             return true;
         }
 
-        /** As the proxies do: all lines of a slot, data only behind them. */
+        /** Waits as the proxies do: first for all lines of a slot, and only then reads data. */
         private static boolean await(MemorySegment memory, long slot, long lineBytes, long flag) {
             for (int i = 0; i < PATIENCE; i++) {
                 if (LL128Line.areReadyAcquire(memory, slot, lineBytes, flag)) {

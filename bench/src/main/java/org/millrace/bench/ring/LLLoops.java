@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 
-/** Protocol LL: every eight bytes carry their own flag, and nothing else tells that they are there. */
+/** Protocol LL: every eight bytes carry their own flag, which is the only sign of their arrival. */
 final class LLLoops {
 
     private static final long HALF_BYTES = LLLine.BYTES / 2;
@@ -54,7 +54,7 @@ final class LLLoops {
             return true;
         }
 
-        /** As the proxies do: all lines of a slot at once, data only behind them. */
+        /** Waits as the proxies do: for all lines of a slot at once, and only then reads data. */
         private boolean await(MemorySegment memory, long slot, long lineBytes, int flag) {
             for (int i = 0; i < PATIENCE; i++) {
                 if (LLLine.areReadyAcquire(memory, slot, lineBytes, flag, halves)) {

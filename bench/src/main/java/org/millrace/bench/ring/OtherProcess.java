@@ -14,7 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A ring's other side in a process of its own, which maps the same file. */
+/** A ring's other side in a separate process that maps the same file. */
 public final class OtherProcess implements OtherSide {
 
     private static final Duration DEADLINE = Duration.ofSeconds(30);
@@ -31,10 +31,10 @@ public final class OtherProcess implements OtherSide {
     }
 
     /**
-     * Starts it.
+     * Starts the process.
      *
-     * @param java      how a JVM is started that runs this program; arguments follow
-     * @param directory where the file is made; it is deleted once both have mapped it
+     * @param java      command that starts a JVM with this program. Arguments follow
+     * @param directory directory of the file, which is deleted once both have mapped it
      * @return the process, ready
      * @throws IOException if it does not start
      */

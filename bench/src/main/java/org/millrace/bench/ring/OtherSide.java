@@ -2,14 +2,14 @@ package org.millrace.bench.ring;
 
 import org.millrace.bench.measure.Loop;
 
-/** Where a ring's proxy runs: on another thread, or in another process. */
+/** Location of a ring's proxy: on another thread, or in another process. */
 public interface OtherSide extends AutoCloseable {
 
     /**
-     * Begins a role there.
+     * Starts a role there.
      *
      * @param role  one of {@link RingRole#ALL}
-     * @param count steps
+     * @param count number of steps
      */
     void start(RingRole role, long count);
 
@@ -21,11 +21,11 @@ public interface OtherSide extends AutoCloseable {
     long await();
 
     /**
-     * A loop of both sides.
+     * Returns a loop of both sides.
      *
      * @param ours the device's loop, or null
-     * @param role what the other side does
-     * @return both together; null if ours is
+     * @param role role of the other side
+     * @return both together, null if ours is null
      */
     default Loop with(Loop ours, RingRole role) {
         return ours == null ? null : count -> {

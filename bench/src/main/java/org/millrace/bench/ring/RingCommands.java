@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * A page behind a ring's memory through which one process tells the other what to do.
+ * A page after a ring's memory through which one process sends commands to the other.
  *
  * <pre>
  *   0            8        16         128          136
@@ -16,14 +16,14 @@ import java.lang.invoke.VarHandle;
  * </pre>
  *
  * <p>
- * {@code commanded} counts commands and is released after role and count, which its acquire on the other side makes
- * visible; {@code done} counts them off and is released after the result.
+ * {@code commanded} counts commands. It is stored with release after role and count, and an acquire on the other side
+ * makes them visible. {@code done} counts completed commands, and is stored with release after the result.
  */
 final class RingCommands {
 
     /** Length of ring and page together. */
     static final long FILE_BYTES = RingMemory.LAYOUT.totalBytes() + 4096;
-    /** The role of one that is to end. */
+    /** Role number that ends the process. */
     static final long END = -1;
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();

@@ -8,13 +8,13 @@ import org.millrace.abi.SendMem;
 import org.millrace.bench.measure.Loop;
 
 /**
- * One side of a ring, over and over: the device that posts steps, or the proxy that takes them. {@code ring.c} has the
- * same loops. Device and proxy are given the same number of steps, and both begin where {@code head} is, which is where
- * both left off.
+ * The repeated work of one side of a ring: the device that posts steps, or the proxy that takes them. {@code ring.c}
+ * has the same loops. Device and proxy run the same number of steps, and both begin at {@code head}, where both stopped
+ * before.
  */
 abstract class RingLoop implements Loop {
 
-    /** Looks at a flag between two of which the other side is not believed dead: some seconds. */
+    /** Number of polls of a flag after which the other side is considered dead. This takes some seconds. */
     static final int PATIENCE = 2_000_000_000;
 
     final MemorySegment memory;
@@ -30,13 +30,13 @@ abstract class RingLoop implements Loop {
         recvMem = ring.recvMem();
     }
 
-    /** Posts steps, at most a window of them under way. */
+    /** Posts steps, with at most a window of them in flight. */
     abstract static class Device extends RingLoop {
 
         private final int window;
         private final long[] samples;
 
-        /** {@code samples}: where the time of each step goes; null if nobody asks. */
+        /** {@code samples} is the destination of each step's time, null if times are not recorded. */
         Device(RingMemory ring, int bytes, int window, long[] samples) {
             super(ring, bytes);
             this.window = window;
@@ -78,7 +78,7 @@ abstract class RingLoop implements Loop {
         }
     }
 
-    /** Takes steps and frees their slots, as a proxy does whose network costs nothing. */
+    /** Takes steps and frees their slots, like a proxy with a network without cost. */
     abstract static class Proxy extends RingLoop {
 
         Proxy(RingMemory ring, int bytes) {
@@ -103,7 +103,7 @@ abstract class RingLoop implements Loop {
             return sum;
         }
 
-        /** Waits for a step's data and copies it out; false if it does not come. */
+        /** Waits for a step's data and copies it out. Returns false if it does not arrive. */
         abstract boolean take(long step);
     }
 }

@@ -14,19 +14,19 @@ import org.millrace.abi.SendMem;
 import org.millrace.ffi.device.ncclConnFifo;
 import org.millrace.ffi.device.ncclRecvMem;
 
-/** A connection's memory with small slots, as Java's descriptors see it and as the comparators are told of it. */
+/** A connection's memory with small slots, for Java's descriptors and for the comparators. */
 public final class RingMemory {
 
     /** Payload of a step: four lines of LL128, sixty of LL. */
     public static final int PAYLOAD_BYTES = 4 * (int) LL128Line.DATA_BYTES;
-    /** How it lies. */
+    /** Layout of the memory. */
     public static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 1024, 8 * 512, 8 * 512);
 
     static final long SIZE_0 = LAYOUT.recvMemOffset()
             + ncclRecvMem.layout().byteOffset(groupElement("connFifo"), sequenceElement(0), groupElement("size"));
     static final long ENTRY_BYTES = ncclConnFifo.sizeof();
 
-    /** Places in the comparators' arguments, as {@code ring.c} numbers them. */
+    /** Indexes in the comparators' arguments, as in {@code ring.c}. */
     private static final int WINDOW = 11;
     private static final int PAYLOAD = 12;
     private static final int SAMPLES = 13;
@@ -36,9 +36,9 @@ public final class RingMemory {
     private final RecvMem recvMem;
 
     /**
-     * A view of memory; a connection that was never used is all zeros.
+     * Creates a view of memory. A connection that was never used contains only zeros.
      *
-     * @param memory at least as long as {@link #LAYOUT} says, aligned to a page
+     * @param memory memory of at least the length of {@link #LAYOUT}, aligned to a page
      */
     public RingMemory(MemorySegment memory) {
         this.memory = memory.asSlice(0, LAYOUT.totalBytes());
@@ -64,12 +64,12 @@ public final class RingMemory {
     }
 
     /**
-     * Arguments for the comparators.
+     * Returns arguments for the comparators.
      *
-     * @param payloadBytes of a step
-     * @param window       steps under way, 1 to 8
-     * @param samples      where times between steps go; null if nobody asks
-     * @return memory of the global arena, with room for a payload of its own
+     * @param payloadBytes payload of a step
+     * @param window       number of steps in flight, 1 to 8
+     * @param samples      destination of times between steps, null if they are not recorded
+     * @return memory of the global arena, with room for a payload
      */
     public static MemorySegment arguments(int payloadBytes, int window, MemorySegment samples) {
         long[] values = {LAYOUT.sendMemOffset() + SendMem.HEAD_OFFSET, LAYOUT.recvMemOffset() + RecvMem.TAIL_OFFSET,

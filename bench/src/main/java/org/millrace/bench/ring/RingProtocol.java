@@ -54,12 +54,12 @@ public enum RingProtocol {
     }
 
     /**
-     * What posts.
+     * Returns the posting side.
      *
-     * @param ring   where
+     * @param ring   ring to use
      * @param bytes  payload of a step
-     * @param window steps under way
-     * @param c      the comparators for C's; null for Java's
+     * @param window number of steps in flight
+     * @param c      the comparators for C's loop, null for Java's
      * @return the loop
      */
     public Loop device(RingMemory ring, int bytes, int window, CLibrary c) {
@@ -68,11 +68,11 @@ public enum RingProtocol {
     }
 
     /**
-     * What takes.
+     * Returns the taking side.
      *
-     * @param ring  where
+     * @param ring  ring to use
      * @param bytes payload of a step
-     * @param c     the comparators for C's; null for Java's
+     * @param c     the comparators for C's loop, null for Java's
      * @return the loop
      */
     public Loop proxy(RingMemory ring, int bytes, CLibrary c) {
@@ -81,9 +81,9 @@ public enum RingProtocol {
     }
 
     /**
-     * Java's poster of protocol Simple without data, which keeps the time of every step.
+     * Returns Java's posting side of protocol Simple without data, which records the time of every step.
      *
-     * @param ring    where
+     * @param ring    ring to use
      * @param samples nanoseconds of each step of a run, by its number
      * @return the loop
      */
@@ -92,9 +92,9 @@ public enum RingProtocol {
     }
 
     /**
-     * The same in C.
+     * Returns the same loop in C.
      *
-     * @param ring    where
+     * @param ring    ring to use
      * @param samples nanoseconds of each step of a run, by its number
      * @param c       the comparators
      * @return the loop
@@ -104,10 +104,11 @@ public enum RingProtocol {
     }
 
     /**
-     * Java's poster and taker of protocol Simple without data over a ring that is a constant for the compiler.
+     * Returns Java's posting and taking sides of protocol Simple without data, over a ring that is a constant for the
+     * compiler.
      *
-     * @param ring the only one of this JVM
-     * @return poster and taker
+     * @param ring the only ring of this JVM
+     * @return posting side and taking side
      */
     public static List<Loop> constant(RingMemory ring) {
         ConstantLoops.choose(ring);

@@ -6,15 +6,15 @@ import org.millrace.bench.comparator.CLibrary;
 import org.millrace.bench.measure.Loop;
 
 /**
- * What the other side of a ring does.
+ * Role of the other side of a ring.
  *
  * @param protocol its protocol
  * @param bytes    payload of a step
- * @param ofC      whether C does it
+ * @param ofC      whether C runs it
  */
 public record RingRole(RingProtocol protocol, int bytes, boolean ofC) {
 
-    /** All of them: their places in this list are their names between two processes. */
+    /** All roles. Two processes identify a role by its index in this list. */
     public static final List<RingRole> ALL = all();
 
     private static List<RingRole> all() {
@@ -29,23 +29,23 @@ public record RingRole(RingProtocol protocol, int bytes, boolean ofC) {
     }
 
     /**
-     * The role's loop.
+     * Returns the role's loop.
      *
-     * @param ring where
+     * @param ring ring to use
      * @param c    the comparators
-     * @return the loop; null for a role of C's without comparators
+     * @return the loop, null for a role of C without comparators
      */
     public Loop loop(RingMemory ring, CLibrary c) {
         return ofC && !c.isPresent() ? null : protocol.proxy(ring, bytes, ofC ? c : null);
     }
 
     /**
-     * The device's loop that goes with it.
+     * Returns the matching loop of the device.
      *
-     * @param ring   where
-     * @param window steps under way
+     * @param ring   ring to use
+     * @param window number of steps in flight
      * @param c      the comparators
-     * @return the loop; null for a role of C's without comparators
+     * @return the loop, null for a role of C without comparators
      */
     public Loop device(RingMemory ring, int window, CLibrary c) {
         return ofC && !c.isPresent() ? null : protocol.device(ring, bytes, window, ofC ? c : null);

@@ -9,7 +9,7 @@ import org.millrace.bench.comparator.CLibrary;
 import org.millrace.bench.measure.Loop;
 
 /**
- * The other process of a ring: does what it is told, and ends when it is told nothing for long, or its parent is gone.
+ * The other process of a ring. It executes commands, and exits when no command arrives for long, or its parent is gone.
  */
 public final class RingSideProcess {
 
@@ -19,10 +19,10 @@ public final class RingSideProcess {
     private RingSideProcess() {}
 
     /**
-     * Serves.
+     * Serves commands.
      *
-     * @param file    what both map
-     * @param library the comparators; null if there are none
+     * @param file    file that both processes map
+     * @param library the comparators, null if there are none
      * @throws IOException if the file cannot be mapped
      */
     public static void serve(Path file, Path library) throws IOException {

@@ -11,8 +11,8 @@ import org.millrace.bench.measure.Loop;
 import org.millrace.device.WorkFifo;
 
 /**
- * Work items through a FIFO, one at a time: the host puts one in, the device copies it out and says so. {@code work.c}
- * has the same loops. NCCL's device says so by completing a kernel; a word stands for that here.
+ * Work items through a FIFO, one at a time. The host stores an item. The device copies it out and acknowledges it.
+ * {@code work.c} has the same loops. NCCL's device acknowledges by completing a kernel. Here a word replaces that.
  *
  * <pre>
  *   0            4096                     4480
@@ -24,7 +24,7 @@ import org.millrace.device.WorkFifo;
  */
 public final class WorkLoops {
 
-    /** Bytes of an item: those of a collective's. */
+    /** Size of an item in bytes, equal to a collective's. */
     public static final int ITEM_BYTES = WorkType.COLLECTIVE.itemBytes();
 
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
@@ -34,7 +34,7 @@ public final class WorkLoops {
 
     private final MemorySegment memory = Arena.global().allocate(2L * RING_BYTES, RING_BYTES);
 
-    /** A FIFO of its own, empty. */
+    /** Creates an empty FIFO. */
     public WorkLoops() {}
 
     private WorkFifoCounters counters() {
@@ -52,11 +52,11 @@ public final class WorkLoops {
     }
 
     /**
-     * C's host or device.
+     * Returns C's host or device.
      *
      * @param symbol {@code work_put} or {@code work_take}
      * @param c      the comparators
-     * @return the loop; null without comparators
+     * @return the loop, null without comparators
      */
     public Loop ofC(String symbol, CLibrary c) {
         MemorySegment item = Arena.global().allocate(ITEM_BYTES, 16);
@@ -84,7 +84,7 @@ public final class WorkLoops {
 
         private boolean awaitAcknowledged(int position) {
             for (int i = 0; i < PATIENCE; i++) {
-                // acquire: pairs with the device's release; what it read may be overwritten
+                // acquire: pairs with the device's release, after which the item that it read may be overwritten
                 if ((int) INT.getAcquire(memory, ACKNOWLEDGED) - position >= 0) {
                     return true;
                 }

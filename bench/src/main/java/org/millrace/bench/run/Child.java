@@ -15,12 +15,12 @@ import org.millrace.bench.suite.Suites;
 /** One variant of one suite, in this JVM. */
 final class Child {
 
-    /** Stands for "no library" and "all ids". */
+    /** Argument for "no library" and "all ids". */
     static final String NONE = "-";
 
     private Child() {}
 
-    /** Arguments: suite, variant, effort, result, ids or -. */
+    /** Runs the variant. Arguments: suite, variant, effort, result, ids or -. */
     static int run(List<String> arguments) throws Exception {
         String suite = arguments.get(0);
         String variant = arguments.get(1);

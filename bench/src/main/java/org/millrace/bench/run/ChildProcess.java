@@ -10,17 +10,17 @@ import org.millrace.bench.measure.Effort;
 import org.millrace.bench.report.ResultFile;
 import org.millrace.bench.report.Results;
 
-/** Starts a JVM of the kind that runs this one, for one variant. */
+/** Starts a JVM like this one, for one variant. */
 final class ChildProcess {
 
     /**
-     * What every measuring JVM is told; part of the report. Compilations are waited for (-Xbatch), and C1 is left out
-     * (-XX:-TieredCompilation): no sample is of code that C2 has not seen yet.
+     * Options of every measuring JVM, which are part of the report. The JVM waits for compilations (-Xbatch) and does
+     * not use C1 (-XX:-TieredCompilation), so every sample runs code that C2 has compiled.
      */
     static final List<String> FLAGS = List.of("-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-Xbatch",
             "-XX:-TieredCompilation", "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow",
             "-XX:+IgnoreUnrecognizedVMOptions");
-    /** Property that tells every JVM of a run where the comparators are. */
+    /** Property with the location of the comparators for every JVM of a run. */
     static final String LIBRARY = "millrace.bench.library";
     private static final int FIRST_WITH_UNSAFE_OPTION = 23;
     private static final int OUTPUT_CHARACTERS = 2000;
@@ -36,7 +36,7 @@ final class ChildProcess {
         this.deadlineSeconds = deadlineSeconds;
     }
 
-    /** Runs a variant, or of it the pairs of some ids. What goes wrong becomes a note. */
+    /** Runs a variant, or only its pairs with the given ids. A failure becomes a note. */
     Results run(String suite, String variant, Effort effort, List<String> ids) throws IOException {
         Path result = directory.resolve("result-" + number++ + ".json");
         Path output = directory.resolve("output.txt");
@@ -69,13 +69,13 @@ final class ChildProcess {
         }
     }
 
-    /** Where the comparators of this run are; null if there are none. */
+    /** Returns the location of this run's comparators, null if there are none. */
     static Path library() {
         String library = System.getProperty(LIBRARY, Child.NONE);
         return library.equals(Child.NONE) ? null : Path.of(library);
     }
 
-    /** The command line up to this program's own arguments. */
+    /** Returns the command line up to this program's own arguments. */
     static List<String> java(String library) {
         List<String> command =
                 new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));

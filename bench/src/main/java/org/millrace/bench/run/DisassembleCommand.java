@@ -18,8 +18,8 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
 
 /**
- * Shows the machine code of a line's loop: what HotSpot's C2 made of a method, and what the C compiler made of a
- * function. Needs objdump, and no hsdis.
+ * Shows the machine code of a line's loop: HotSpot's C2 code of a method, and the C compiler's code of a function.
+ * Requires objdump, but no hsdis.
  */
 @Command(
         name = "disassemble",
@@ -30,7 +30,7 @@ final class DisassembleCommand implements Callable<Integer> {
     private static final Pattern BYTES =
             Pattern.compile("^ {2}0x[0-9a-f]{16}: ((?:[0-9a-f]{2,} ?\\|? ?)+)$", Pattern.MULTILINE);
     private static final int DEADLINE_SECONDS = 120;
-    /** Enough for the compiler, not for figures. */
+    /** Sufficient for the compiler, but not for figures. */
     private static final Effort EFFORT = new Effort(20_000_000L, 500_000L, 3, 1, 1, 0, false);
 
     @Parameters(
@@ -81,8 +81,8 @@ final class DisassembleCommand implements Callable<Integer> {
     }
 
     /**
-     * The bytes of a listing that was made without hsdis: groups of hexadecimal digits behind addresses, up to the
-     * exception handlers.
+     * Returns the bytes of a listing that was created without hsdis. These are groups of hexadecimal digits after
+     * addresses, up to the exception handlers.
      */
     static byte[] bytes(String listing) {
         String main =

@@ -12,10 +12,10 @@ import java.util.Map;
 import org.millrace.bench.comparator.CompiledLibrary;
 import org.millrace.bench.suite.Cores;
 
-/** The machine and the programs that figures belong to. */
+/** The machine and the programs of a measurement. */
 final class Environment {
 
-    /** Name of the entry that says for which machines figures can be compared. */
+    /** Name of the entry that identifies machines with comparable figures. */
     static final String KIND = "machine kind";
 
     private Environment() {}
@@ -45,12 +45,12 @@ final class Environment {
         return facts;
     }
 
-    /** How many threads wanted to run in the last minute, and in the last five and fifteen. */
+    /** Returns the number of runnable threads in the last minute, and in the last five and fifteen. */
     static String load() {
         return read("/proc/loadavg", "?");
     }
 
-    /** Whether other programs want the cores that threads of a benchmark spin on. */
+    /** Returns whether other programs use the cores on which threads of a benchmark spin. */
     static boolean isBusy() {
         try {
             return Double.parseDouble(load().split(" ")[0]) > Runtime.getRuntime().availableProcessors() / 2.0;
@@ -59,7 +59,7 @@ final class Environment {
         }
     }
 
-    /** Good for a file's name: processor, number of cores, generation of the JDK. */
+    /** Returns processor, number of cores and generation of the JDK, in a form suitable for a file's name. */
     static String kind() {
         return (processor() + "-" + Runtime.getRuntime().availableProcessors() + "cpu-jdk"
                 + Runtime.version().feature()).toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-");

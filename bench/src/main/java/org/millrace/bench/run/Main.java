@@ -18,7 +18,7 @@ public final class Main {
      * Runs a command.
      *
      * @param arguments see {@code --help}
-     * @throws Exception if something fails that no message was written for
+     * @throws Exception for a failure without a message of its own
      */
     public static void main(String[] arguments) throws Exception {
         // warnings go to the terminal
@@ -38,7 +38,10 @@ public final class Main {
         }
     }
 
-    /** What users call: a wrong command line is a sentence and status 2, a failure a sentence and status 1. */
+    /**
+     * Returns the command line for users. A wrong command line causes one sentence and status 2. A failure causes one
+     * sentence and status 1.
+     */
     static CommandLine commandLine() {
         return new CommandLine(new RunCommand()).setParameterExceptionHandler((wrong, arguments) -> {
             CommandLine command = wrong.getCommandLine();

@@ -10,7 +10,7 @@ import org.millrace.bench.suite.Suites;
 import picocli.CommandLine;
 import picocli.CommandLine.Option;
 
-/** What a run was asked for. */
+/** Options of a run. */
 final class Options {
 
     @Option(names = "--quick", description = "about five minutes (default)")
@@ -54,7 +54,7 @@ final class Options {
     @Option(names = "--save-baseline", description = "writes that file from this result")
     private boolean saveBaseline;
 
-    /** Checks what picocli cannot. */
+    /** Checks conditions that picocli cannot check. */
     void check(CommandLine command) {
         if (forks != null && forks < 1) {
             throw new CommandLine.ParameterException(command, "--forks is " + forks + "; it is 1 or more");
@@ -74,7 +74,7 @@ final class Options {
         return smoke;
     }
 
-    /** What effort that is, for readers of the result. */
+    /** Returns the name of the effort for readers of the result. */
     String effortName() {
         return smoke ? "smoke: seconds, to show that everything runs; no figure means anything"
                 : full ? "full" : "quick";
@@ -84,7 +84,7 @@ final class Options {
         return suites;
     }
 
-    /** Where the result goes. */
+    /** Returns the path of the result. */
     Path output() {
         return output;
     }
@@ -98,7 +98,7 @@ final class Options {
         return inRepository.toFile().isDirectory() ? inRepository : Path.of("baselines");
     }
 
-    /** Whether this result becomes the baseline of its machine kind. */
+    /** Returns whether this result becomes the baseline of its machine kind. */
     boolean saveBaseline() {
         return saveBaseline;
     }

@@ -12,7 +12,7 @@ import org.millrace.bench.report.Results;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
 
-/** Writes pages from a result that was measured before. */
+/** Writes pages from an earlier result. */
 @Command(
         name = "render",
         mixinStandardHelpOptions = true,

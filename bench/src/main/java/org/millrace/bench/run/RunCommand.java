@@ -24,7 +24,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Measures everything that was asked for and writes the report. */
+/** Measures all requested suites and writes the report. */
 @Command(
         name = "java -jar millrace-bench.jar",
         mixinStandardHelpOptions = true,
@@ -77,7 +77,7 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
-    /** Before anything is measured: what cannot be written is known now, not in an hour. */
+    /** Creates the output before any measurement, so that an error is reported now and not in an hour. */
     static void createOutput(Path output) throws IOException {
         try {
             Files.createDirectories(output);
@@ -114,8 +114,8 @@ final class RunCommand implements Callable<Integer> {
     }
 
     /**
-     * Shared machines place two threads now near to each other and now far apart: more JVMs show both, and which is the
-     * rule.
+     * Repeats measurements. Shared machines place two threads sometimes near to each other and sometimes far apart.
+     * More JVMs show both cases, and the usual one.
      */
     private void repeatWhatScatters(Suite suite, String variant) throws IOException {
         for (int fork = options.effort().forks(); fork < options.effort().maxForks(); fork++) {

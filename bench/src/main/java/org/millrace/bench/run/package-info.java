@@ -1,2 +1,2 @@
-/** The command: which suites are run, in JVMs of their own, on which cores, and what becomes of what they measured. */
+/** The command: it selects suites, runs them in separate JVMs on chosen cores, and writes their results. */
 package org.millrace.bench.run;

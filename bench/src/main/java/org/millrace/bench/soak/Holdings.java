@@ -12,22 +12,22 @@ import javax.management.MBeanServer;
 import javax.management.ObjectName;
 
 /**
- * What this process holds.
+ * Resources of this process.
  *
  * <p>
- * The memory that it has of the machine says little by itself: Java's heap is as large as the collector likes, and
- * glibc keeps what was freed, in up to eight arenas a core with tens of megabytes each. So objects are counted after a
- * collection, and the rest after glibc has given back what it can. That is not what is at the end of an arena, but for
- * the first: where there are several, memory outside of the heap goes up and down by hundreds of megabytes and is not
- * judged. {@code MALLOC_ARENA_MAX=1} in the environment has it use one.
+ * The resident memory alone is not conclusive. The collector chooses the size of Java's heap. glibc keeps freed memory
+ * in up to eight arenas per core, with tens of megabytes each. So objects are counted after a collection, and the rest
+ * after glibc has returned free memory. Except for the first arena, glibc does not return memory at the end of an
+ * arena. With several arenas, memory outside of the heap varies by hundreds of megabytes and is not judged.
+ * {@code MALLOC_ARENA_MAX=1} in the environment makes glibc use one arena.
  *
- * @param residentKib all memory that it has of the machine
- * @param objectsKib  of Java's heap, objects that are alive
- * @param outsideKib  memory outside of Java's heap: what was allocated and is not freed, what glibc cannot give back,
- *                    code, stacks, and files that are mapped
- * @param mappings    ranges of addresses that something is mapped to
- * @param descriptors files and sockets that are open
- * @param threads     that run, or wait
+ * @param residentKib all resident memory, in KiB
+ * @param objectsKib  live objects in Java's heap, in KiB
+ * @param outsideKib  memory outside of Java's heap, in KiB: allocated memory, memory that glibc cannot return, code,
+ *                    stacks, and mapped files
+ * @param mappings    number of mapped address ranges
+ * @param descriptors number of open files and sockets
+ * @param threads     number of threads that run or wait
  */
 record Holdings(long residentKib, long objectsKib, long outsideKib, long mappings, int descriptors, int threads) {
 
@@ -35,10 +35,10 @@ record Holdings(long residentKib, long objectsKib, long outsideKib, long mapping
     private static final Path MAPPINGS = Path.of("/proc/self/maps");
     private static final File DESCRIPTORS = new File("/proc/self/fd");
     private static final boolean ONE_ARENA = "1".equals(System.getenv("MALLOC_ARENA_MAX"));
-    /** What a JVM's own machinery may come to hold later than in the first rounds. */
+    /** Memory that the JVM itself may allocate after the first rounds, in KiB. */
     private static final long SLACK_KIB = 64 << 10;
     private static final int SLACK = 8;
-    /** Each thread that ever ran may have left an arena, of which each has two or three. */
+    /** Each thread that ever ran may have left an arena, with two or three mappings each. */
     private static final int MAPPINGS_SLACK = 64;
 
     static Holdings now() {
@@ -71,7 +71,7 @@ record Holdings(long residentKib, long objectsKib, long outsideKib, long mapping
         }
     }
 
-    /** Has glibc give back what was freed, as {@code jcmd PID System.trim_native_heap} does. */
+    /** Makes glibc return freed memory, as {@code jcmd PID System.trim_native_heap} does. */
     private static void trim() {
         try {
             MBeanServer server = ManagementFactory.getPlatformMBeanServer();
@@ -82,13 +82,13 @@ record Holdings(long residentKib, long objectsKib, long outsideKib, long mapping
         }
     }
 
-    /** This, with the memory outside of the heap that another held if that was less. */
+    /** Returns this instance with the other's memory outside of the heap if that is less. */
     Holdings withLessOutside(Holdings other) {
         return new Holdings(residentKib, objectsKib, Math.min(outsideKib, other.outsideKib), mappings, descriptors,
                 threads);
     }
 
-    /** Whether this is no more than another, but for what a JVM does by itself. */
+    /** Returns whether this is no more than the earlier one, except for the JVM's own variation. */
     boolean isFlatBeside(Holdings earlier) {
         return objectsKib <= earlier.objectsKib + SLACK_KIB / 4
                 && (!ONE_ARENA || outsideKib <= earlier.outsideKib + SLACK_KIB)

@@ -20,10 +20,10 @@ import org.millrace.trace.Verdict.Cause;
 import org.millrace.trace.Verdict;
 
 /**
- * Healthy jobs whose ranks pause at random, some for longer than a verdict needs, while somebody asks again and again
- * why nothing moves. A verdict is right if it says that a rank has not launched that paused before it launched, and had
- * not launched when the verdict's last reading began; every other one is false, and so is what the ranks say by
- * themselves. Exit status 1 if any was, or if a job failed.
+ * Healthy jobs with ranks that pause at random, some for longer than a verdict needs. Meanwhile the program requests
+ * verdicts repeatedly. A verdict is right if it names a rank that has not launched, that paused before its launch, and
+ * that had not launched when the verdict's last reading began. Every other verdict is false, and so is every report
+ * that the ranks log themselves. The exit status is 1 if one was false, or if a job failed.
  *
  * <pre>
  *   java -cp bench/target/millrace-bench.jar org.millrace.bench.soak.SlowJob MINUTES [SEED]
@@ -33,7 +33,7 @@ public final class SlowJob {
 
     private static final Duration QUIET = Duration.ofSeconds(1);
     private static final long EVERY_MILLIS = 100;
-    /** What a rank says by itself it finds out in a thread of its own, which reads all files first. */
+    /** Delay of a rank's own report: a separate thread prepares it, and reads all files first. */
     private static final long SAID_NANOS = 1_000_000_000;
     private static final int OPERATIONS = 60;
     private static final long PATIENCE_NANOS = TimeUnit.MINUTES.toNanos(20);
@@ -41,7 +41,9 @@ public final class SlowJob {
     private static final Pattern PAUSE = Pattern.compile("pause (\\d+) (\\d+)");
     private static final Pattern TOLD = Pattern.compile("nothing moves: Rank (\\d+) \\(.*has not launched.*");
 
-    /** Between two moments of the host's clock it was said that a rank has not launched; -1 for something else. */
+    /**
+     * A report between two times of the host's clock that a rank has not launched. The rank is -1 for any other report.
+     */
     private record Told(long from, long to, int rank, String sentence) {
     }
 

@@ -13,8 +13,8 @@ import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 
 /**
- * A rank of {@link SlowJob} in a process of its own: runs so many operations, pauses at random before some of them, and
- * prints from when it paused to when it had launched the operation.
+ * A rank of {@link SlowJob} in a separate process. It runs the given number of operations and pauses at random before
+ * some of them. It prints the time from the beginning of each pause to the launch of the operation.
  */
 final class SlowRank {
 
@@ -24,7 +24,7 @@ final class SlowRank {
 
     private SlowRank() {}
 
-    /** RENDEZVOUS RANK SIZE SEED OPERATIONS NAME=VALUE ... */
+    /** Runs the rank. Arguments: RENDEZVOUS RANK SIZE SEED OPERATIONS NAME=VALUE ... */
     public static void main(String[] arguments) throws InterruptedException {
         int rank = Integer.parseInt(arguments[1]);
         int size = Integer.parseInt(arguments[2]);
@@ -59,7 +59,10 @@ final class SlowRank {
         System.out.println("done");
     }
 
-    /** One in six times; for less than the watcher's patience, or for longer. {@return when it began; 0 for none} */
+    /**
+     * Pauses once in six times, for less or for more than the watcher's limit. {@return time of the beginning, 0 for
+     * none}
+     */
     private static long pause(Random own) throws InterruptedException {
         if (own.nextInt(6) != 0) {
             return 0;

@@ -22,8 +22,8 @@ import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedConnection;
 
 /**
- * Groups come together, run random operations and end in random ways, for as long as told; every element is compared,
- * and what the process holds is written down. Exit status 1 if anything was wrong, hung, or grew.
+ * Groups join, run random operations and end in random ways, for the given time. Every element is compared, and the
+ * resources of the process are recorded. The exit status is 1 if an element was wrong, a rank hung, or resources grew.
  *
  * <pre>
  *   MALLOC_ARENA_MAX=1 java -cp bench/target/millrace-bench.jar org.millrace.bench.soak.Soak MINUTES [SEED]
@@ -31,19 +31,19 @@ import org.millrace.trace.TracedConnection;
  */
 public final class Soak {
 
-    /** Nothing of a group takes so long. */
+    /** Timeout in seconds, longer than any step of a group. */
     private static final long PATIENCE_SECONDS = 180;
     private static final int OPERATIONS = 200;
     private static final int ROUNDS_PER_LINE = 50;
-    /** Memory outside of the heap goes up and down: what grows is the least of so many lines. */
+    /** Memory outside of the heap varies, so growth is judged by the minimum of this number of lines. */
     private static final int LATEST = 10;
-    /** The rounds after which a JVM holds what it needs for all of them. */
+    /** Number of rounds after which a JVM has allocated everything that it needs. */
     private static final int WARM_ROUNDS = 200;
     private static final String[] NETWORKS = {"auto", "shm", "socket"};
-    /** A step is an eighth: small ones make many. */
+    /** A step is an eighth of the buffer, so small buffers make many steps. */
     private static final String[] BUFFERS = {"32K", "32K", "1M"};
 
-    /** How a group ends. */
+    /** End of a group. */
     private enum End {
         CLOSE, ABORT, KILL
     }
@@ -58,7 +58,7 @@ public final class Soak {
     private long faults;
     private long kills;
     private long steps;
-    /** Of each place for a connection in the trace: which connection had it, and how many of its steps are counted. */
+    /** For each connection slot of the trace: the connection that used it, and the number of its counted steps. */
     private final Map<Integer, Counted> counted = new HashMap<>();
 
     private record Counted(long generation, long steps) {
@@ -137,7 +137,8 @@ public final class Soak {
     }
 
     /**
-     * Of this process's connections over networks, both ends: what the trace has; it keeps the last of those closed.
+     * Counts the steps of this process's network connections, both ends, from the trace. The trace keeps the last
+     * closed ones.
      */
     private void countSteps() throws IOException {
         ProcessTrace trace = ProcessTrace.current();
@@ -154,7 +155,7 @@ public final class Soak {
 
     private Map<String, String> settings() {
         Map<String, String> settings = new HashMap<>(Map.of("MILLRACE_STALL_DEADLINE", "60s",
-                // on a machine that others use as well a process may get no core for longer than the usual 30 s
+                // on a shared machine a process may get no core for longer than the usual 30 s
                 "MILLRACE_CONNECT_DEADLINE", "120s"));
         settings.put("MILLRACE_NET", NETWORKS[random.nextInt(NETWORKS.length)]);
         settings.put("NCCL_P2P_DISABLE", random.nextBoolean() ? "1" : "0");
@@ -179,7 +180,7 @@ public final class Soak {
                 .start();
     }
 
-    /** In the middle of what it does. */
+    /** Kills a process in the middle of its work. */
     private void kill(Process victim, SoakRank other) throws InterruptedException {
         for (int i = 0; other.operations() < 5 && i < PATIENCE_SECONDS * 100; i++) {
             Thread.sleep(10);
@@ -188,7 +189,7 @@ public final class Soak {
         kills++;
     }
 
-    /** A group that ends well says nothing; in the others every rank must hear, and soon. */
+    /** A group that ends normally reports nothing. In other groups every rank must learn of the end soon. */
     private void finish(Future<?> rank, End end) throws InterruptedException {
         try {
             rank.get(PATIENCE_SECONDS, TimeUnit.SECONDS);

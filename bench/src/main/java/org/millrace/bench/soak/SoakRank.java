@@ -13,8 +13,8 @@ import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 
 /**
- * One rank of one group: joins, runs what the group's seed says, compares every element, and leaves. Also a process of
- * its own, for one that is killed.
+ * One rank of one group. It joins, runs the operations of the group's seed, compares every element, and leaves. It is
+ * also the program of a separate process that is killed.
  */
 final class SoakRank {
 
@@ -37,7 +37,7 @@ final class SoakRank {
         this.random = new Random(seed); // the same on all ranks
     }
 
-    /** Runs operations for ever: RENDEZVOUS RANK SIZE SEED NAME=VALUE ... */
+    /** Runs operations forever. Arguments: RENDEZVOUS RANK SIZE SEED NAME=VALUE ... */
     public static void main(String[] arguments) {
         Map<String, String> settings = new java.util.HashMap<>();
         for (int i = 4; i < arguments.length; i++) {
@@ -48,7 +48,7 @@ final class SoakRank {
                 Long.parseLong(arguments[3])).run(Integer.MAX_VALUE, false);
     }
 
-    /** Joins, runs so many operations, and closes the communicator, or aborts it. */
+    /** Joins, runs the given number of operations, and closes or aborts the communicator. */
     void run(int count, boolean abort) {
         try (Arena arena = Arena.ofShared()) {
             try (Communicator communicator = Millrace.join(rendezvous, rank, size, settings);
@@ -93,7 +93,7 @@ final class SoakRank {
         }
     }
 
-    /** Elements that were not what they should have been. */
+    /** Returns the number of wrong elements. */
     long wrong() {
         return wrong;
     }

@@ -1,5 +1,5 @@
 /**
- * Hours of random operations, kills, joins and closes, with what the process holds meanwhile. {@code bench/README.md}
- * says how to run it.
+ * Hours of random operations, kills, joins and closes, while the resources of the process are recorded.
+ * {@code bench/README.md} describes its use.
  */
 package org.millrace.bench.soak;

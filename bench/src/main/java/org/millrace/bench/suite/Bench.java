@@ -12,7 +12,7 @@ import org.millrace.bench.measure.Interleaver;
 import org.millrace.bench.measure.Pair;
 import org.millrace.bench.measure.Samples;
 
-/** What a suite measures with, and where it leaves what it measured. */
+/** Tools of a suite for measurements, and the collection of its results. */
 public final class Bench {
 
     private final Effort effort;
@@ -26,30 +26,30 @@ public final class Bench {
     private final List<String> notes = new ArrayList<>();
     private final Map<String, String> facts = new LinkedHashMap<>();
 
-    /** A pair and what this JVM measured of it. */
+    /** A pair and this JVM's samples of it. */
     public record Measured(Pair pair, Samples samples) {
     }
 
     /**
      * Latencies in nanoseconds.
      *
-     * @param id        tells it from others
-     * @param title     what a reader is shown
+     * @param id        identifies it among others
+     * @param title     title for readers
      * @param side      {@code java} or {@code c}
-     * @param histogram what was recorded; the title says whether it was corrected for coordinated omission
-     * @param cpuShare  of a core that the waiting side burnt, 0 to 1; NaN where nobody asked
+     * @param histogram recorded values. The title states whether they were corrected for coordinated omission
+     * @param cpuShare  share of a core that the waiting side used, 0 to 1. NaN if it was not measured
      */
     public record Distribution(String id, String title, String side, Histogram histogram, double cpuShare) {
     }
 
     /**
-     * A place for results.
+     * Creates an instance without results.
      *
-     * @param effort how long is measured
+     * @param effort duration of measurements
      * @param c      the comparators
-     * @param cores  where threads are bound to
-     * @param java   how a JVM like this one is started that runs this program
-     * @param wanted which pairs, by id
+     * @param cores  cores to bind threads to
+     * @param java   command that starts a JVM like this one with this program
+     * @param wanted selects pairs by id
      */
     public Bench(Effort effort, CLibrary c, Cores cores, List<String> java, Predicate<String> wanted) {
         this.effort = effort;
@@ -61,7 +61,7 @@ public final class Bench {
     }
 
     /**
-     * Measures a pair, if it is wanted. One that fails is noted, and the others go on.
+     * Measures a pair if it is selected. A failure is noted, and the other pairs continue.
      *
      * @param pair the pair
      */
@@ -79,14 +79,14 @@ public final class Bench {
     /**
      * Adds latencies.
      *
-     * @param distribution what was recorded
+     * @param distribution recorded latencies
      */
     public void add(Distribution distribution) {
         distributions.add(distribution);
     }
 
     /**
-     * Tells the reader something.
+     * Adds a note for the reader.
      *
      * @param note a sentence
      */
@@ -95,7 +95,7 @@ public final class Bench {
     }
 
     /**
-     * Tells the reader a fact about where was measured.
+     * Adds a fact about the environment of the measurement.
      *
      * @param name  its name
      * @param value its value
@@ -105,16 +105,16 @@ public final class Bench {
     }
 
     /**
-     * Whether a pair is to be measured: for what is costly to prepare.
+     * Returns whether a pair is selected, for pairs with a costly preparation.
      *
      * @param id its id
-     * @return whether {@link #measure} would
+     * @return whether {@link #measure} would measure it
      */
     public boolean wants(String id) {
         return wanted.test(id);
     }
 
-    /** {@return how long is measured} */
+    /** {@return the duration of measurements} */
     public Effort effort() {
         return effort;
     }
@@ -124,17 +124,17 @@ public final class Bench {
         return c;
     }
 
-    /** {@return where threads are bound to} */
+    /** {@return the cores to bind threads to} */
     public Cores cores() {
         return cores;
     }
 
-    /** {@return how a JVM like this one is started that runs this program; arguments follow} */
+    /** {@return the command that starts a JVM like this one with this program; arguments follow} */
     public List<String> java() {
         return java;
     }
 
-    /** {@return what was measured so far} */
+    /** {@return the results so far} */
     public List<Measured> lines() {
         return lines;
     }

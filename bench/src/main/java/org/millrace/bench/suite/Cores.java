@@ -33,9 +33,9 @@ public final class Cores {
     }
 
     /**
-     * Asks the kernel.
+     * Queries the kernel.
      *
-     * @return the cores; none if it does not say
+     * @return the cores, none if the kernel does not report them
      */
     public static Cores ofThisProcess() {
         List<Integer> allowed = new ArrayList<>();
@@ -53,7 +53,7 @@ public final class Cores {
     }
 
     /**
-     * Which cores this process may use.
+     * Returns the cores that this process may use.
      *
      * @return their numbers
      */
@@ -62,12 +62,12 @@ public final class Cores {
     }
 
     /**
-     * Whether two threads can spin at the same time.
+     * Returns whether two threads can spin at the same time.
      *
-     * @return false with one core only
+     * @return false with only one core
      */
     public boolean two() {
-        return allowed.size() > 1; // the JDK counts one processor for a thread that is bound
+        return allowed.size() > 1; // the JDK counts one processor for a bound thread
     }
 
     /**
@@ -79,14 +79,14 @@ public final class Cores {
         return first >= 0 && pin(List.of(first));
     }
 
-    /** Lets the calling thread, and processes that it starts from now on, run on all allowed cores again. */
+    /** Unbinds the calling thread, and processes that it starts later, so that they run on all allowed cores. */
     public void unpin() {
         pin(allowed);
     }
 
     /**
-     * Binds the calling thread to another core than the first, not of the same pair of hardware threads where there is
-     * a choice.
+     * Binds the calling thread to a core other than the first. If possible, the core is not the first core's sibling
+     * hardware thread.
      *
      * @return whether it is bound
      */
@@ -131,7 +131,7 @@ public final class Cores {
         }
     }
 
-    /** Thread 0 is the calling one. */
+    /** Thread 0 is the calling thread. */
     private static int call(MethodHandle function, MemorySegment mask) {
         try {
             return (int) function.invokeExact(0, (long) MASK_BYTES, mask);

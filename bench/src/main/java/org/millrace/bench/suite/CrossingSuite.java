@@ -12,7 +12,7 @@ import org.millrace.bench.crossing.Calls;
 import org.millrace.bench.measure.Loop;
 import org.millrace.bench.measure.Pair;
 
-/** Calls between Java and C, and the ways in which Java reaches memory. */
+/** Calls between Java and C, and the ways in which Java accesses memory. */
 public final class CrossingSuite implements Suite {
 
     private static final String CALLS = "calls";

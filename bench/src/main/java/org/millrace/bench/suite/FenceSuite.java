@@ -16,8 +16,8 @@ import org.millrace.bench.measure.Loop;
 import org.millrace.bench.measure.Pair;
 
 /**
- * Access modes, fences, and the pairs that protocols use; alone, and while another thread looks at, or writes to,
- * memory nearby.
+ * Access modes, fences, and the pairs of accesses in protocols. They run alone, and while another thread reads or
+ * writes memory nearby.
  */
 public final class FenceSuite implements Suite {
 
@@ -27,7 +27,7 @@ public final class FenceSuite implements Suite {
     static final List<Access> CONTENDED = List.of(Access.GET_ACQUIRE, Access.SET_RELEASE, Access.GET_AND_ADD,
             Access.DATA_RELEASE_POLL, Access.DATA_VOLATILE_POLL, Access.DATA_FULL_FENCE_POLL, Access.STORE_FENCE_LOAD);
 
-    /** Where the other thread looks. */
+    /** Location of the other thread's accesses. */
     private enum Distance {
         SAME_LINE("same line", 0), NEXT_LINE("next line", 64), TWO_AWAY("a line two away", 128);
 
@@ -115,7 +115,7 @@ public final class FenceSuite implements Suite {
     }
 
     /**
-     * A file of shared memory, as two processes map it.
+     * Maps a file of shared memory, as two processes would.
      *
      * @return a page of it
      * @throws IOException if it cannot be mapped

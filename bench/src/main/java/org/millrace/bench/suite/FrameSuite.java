@@ -21,7 +21,7 @@ public final class FrameSuite implements Suite {
     private static final List<Integer> SIZES = List.of(0, 4 << 10, 64 << 10, 1 << 20);
     private static final List<Integer> ALL_SIZES =
             List.of(0, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20);
-    /** What a frame costs by itself, and what its bytes cost. */
+    /** Payload sizes that show the cost of a frame itself, and the cost of its bytes. */
     private static final List<Integer> STREAM_SIZES = List.of(0, 1 << 20);
 
     @Override

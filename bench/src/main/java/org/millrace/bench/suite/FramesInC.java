@@ -6,12 +6,12 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.bench.comparator.CLibrary;
 import org.millrace.bench.measure.Loop;
 
-/** The comparators of frames: a TCP connection, or a pair of rings, of C, all ends in this process. */
+/** The comparators of frames: a TCP connection or a pair of rings in C, with all ends in this process. */
 final class FramesInC {
 
-    /** Two rings as {@code frames.h} has them. */
+    /** Size of two rings as in {@code frames.h}, in bytes. */
     private static final long RINGS_BYTES = 2 * (4096 + (2L << 20));
-    /** Where the arguments have, by {@code frames.h}, the two ends of a connection. */
+    /** Index in the arguments of a connection's two ends, as in {@code frames.h}. */
     private static final long SOCKETS = 2;
 
     private final CLibrary c;
@@ -28,8 +28,8 @@ final class FramesInC {
     }
 
     /**
-     * One side: {@code ping} and {@code echo}, or {@code post} and {@code take}, with a payload of so many bytes; null
-     * without a C library.
+     * Returns one side: {@code ping} and {@code echo}, or {@code post} and {@code take}, with a payload of the given
+     * size. Null without a C library.
      */
     Loop loop(String role, MemorySegment payload, long bytes) {
         MemorySegment arguments = Arena.global()

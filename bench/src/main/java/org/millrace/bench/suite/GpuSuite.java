@@ -19,7 +19,7 @@ import org.millrace.cuda.CurrentDevice;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.cuda.PinnedMemory.Flag;
 
-/** Memory that a GPU shares: accesses to it, flags that go back and forth, and copies. */
+/** Memory that a GPU shares: accesses to it, flags that travel back and forth, and copies. */
 public final class GpuSuite implements Suite {
 
     private static final String PINNED = "pinned";
@@ -33,9 +33,9 @@ public final class GpuSuite implements Suite {
             List.of("Same line polled by the GPU", "Next line polled by the GPU", "A line two away polled by the GPU");
     private static final int LAUNCHES = 20;
     /**
-     * A locked access to memory that is not cached locks the bus for all cores, for which a kernel may hold the thread
-     * up: such accesses are left out on write-combined memory. gcc's volatile stores are among them (xchg on the word
-     * itself); HotSpot's are a plain store, and a locked instruction on the stack.
+     * A locked access to uncached memory locks the bus for all cores, and a kernel may delay the thread because of it.
+     * Such accesses are omitted on write-combined memory. They include gcc's volatile stores (xchg on the word itself).
+     * HotSpot's volatile store is a plain store, and a locked instruction on the stack.
      */
     private static final List<Access> LOCKED =
             List.of(Access.GET_AND_ADD, Access.COMPARE_AND_SET, Access.FAILED_COMPARE_AND_SET);

@@ -12,7 +12,7 @@ import org.millrace.bench.idle.StepTimes;
 import org.millrace.bench.idle.Waiting;
 import org.millrace.bench.measure.Loop;
 
-/** How late a waiting thread sees a step, and what of a core it burns meanwhile. */
+/** Delay until a waiting thread sees a step, and the share of a core that it uses meanwhile. */
 public final class IdleSuite implements Suite {
 
     private static final int ALWAYS = 1 << 30;
@@ -24,7 +24,7 @@ public final class IdleSuite implements Suite {
     private static final int WARM_UP_STEPS = 2_000;
     private static final long WARM_UP_INTERVAL = 2_000;
 
-    /** How often steps come. */
+    /** Frequency of steps. */
     private enum Pace {
         BUSY("every-20us", "a step every 20 µs", 20_000, 5_000),
         CALM("every-1ms", "a step every millisecond", 1_000_000, 100);
@@ -90,7 +90,7 @@ public final class IdleSuite implements Suite {
                         cTimes.address());
         Side java = new Side(new IdleLoop(steps, way, javaTimes));
         Side c = bench.c().isPresent() ? new Side(bench.c().loop("idle_wait", steps.memory(), arguments)) : null;
-        java.run(steps, WARM_UP_STEPS, WARM_UP_INTERVAL, partner); // for the compiler
+        java.run(steps, WARM_UP_STEPS, WARM_UP_INTERVAL, partner); // lets the compiler finish
         java.forget();
         for (int round = 0; round < ROUNDS; round++) {
             java.run(steps, pace.steps, pace.interval, partner);

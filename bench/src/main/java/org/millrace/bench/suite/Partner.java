@@ -3,7 +3,7 @@ package org.millrace.bench.suite;
 import java.time.Duration;
 import org.millrace.bench.measure.Loop;
 
-/** A second thread, bound to the second core, that runs loops when it is told to. */
+/** A second thread, bound to the second core, that runs loops on request. */
 public final class Partner implements AutoCloseable {
 
     private static final Duration DEADLINE = Duration.ofSeconds(30);
@@ -18,7 +18,7 @@ public final class Partner implements AutoCloseable {
     /**
      * Starts the thread.
      *
-     * @param cores where
+     * @param cores cores to bind it to
      */
     public Partner(Cores cores) {
         thread = Thread.ofPlatform().daemon().name("partner").start(() -> run(cores));
@@ -45,10 +45,10 @@ public final class Partner implements AutoCloseable {
     }
 
     /**
-     * Begins a loop there.
+     * Starts a loop there.
      *
-     * @param loop  what
-     * @param times how often
+     * @param loop  loop to run
+     * @param times number of iterations
      */
     public void start(Loop loop, long times) {
         count = times;
@@ -76,10 +76,10 @@ public final class Partner implements AutoCloseable {
     }
 
     /**
-     * A loop of two threads: the other's part is begun before ours.
+     * Returns a loop of two threads. The other thread's part starts before ours.
      *
      * @param ours   runs on the calling thread
-     * @param theirs runs on the other, as often
+     * @param theirs runs on the other thread, equally often
      * @return both together
      */
     public Loop with(Loop ours, Loop theirs) {
@@ -90,7 +90,7 @@ public final class Partner implements AutoCloseable {
         };
     }
 
-    /** {@return the thread, for those who ask what it burns} */
+    /** {@return the thread, for measurements of its processor time} */
     public long threadId() {
         return thread.threadId();
     }

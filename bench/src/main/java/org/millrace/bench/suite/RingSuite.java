@@ -59,7 +59,7 @@ public final class RingSuite implements Suite {
         if (variant.equals(PROCESSES)) {
             Path shared = Path.of("/dev/shm");
             Path directory = Files.isWritable(shared) ? shared : Path.of(System.getProperty("java.io.tmpdir"));
-            bench.cores().unpin(); // the process that is started would inherit the one core
+            bench.cores().unpin(); // the started process would inherit the binding to one core
             try (OtherProcess other = OtherProcess.start(bench.java(), directory)) {
                 bench.cores().pinToFirst();
                 measure(other.ring(), other, bench);
@@ -103,7 +103,7 @@ public final class RingSuite implements Suite {
         }
     }
 
-    /** The time of every single round trip, in turns. */
+    /** Records the time of every single round trip, in turns. */
     private static void latencies(RingMemory ring, OtherSide other, Bench bench) {
         long[] javaTimes = new long[TIMED_STEPS];
         MemorySegment cTimes = Arena.global().allocate(ValueLayout.JAVA_LONG, TIMED_STEPS);
@@ -128,8 +128,8 @@ public final class RingSuite implements Suite {
     }
 
     /**
-     * A step that took long kept the next ones from being posted: in the second distribution they are added as they
-     * would have been seen.
+     * Adds two distributions. A slow step delayed the posting of the next ones. The second distribution adds these as
+     * they would have been seen.
      */
     private static void add(String side, Histogram histogram, Bench bench) {
         bench.add(new Bench.Distribution("latency.measured", "Round trip, SIMPLE without data, as measured", side,

@@ -2,7 +2,7 @@ package org.millrace.bench.suite;
 
 import java.util.List;
 
-/** All there is to measure. */
+/** All suites. */
 public final class Suites {
 
     /** In the order of the report. */

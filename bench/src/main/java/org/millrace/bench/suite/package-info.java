@@ -1,2 +1,2 @@
-/** What is measured. */
+/** The suites of measurements. */
 package org.millrace.bench.suite;
