@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
-# Two builds of the plugin against each other on two GPUs of one host, interleaved: A B A B ..., all-reduce of 8 B, 64 KiB and 128 MiB over shared memory and
-# TCP.
+# Compares two builds of the plugin on two GPUs of one host. The runs are interleaved (A B A B ...). Each run is an
+# all-reduce of 8 B, 64 KiB and 128 MiB over shared memory and over TCP.
 #
-#   bench/gpu/ab.sh DIR_A DIR_B [OUTPUT]     DIR_...: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/ab.sh DIR_A DIR_B [OUTPUT]
 #
-# ROUNDS (5), ITERATIONS (500 of the small sizes), NETS ("shm socket") and SIZES ("8,65536,134217728", powers of two) say how much; a run takes
-# some 8 s, and there are 2 for each of NETS in each of ROUNDS. ENV_A and ENV_B ("NAME=VALUE ...") set more for one side: the directories may be
-# the same then. Prints medians in microseconds, least and greatest in brackets, and B / A. Exit status 1 if a run failed or an element was wrong.
-# Needs what compare.sh needs.
+# DIR_A and DIR_B are directories of `millrace plugin install DIR`. OUTPUT is the directory for logs (default: a
+# temporary directory).
+#
+# The environment sets the amount of work: ROUNDS (5), ITERATIONS (500, of the small sizes), NETS ("shm socket") and
+# SIZES ("8,65536,134217728", powers of two). A run takes about 8 s. Each round has two runs for each of NETS. ENV_A and
+# ENV_B ("NAME=VALUE ...") set more variables for one side. If they are set, both directories may be the same.
+#
+# Prints medians in microseconds, the minimum and maximum in brackets, and B / A. Exit status 1 if a run failed or an
+# element was wrong. Requires the same software as compare.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 declare -A plugin environment=([A]=${ENV_A:-} [B]=${ENV_B:-})
 plugin[A]=$(plugin_of "$1")

@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
-# Nothing stands still while kernels wait for GIN (nccl_blocked.cu): two ranks, each its own GPU, rounds with eight blocked streams, memory taken and given back.
+# Checks that programs make progress while kernels wait for GIN (nccl_blocked.cu). Two ranks, each with its own GPU, run
+# rounds with eight blocked streams, and allocate and free memory.
 #
-#   bench/gpu/blocked.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/blocked.sh DIR [OUTPUT]
 #
-# ROUNDS (1000) and LIMIT (60 s a run) may be set. Prints a line for each way of the bytes, and for what a program may set or do: status 1 if a run did not end
-# or brought wrong bytes. A run that is left in the middle (reset, exit) need only end. Needs two GPUs and what gin.sh needs.
+# DIR is the directory of `millrace plugin install DIR`. OUTPUT is the directory for logs (default: a temporary
+# directory).
+#
+# ROUNDS (1000) and LIMIT (60 s for each run) may be set. Prints a line for each path of the bytes and for each variant
+# of nccl_blocked. Exit status 1 if a run did not end or delivered wrong bytes. A run that stops in the middle (reset,
+# exit) only has to end. Requires two GPUs and the same software as gin.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}

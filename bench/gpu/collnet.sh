@@ -1,18 +1,28 @@
 #!/usr/bin/env bash
-# CollNet under libnccl: nccl-tests under mpirun, a rank a host to NCCL, by the ring (the takeover) and through Millrace's collective network, in turns.
+# Measures CollNet under libnccl with nccl-tests under mpirun. To NCCL, each rank is a host. Runs by the ring (the
+# takeover) and runs through Millrace's collective network alternate.
 #
-#   bench/gpu/collnet.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/collnet.sh DIR [OUTPUT]
 #
-# NCCL_TESTS (nccl-tests, the folder of its programs, built with MPI=1) must be set. RANKS (2), PROGRAMS ("all_reduce all_gather reduce_scatter"), SIDES ("ring
-# ring-host direct chain"), NETS ("shm socket"), BINDS ("unbound", or numbers of cores a rank) and ROUNDS (3) say what is run; ENV ("NAME=VALUE ...") sets
-# more. ring is the takeover as it comes, ring-host has its slots in the host's memory; direct and chain are NCCL_COLLNET_ENABLE=1 with NCCL_ALGO=collnetdirect
-# and collnetchain. On a machine without NVSwitch NCCL has no collnetdirect; chain is of all-reduce alone. With fewer GPUs than ranks start MPS before (one: NCCL_TESTS_DEVICE=0).
+# DIR is the directory of `millrace plugin install DIR`. OUTPUT is the directory for logs (default: a temporary
+# directory).
 #
-# First it checks, element by element, every type and operator of all-reduce (CHECK="" leaves it out), and says what NCCL chose for it. Then it prints
-# out-of-place times in microseconds, the median of the rounds, beside their ratio to the ring, and #wrong. Exit status 1 if a run failed, an element was wrong,
-# or a run that was to use CollNet did not.
+# NCCL_TESTS must be set to the folder of the nccl-tests programs, built with MPI=1. These variables select the runs:
+# - RANKS (2), PROGRAMS ("all_reduce all_gather reduce_scatter"), NETS ("shm socket") and ROUNDS (3).
+# - BINDS ("unbound"): also numbers of cores for each rank.
+# - SIDES ("ring ring-host direct chain"): ring is the takeover with its defaults, and ring-host has its slots in host
+#   memory. direct and chain set NCCL_COLLNET_ENABLE=1, with NCCL_ALGO=collnetdirect and NCCL_ALGO=collnetchain.
+# - ENV ("NAME=VALUE ..."): more variables for all runs.
+#
+# On a machine without NVSwitch NCCL has no collnetdirect. NCCL has collnetchain only for all-reduce. With fewer GPUs
+# than ranks, start MPS first (for one GPU set NCCL_TESTS_DEVICE=0).
+#
+# First the script checks every type and operator of all-reduce, element by element (CHECK="" omits this), and prints
+# NCCL's choice for it. Then it prints the median out-of-place times of the rounds in microseconds, their ratio to the
+# ring, and #wrong. Exit status 1 if a run failed, an element was wrong, or a run did not use CollNet although it was
+# required.
 set -euo pipefail
-[[ $# -ge 1 && $1 != -* && -n ${NCCL_TESTS:-} ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* && -n ${NCCL_TESTS:-} ]] || { sed -n '2,23s/^# \{0,1\}//p' "$0"; exit 2; }
 plugin=$(realpath "$1")/libnccl-net-millrace.so
 output=${2:-$(mktemp -d)}
 mkdir -p "$output"
@@ -51,12 +61,12 @@ launch() { # LOG BIND NET SIDE PROGRAM ARGUMENTS...
     || { echo "failed: $bind $net $side $program (see $log)"; status=1; }
 }
 
-# NCCL says which algorithm it takes when it is asked to; in a run of its own, as that takes time.
+# NCCL logs the selected algorithm on request. Logging takes time, so this is a separate run.
 for side in $check; do
   net=${nets%% *}
   log=$output/check.$side.log
   : > "$log"
-  # to files of its own: what NCCL says while an operation runs would stand in the midst of that operation's line
+  # Logs are separate files, because NCCL's messages during an operation would split the operation's line.
   NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,TUNING NCCL_DEBUG_FILE="$output/check.$side.nccl.%p" launch "$log" unbound "$net" "$side" all_reduce -b 8 -e 1M -f 32 -n 1 -w 0 -d all -o all
   awk -v side="$side" '/via COLLNET\/Millrace/ {connected++} /Algo COLLNET/ {through++} /-> Algo/ {all++}
     $1 ~ /^[0-9]+$/ && NF > 10 {lines++; wrong += ($9 != "0" && $9 != "N/A") + ($13 != "0" && $13 != "N/A")}

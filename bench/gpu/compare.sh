@@ -1,15 +1,24 @@
 #!/usr/bin/env bash
-# NCCL's all-reduce between two GPUs of one host that NCCL takes for two hosts (NCCL_HOSTID), moved in every way there is, in one run: NVLink, NCCL's own SHM
-# transport, NCCL's proxy with its Socket network (as it is, and tuned), NCCL's proxy over this plugin, and the takeover over TCP and over shared memory.
+# Compares all paths of NCCL's all-reduce between two GPUs of one host, in one run. NCCL takes the GPUs for two hosts
+# (NCCL_HOSTID). The paths are:
+# - NVLink;
+# - NCCL's own SHM transport;
+# - NCCL's proxy with its Socket network, with defaults and tuned;
+# - NCCL's proxy over this plugin;
+# - the takeover over TCP and over shared memory.
 #
-#   bench/gpu/compare.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/compare.sh DIR [OUTPUT]
 #
-# Prints microseconds per operation, CPU seconds burnt per second by rank 0 (all of them, those of NCCL's proxy threads, and those of Millrace's), wrong
-# elements, and the ratio of the takeover's time to that of NCCL's proxy.
-# Needs two GPUs, gcc, CUDA's runtime, and NCCL with its header: ranks.sh says where it looks.
+# DIR is the directory of `millrace plugin install DIR`. OUTPUT is the directory for logs (default: a temporary
+# directory).
+#
+# Prints microseconds per operation, the CPU seconds that rank 0 used per second, wrong elements, and the ratio of the
+# takeover's time to the time of NCCL's proxy. CPU seconds are for all threads, for NCCL's proxy threads, and for
+# Millrace's proxy threads. Requires two GPUs, gcc, CUDA's runtime, and NCCL with its header; ranks.sh names the
+# directories that it searches.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}
@@ -49,7 +58,8 @@ echo
 printf '%-10s' 'cpu s/s'
 for label in "${labels[@]}"; do awk '/cpu rank/ {printf "%16.1f", $5 / $10}' "$output/$label.0.log"; done
 echo
-# The progress thread of NCCL's proxy and the helpers of its Socket network, and Millrace's proxy threads: CPU seconds per second in the measured loop.
+# CPU seconds per second in the measured loop, for two groups of threads. One is NCCL's proxy progress thread with the
+# helpers of its Socket network. The other is Millrace's proxy threads.
 threads() { # ROW COLUMN
   printf '%-10s' "$1"
   for label in "${labels[@]}"; do awk -v at="$2" '/ threads rank / {printf "%16.3f", $at / $13}' "$output/$label.0.log"; done

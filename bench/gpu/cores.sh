@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
-# nccl-tests under mpirun with few and many cores: NCCL's own proxy (Socket) and the takeover, in turns.
+# Runs nccl-tests under mpirun with few and with many cores. NCCL's own proxy (Socket) and the takeover alternate.
 #
-#   bench/gpu/cores.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/cores.sh DIR [OUTPUT]
 #
-# NCCL_TESTS (nccl-tests, the folder of its programs, built with MPI=1) must be set. BINDS ("1 2 4 8 16 quota unbound": cores a rank with --bind-to core, a
-# quota of 2 CPUs for each rank's control group, --bind-to none), PROGRAMS ("all_reduce sendrecv alltoall"), SIDES ("socket-proxy shm socket") and ROUNDS (1)
-# say what is run; ENV ("NAME=VALUE ...") sets more for the takeover. Each rank is a host of its own to NCCL. On one GPU both ranks share it (NCCL_TESTS_DEVICE=0): start MPS before.
-# Prints out-of-place times in microseconds, the median of the rounds, beside their ratio to NCCL's own proxy, and #wrong.
-# Exit status 1 if a run failed or an element was wrong.
+# DIR is the directory of `millrace plugin install DIR`. OUTPUT is the directory for logs (default: a temporary
+# directory).
+#
+# NCCL_TESTS must be set to the folder of the nccl-tests programs, built with MPI=1. These variables select the runs:
+# - BINDS ("1 2 4 8 16 quota unbound"). A number is cores for each rank with --bind-to core. quota is a quota of 2 CPUs
+#   for each rank's control group. unbound is --bind-to none.
+# - PROGRAMS ("all_reduce sendrecv alltoall"), SIDES ("socket-proxy shm socket") and ROUNDS (1).
+# - ENV ("NAME=VALUE ..."): more variables for the takeover.
+#
+# To NCCL, each rank is a separate host. On one GPU both ranks share it (NCCL_TESTS_DEVICE=0); start MPS first.
+#
+# Prints the median out-of-place times of the rounds in microseconds, their ratio to NCCL's own proxy, and #wrong. Exit
+# status 1 if a run failed or an element was wrong.
 set -euo pipefail
-[[ $# -ge 1 && $1 != -* && -n ${NCCL_TESTS:-} ]] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* && -n ${NCCL_TESTS:-} ]] || { sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2; }
 plugin=$(realpath "$1")/libnccl-net-millrace.so
 output=${2:-$(mktemp -d)}
 mkdir -p "$output"
@@ -32,7 +40,7 @@ exec "$@"
 RANK
 chmod +x "$output/rank.sh"
 
-quota_group() { # where a control group with a quota can be made
+quota_group() { # prints the directory for a control group with a quota
   if [[ -d /sys/fs/cgroup/cpu ]]; then echo /sys/fs/cgroup/cpu; return; fi
   echo +cpu > /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null || true
   echo /sys/fs/cgroup

@@ -1,5 +1,8 @@
-/* Preloaded by cuts.sh: connections to the address CUT_ADDRESS go through the forwarder that listens at the path CUT_FORWARDER, which is told the port
- * and answers with its own for it. All else connects as ever. */
+/*
+ * Library that cuts.sh preloads. Connections to the address CUT_ADDRESS are made through the forwarder that listens at
+ * the path CUT_FORWARDER. The library sends the port to the forwarder, which answers with its own port for it. All
+ * other connections are unchanged.
+ */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dlfcn.h>

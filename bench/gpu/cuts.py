@@ -1,10 +1,16 @@
-"""A forwarder of TCP connections that cuts all of them now and then; for cuts.sh, which has cut_connect.c send connections here.
+"""A forwarder of TCP connections for cuts.sh that cuts all connections from time to time. cut_connect.c redirects
+connections to it.
 
     python3 cuts.py --path SOCKET --address 127.0.0.2 --cuts 10 --seed 1
 
-Cuts begin once so many bytes (--after) have been forwarded. Each is of one of three kinds, for .1 to 3 seconds: "reset" (all are reset, and new ones too),
-"lost" (nothing is forwarded; then all are reset, and what was on its way is lost), "late" (nothing is forwarded, and then all of it is). Prints a line for each,
-and at the end of its standard input how many were made, and how many bytes were forwarded since the last.
+Cuts start after --after bytes have been forwarded. Each cut is of one of three kinds and lasts .1 to 3 seconds:
+
+    reset   all connections are reset, and new connections too
+    lost    nothing is forwarded; then all connections are reset, and data in flight is lost
+    late    nothing is forwarded; then everything is
+
+Prints a line for each cut. When its standard input ends, prints the number of cuts, and the number of bytes that were
+forwarded, in total and since the last cut.
 """
 import argparse
 import os
@@ -35,7 +41,7 @@ def reset(pair):
     for each in pair:
         try:
             each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            each.shutdown(socket.SHUT_RD)  # wakes who reads
+            each.shutdown(socket.SHUT_RD)  # wakes the reading thread
             each.close()
         except OSError:
             pass

@@ -1,15 +1,26 @@
 #!/usr/bin/env bash
-# All TCP connections between two GPUs of one host that NCCL takes for two hosts are cut again and again: nccl_perf's sums and PyTorch's losses stay the same.
+# Cuts all TCP connections between two GPUs of one host again and again. NCCL takes the GPUs for two hosts. Checks that
+# the sums of nccl_perf and the losses of PyTorch stay the same.
 #
-#   bench/gpu/cuts.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/cuts.sh DIR [OUTPUT]
 #
-# The connections go through a forwarder of this script's (cuts.py, told by cut_connect.c, which is preloaded), which resets them, loses what is on its way, or
-# holds it back, for .1 to 3 s each time. CUTS (10), SEED (1), STEPS (4000 of ddp.py: it must last longer than the cuts, some 30 s), ITERATIONS (3000 of
-# all-reduce), DEADLINE (60s, MILLRACE_RECONNECT_DEADLINE), TLS=1 and MILLRACE_SECRET may be set; CLIENTS ("c torch") says what runs. Exit status 1 if a run
-# failed, a sum was wrong, losses or weights of the cut run are not those of the uncut one to the last digit, or fewer cuts were made. Needs what compare.sh needs.
+# DIR is the directory of `millrace plugin install DIR`. OUTPUT is the directory for logs (default: a temporary
+# directory).
+#
+# The connections pass through a forwarder (cuts.py). A preloaded library (cut_connect.c) redirects them to it. The
+# forwarder resets the connections, loses data in flight, or delays it, for .1 to 3 s each time. These variables may be
+# set:
+# - CUTS (10), SEED (1), TLS=1 and MILLRACE_SECRET.
+# - STEPS (4000): steps of ddp.py, which must run longer than the cuts, about 30 s.
+# - ITERATIONS (3000): iterations of all-reduce.
+# - DEADLINE (60s): the value of MILLRACE_RECONNECT_DEADLINE.
+# - CLIENTS ("c torch"): the programs to run.
+#
+# Exit status 1 if a run failed, a sum was wrong, or fewer cuts were made. The same applies if losses or weights of the
+# cut run differ from the uncut run in any digit. Requires the same software as compare.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}

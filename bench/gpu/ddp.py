@@ -1,12 +1,14 @@
-"""Trains a small model with DistributedDataParallel, or with fully sharded parameters, and prints the losses: they must be the same whatever carries the
-gradients. With "gpt2" the model is GPT-2 of 12 layers (124 million parameters; each rank has 4 sequences of 1,024 tokens). With "frees" it takes and gives
-back the GPU's and pinned memory in every step while gradients travel, which waits for the kernels.
+"""Trains a small model with DistributedDataParallel, or with fully sharded parameters, and prints the losses. They must
+be the same with every network that carries the gradients. With "gpt2" the model is GPT-2 with 12 layers (124 million
+parameters; each rank has 4 sequences of 1,024 tokens). With "frees" each step allocates and frees GPU memory and pinned
+memory while gradients are in flight. The calls that free wait for the kernels.
 
     RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 NCCL_HOSTID=h0 [NCCL_NET_PLUGIN=...] python3 ddp.py [ddp|fsdp] [gpt2] [frees]
 
-STEPS (300, at least 70) steps are made. A step's milliseconds are those of the last 100 (half of them if there are fewer than 200), and of the 50 after the
-first 10: what a process that is young still compiles is in these. torchrun sets OMP_NUM_THREADS=1 for several ranks of a host; without it PyTorch's threads
-spin on all cores.
+STEPS (300, at least 70) is the number of steps. Two figures are printed, in milliseconds per step. One covers the last
+100 steps, or the last half of fewer than 200 steps. The other covers the 50 steps after the first 10, and includes the
+compilation in a young process. torchrun sets OMP_NUM_THREADS=1 for several ranks of a host. Without this setting
+PyTorch's threads spin on all cores.
 """
 import os
 import sys

@@ -1,32 +1,45 @@
 #!/usr/bin/env bash
-# DeepEP's own tests (tests/elastic of deepseek-ai/DeepEP) over NCCL's GIN, served by this plugin, between GPUs of one host that NCCL takes for several
-# (NCCL_HOSTID): a process for each rank, no InfiniBand.
+# Runs DeepEP's own tests (tests/elastic of deepseek-ai/DeepEP) over NCCL's GIN, which this plugin serves. The GPUs are
+# on one host, and NCCL takes them for several hosts (NCCL_HOSTID). Each rank is a process. No InfiniBand is required.
 #
-#   bench/gpu/deepep.sh DIR DEEPEP [OUTPUT]     DIR: what `millrace plugin install DIR` made. DEEPEP: a checkout of DeepEP, which is left as it is.
-#                                               OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/deepep.sh DIR DEEPEP [OUTPUT]
 #
-# Builds DeepEP's elastic part, prints for each test passed or failed, DeepEP's own figures, and what the plugin says of windows and descriptors. A test that
-# does not end is named with what its threads and kernels do. Status 1 if a test failed.
+# DIR is the directory of `millrace plugin install DIR`. DEEPEP is a checkout of DeepEP; the script does not change it.
+# OUTPUT is the directory for logs (default: a temporary directory).
 #
-# TESTS      which, in order (default: barrier ep hybrid agrs pp engram). ep: test_ep.py's first case of a small shape, first with the time to compile kernels,
-#            then without, with figures; hybrid: the same kernels by two levels; ep_again, hybrid_again: the second part alone; ep_all, hybrid_all: all 144
-#            cases, and with _no_sync without the host's knowledge of how much came; ep_full: DeepEP's default shape, and EP_ARGUMENTS (DeepEP takes all
-#            multiprocessors where it is told nothing: --num-sms 24); sides: that shape with each of SIDES in turn, TURNS (3) times, and between them an
-#            all-to-all of the same bytes by NCCL's own proxy and by the takeover; a table at the end; lost: a rank is killed between dispatches, what the
-#            others say and when they end
-# SIDES      NAME:SETTING,SETTING ..., default: direct: engines:MILLRACE_GIN_COPY_KERNEL=0 staged:MILLRACE_GIN_DIRECT=0
-#            tcp:MILLRACE_NET=socket,MILLRACE_GIN_DIRECT=0,MILLRACE_GIN_SHARED=0
-# SETTINGS   environment for all ranks, as NAME=VALUE NAME=VALUE; MILLRACE_NET (shm) says over which network
-# RANKS (2), RANKS_PER_HOST (1), LIMIT (90 s for a test whose kernels are compiled), COMPILE_LIMIT (300 s for one whose are not) and DEADLINE (seconds for all
-# together: what does not fit is not run) may be set. agrs has all ranks on one host: DeepEP does it over NVLink alone.
-# DEBUGGER=1 adds what cuda-gdb sees in a test that does not end, and stops it for that.
-# WORK (/tmp/millrace-deepep) keeps what was built, and the kernels that DeepEP compiled; the second time nothing is compiled again.
+# Builds DeepEP's elastic part. Prints for each test whether it passed, DeepEP's own figures, and the plugin's report of
+# windows and descriptors. If a test does not end, the script prints the state of its threads and kernels. Exit status 1
+# if a test failed.
 #
-# Needs nvcc, PyTorch, and NCCL 2.30.4 or newer with its headers, which is loaded in place of PyTorch's: NCCL_HOME and CUDA_HOME say where, else python3's
-# nvidia.nccl package and /usr/local/cuda.
+# TESTS lists the tests in order (default: barrier ep hybrid agrs pp engram):
+# - ep: the first case of test_ep.py in a small shape. The first run includes the compilation of kernels. The second run
+#   excludes it and prints figures.
+# - hybrid: the same kernels with two levels.
+# - ep_again, hybrid_again: only the second run of ep or hybrid.
+# - ep_all, hybrid_all: all 144 cases. With the suffix _no_sync the host does not know the number of received tokens.
+# - ep_full: DeepEP's default shape, with EP_ARGUMENTS. By default DeepEP takes all multiprocessors; "--num-sms 24"
+#   limits it.
+# - sides: the default shape with each of SIDES in turn, TURNS (3) times. Between the turns it runs an all-to-all of the
+#   same bytes by NCCL's own proxy and by the takeover. Prints a table at the end.
+# - lost: a rank is killed between dispatches. Prints the messages of the other ranks and the time until they end.
+#
+# SIDES lists NAME:SETTING,SETTING ... (default: the following four):
+#   direct: engines:MILLRACE_GIN_COPY_KERNEL=0 staged:MILLRACE_GIN_DIRECT=0
+#   tcp:MILLRACE_NET=socket,MILLRACE_GIN_DIRECT=0,MILLRACE_GIN_SHARED=0
+#
+# These variables may be set as well:
+# - SETTINGS: environment for all ranks, as NAME=VALUE NAME=VALUE. MILLRACE_NET (shm) selects the network.
+# - RANKS (2) and RANKS_PER_HOST (1). agrs has all ranks on one host, because DeepEP runs it only over NVLink.
+# - LIMIT (90 s, for a test with compiled kernels) and COMPILE_LIMIT (300 s, for a test with kernels to compile).
+# - DEADLINE: seconds for all tests together. Tests that do not fit are omitted.
+# - DEBUGGER=1: adds the output of cuda-gdb for a test that does not end. cuda-gdb stops the test for this.
+# - WORK (/tmp/millrace-deepep): keeps the build and the kernels that DeepEP compiled. A second run compiles nothing.
+#
+# Requires nvcc, PyTorch, and NCCL 2.30.4 or newer with its headers, which replaces PyTorch's NCCL. NCCL_HOME and
+# CUDA_HOME are their directories. The defaults are the nvidia.nccl package of python3 and /usr/local/cuda.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,29s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,39s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1") || exit 2
 source=$(realpath "$2")
@@ -42,13 +55,15 @@ per_host=${RANKS_PER_HOST:-1}
 deadline=${DEADLINE:-1000000}
 failures=0
 
-# DeepEP asks InfiniBand's tools how fast the card is, to choose how many multiprocessors it takes, and divides by that.
+# DeepEP asks the tools of InfiniBand for the speed of the card. It divides by the speed and so chooses the number of
+# multiprocessors.
 cat >"$work/bin/ibstat" <<'X'
 #!/bin/sh
 printf "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n\t\tRate: 400\n"
 X
 chmod +x "$work/bin/ibstat"
-# Every process of the tests says what its Python threads do when it is asked. faulthandler.enable would keep the JVM's report of a crash from being written.
+# On a signal, every process of the tests prints the stacks of its Python threads. faulthandler.enable would suppress
+# the JVM's crash report.
 cat >"$work/bin/sitecustomize.py" <<'X'
 import faulthandler, os, signal
 if 'EP_STACKS' in os.environ:
@@ -61,16 +76,16 @@ build() {
   rm -rf "$tree"
   mkdir -p "$tree/build"
   cp -r "$source/deep_ep" "$source/csrc" "$source/tests" "$tree/"
-  # A signal is read through NCCL's interface, and not out of the memory of one of its backends.
+  # Reads a signal through NCCL's interface instead of the memory of one backend.
   sed -i -e '/const auto gdaki = /d' -e '/const auto signal_ptr = reinterpret_cast<uint64_t\*>(__ldg/d' \
     -e 's/ptx::ld_acquire_sys<uint64_t>(signal_ptr)/gin.readSignal(signal_idx)/' "$tree/deep_ep/include/deep_ep/common/comm.cuh"
   sed -i -e '/const auto gdaki = /d' -e '/const auto signal_ptr = reinterpret_cast<int64_t\*>($/,+1d' \
     -e 's/ptx::ld_acquire_sys<int64_t>(signal_ptr)/static_cast<int64_t>(gin.gin.readSignal(signal_idx))/' "$tree/deep_ep/include/deep_ep/impls/pp_send_recv.cuh"
   if grep -q 'gdaki' "$tree"/deep_ep/include/deep_ep/*/*.cuh; then echo "this DeepEP reads signals elsewhere too: see grep gdaki in $tree/deep_ep/include"; fi
-  # Processes of one host as several hosts: each has its own GPU.
+  # Lets processes of one host act as several hosts, each with its own GPU.
   sed -i -e "s/torch.device(f'cuda:{local_rank}')/torch.device(f'cuda:{local_rank + int(os.environ.get(\"EP_FIRST_DEVICE\", 0))}')/" \
     -e 's/torch.cuda.set_device(local_rank)/torch.cuda.set_device(local_rank + int(os.environ.get("EP_FIRST_DEVICE", 0)))/' "$tree/deep_ep/utils/envs.py"
-  # Only the elastic part: the older one needs NVSHMEM.
+  # Builds only the elastic part, because the older part needs NVSHMEM.
   sed -i -e '/legacy\/buffer.hpp/d' -e '/legacy::register_apis/d' \
     -e 's/^PYBIND11_MODULE.*/&\n    pybind11::class_<deep_ep::EventHandle>(m, "EventHandle").def(pybind11::init<>())\n        .def("current_stream_wait", \&deep_ep::EventHandle::current_stream_wait);/' \
     "$tree/csrc/python_api.cpp"
@@ -99,13 +114,13 @@ X
   [ $status = 0 ] || { echo "DeepEP could not be built:"; grep -hE 'error|Error|undefined|cannot' "$output"/build.*.log | head -20; return 1; }
 }
 
-descendants() { # PID: it and all processes below it
+descendants() { # PID: prints the process and all its descendants
   local child
   echo "$1"
   for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do descendants "$child"; done
 }
 
-stacks() { # LABEL PID...: what the threads of processes do that should have ended long ago
+stacks() { # LABEL PID...: prints the state of the threads of processes that should have ended
   local label=$1 root pid task busy=()
   shift
   echo "-- $label still runs; what its threads do is in $output/$label.stacks"
@@ -116,15 +131,15 @@ stacks() { # LABEL PID...: what the threads of processes do that should have end
   done
   for pid in "${busy[@]}"; do
     echo "==== process $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c1-200)"
-    for task in /proc/"$pid"/task/*; do # name, state, processor time in 10 ms, system call, and where in the kernel it is
+    for task in /proc/"$pid"/task/*; do # name, state, processor time in 10 ms, system call, and kernel stack
       echo "$(cat "$task/comm"): $(sed 's/.*) //' "$task/stat" | awk '{print $1, $12 + $13}'), $(cut -c1-40 "$task/syscall"), $(head -4 "$task/stack" | tr '\n' ' ')"
     done
-    # only who catches it: a Python that is ending does not any more
+    # only if the process catches the signal; a Python process that is exiting no longer does
     (( 0x$(awk '/^SigCgt/ {print $2}' "/proc/$pid/status") >> 9 & 1 )) && kill -USR1 "$pid"
   done >"$output/$label.stacks" 2>&1
   sleep 1
   for pid in "${busy[@]}"; do cat "$work/stacks/$label.$pid"; done >>"$output/$label.stacks" 2>&1
-  [ -n "${DEBUGGER:-}" ] && for pid in "${busy[@]}"; do # it stops the process for a while
+  [ -n "${DEBUGGER:-}" ] && for pid in "${busy[@]}"; do # cuda-gdb stops the process for a while
     echo "==== process $pid: native threads"
     timeout -s KILL 20 "$CUDA_HOME/bin/cuda-gdb" -p "$pid" -batch -ex 'info cuda kernels' -ex 'thread apply all bt 14' 2>&1 |
       grep -vE '^\[New|^warning|^$' | head -900
@@ -132,7 +147,7 @@ stacks() { # LABEL PID...: what the threads of processes do that should have end
   grep -hE 'File .*(test_|elastic.py|refs.py)' "$output/$label.stacks" | sort | uniq -c | sort -rn | head -6
 }
 
-counters() { # LABEL: what the plugin says of it
+counters() { # LABEL: prints the plugin's report of the run
   grep -hoE 'GIN: .*' "$output/$1".?.nccl 2>/dev/null | sed -E 's/0x[0-9a-f]+/0x/g; s/context [0-9]+: descriptors/context N: descriptors/' \
     | grep -v 'context N: descriptors served by Java: 0 ' | sort | uniq -c | sort -rn | head -14 | cut -c1-400
   grep -hE 'WARN' "$output/$1".?.nccl 2>/dev/null | sort | uniq -c | sort -rn | head -6 | cut -c1-400
@@ -142,7 +157,7 @@ counters() { # LABEL: what the plugin says of it
   for log in "$output/$1".?.nccl; do grep -hoE "rank [0-9]+, copies by the GPU's engines: .*" "$log" 2>/dev/null | tail -1; done
 }
 
-# LABEL SECONDS TEST ARGUMENTS...: starts one of DeepEP's tests by all ranks, and sets pids
+# LABEL SECONDS TEST ARGUMENTS...: starts one of DeepEP's tests on all ranks, and sets pids
 start() {
   local label=$1 limit=$2 test=$3 rank port=$((20000 + RANDOM % 20000))
   shift 3
@@ -160,7 +175,7 @@ start() {
   done
 }
 
-# LABEL SECONDS TEST ARGUMENTS...: one of DeepEP's tests
+# LABEL SECONDS TEST ARGUMENTS...: runs one of DeepEP's tests
 run() {
   local label=$1 limit=$2 status=0 pids pid began=$SECONDS watch
   if [ $((SECONDS + limit)) -gt "$deadline" ]; then limit=$((deadline - SECONDS)); fi
@@ -170,7 +185,7 @@ run() {
     return
   fi
   start "$label" "$limit" "${@:3}"
-  # at the very end: Python's walk through the frames of threads that run may end it
+  # at the very end, because the walk of Python through the frames of running threads may end the process
   (sleep $((limit - 8)); stacks "$label" "${pids[@]}") &
   watch=$!
   for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
@@ -188,7 +203,8 @@ run() {
   return $status
 }
 
-# LABEL SECONDS TEST ARGUMENTS...: the last rank is killed in the midst of its rounds; when rank 0 says so, and when it ends
+# LABEL SECONDS TEST ARGUMENTS...: kills the last rank in the middle of its rounds. Prints the times until rank 0
+# reports the loss and until it ends.
 lose() {
   local label=$1 limit=$2 pids began=$SECONDS killed told=
   start "$@"
@@ -208,7 +224,8 @@ lose() {
   grep -h '^millrace: ' "$output/$label.0.log" | cut -c1-500
 }
 
-# NAME ENVIRONMENT...: an all-to-all between the two ranks that brings each as many bytes as a dispatch of the default shape, 60 MB
+# NAME ENVIRONMENT...: runs an all-to-all between two ranks. Each rank receives 60 MB, the same as in a dispatch of the
+# default shape.
 all_to_all() {
   local name=$1 rank
   shift

@@ -1,15 +1,22 @@
 #!/usr/bin/env bash
-# How long a program's own calls (cudaDeviceSynchronize, cudaFree, a cooperative launch, a kernel of all multiprocessors) wait because GIN's copies are made on its
-# GPU: two ranks, each its own GPU, put 7 KiB at a time to each other.
+# Measures the time that a program's own calls wait because GIN makes copies on its GPU. The calls are
+# cudaDeviceSynchronize, cudaFree, a cooperative launch, and a kernel on all multiprocessors. Two ranks, each with its
+# own GPU, put 7 KiB at a time to each other.
 #
-#   bench/gpu/delays.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/delays.sh DIR [OUTPUT]
 #
-# SIDES (NAME:SETTING,SETTING ..., default: default: staged:MILLRACE_GIN_DIRECT=0 engines:MILLRACE_GIN_COPY_KERNEL=0), ROUNDS (500) and LIMIT (seconds for each
-# side: 90) may be set; CUBLAS=libcublas.so.13 has matrix products measured beside puts, too. The delay counts from the end of the kernel that put, as the host
-# sees it. Needs two GPUs and what gin.sh needs.
+# DIR is the directory of `millrace plugin install DIR`. OUTPUT is the directory for logs (default: a temporary
+# directory).
+#
+# SIDES is a list of NAME:SETTING,SETTING ... with this default:
+#   default: staged:MILLRACE_GIN_DIRECT=0 engines:MILLRACE_GIN_COPY_KERNEL=0
+#
+# ROUNDS (500) and LIMIT (90 s for each side) may be set. CUBLAS=libcublas.so.13 adds a measurement of matrix products
+# beside puts. The delay starts at the end of the kernel that puts, as the host sees it. Requires two GPUs and the same
+# software as gin.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}

@@ -1,16 +1,17 @@
 /*
- * What is exchanged between the ranks of nccl_expert.cu and where it lies: ExpertPlan and ExpertLayout of com.example.millrace.experts, number for
- * number, for the GPU and for the plain reference on the host. All of it follows from the seed.
+ * Data that the ranks of nccl_expert.cu exchange, and its location. This file is the same as ExpertPlan and
+ * ExpertLayout of com.example.millrace.experts, number for number. The GPU and the plain reference on the host use it.
+ * All values follow from the seed.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 struct Plan {
-  int ranks;    /* all take part */
-  int channels; /* that the tokens of a rank are divided among */
+  int ranks;    /* number of ranks; all take part */
+  int channels; /* number of channels that share the tokens of a rank */
   int slots;    /* tokens of a circular buffer */
-  int tokens;   /* of each rank in a batch */
-  int experts;  /* different ranks that a token goes to */
+  int tokens;   /* tokens of each rank in a batch */
+  int experts;  /* number of different ranks that receive a token */
   int words;    /* 8-byte words of a token */
   uint64_t seed;
 
@@ -25,7 +26,10 @@ struct Plan {
     return mix(mix(mix(seed + batch * 0x9e3779b97f4a7c15ull) + ((uint64_t)rank << 32 | (uint64_t)token)) + (uint64_t)what);
   }
 
-  /* Whether a token goes to a rank: the ranks are passed in turn, each taken with the probability that makes the number come out. */
+  /*
+   * Returns whether a token is sent to a rank. It visits the ranks in order and selects each with the probability that
+   * leads to the required number of ranks.
+   */
   __host__ __device__ bool goesTo(uint64_t batch, int rank, int token, int to) const {
     int wanted = experts;
     bool taken = false;
@@ -38,12 +42,15 @@ struct Plan {
 
   __host__ __device__ uint64_t word(uint64_t batch, int rank, int token, int at) const { return hash(batch, rank, token, at); }
 
-  /* What an expert makes of a word. */
+  /* Returns the result of an expert for one word. */
   __host__ __device__ static uint64_t expert(int rank, uint64_t came) { return came * (2ull * rank + 3) + rank; }
 
   __host__ __device__ int firstToken(int channel) const { return (int)((int64_t)tokens * channel / channels); }
 
-  /* The next token of a channel, from one on, that goes to a rank; the channel's end if there is none. */
+  /*
+   * Returns the next token of a channel, starting at a given token, that is sent to a rank. Returns the channel's end
+   * if no such token exists.
+   */
   __host__ __device__ int nextToken(uint64_t batch, int rank, int channel, int to, int from) const {
     int end = firstToken(channel + 1), token = from;
     while (token < end && !goesTo(batch, rank, token, to))
@@ -62,11 +69,13 @@ struct Plan {
 };
 
 /*
- * The window, on every rank alike, and the signals. The rank in a signal's number is that of the rank that adds to it.
+ * Layout of the window, the same on every rank, and numbers of the signals. The rank in a signal's number is the rank
+ * that adds to the signal.
  *
- *   window    counts to each rank | counts from each rank | buffers to send from | buffers to receive into
- *             counts: 8 bytes a channel; buffers: by channel, then by rank, then slots
- *   signals   heads: channel * ranks + rank | tails: channel * ranks + rank | counts
+ * - window: counts to each rank | counts from each rank | buffers to send from | buffers to receive into
+ * - counts in the window: 8 bytes for each channel
+ * - buffers in the window: by channel, then by rank, then by slot
+ * - signals: heads (channel * ranks + rank) | tails (channel * ranks + rank) | counts
  */
 struct Layout {
   Plan plan;

@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
-# What accesses to memory shared with a GPU cost, and how long flags take between GPU and host, Java and C in turns: the suite 'gpu' of the benchmarks, in some
-# 60 seconds.
+# Measures the cost of accesses to memory shared with a GPU, and the latency of flags between GPU and host. Java and C
+# alternate. This is the suite 'gpu' of the benchmarks and takes about 60 seconds.
 #
 #   bench/gpu/fences.sh JAVA JAR OUTDIR [OPTION...]
 #
-# JAVA: a JDK's or runtime image's bin/java, 22 or newer (modules java.base and java.management are enough). JAR: bench/target/millrace-bench.jar. OUTDIR: gets
-# result.json, report.html and tables.md. OPTIONs are the runner's (--suite fences,gpu --forks 3). Needs a GPU, CUDA's runtime (libcudart.so.12 or .13;
-# MILLRACE_CUDART_LIBRARY says where if it is not found), and for the comparison with C a C compiler. No nvcc: the kernels travel as PTX. Prints a short table
-# last.
+# JAVA is bin/java of a JDK or runtime image, version 22 or newer; the modules java.base and java.management are enough.
+# JAR is bench/target/millrace-bench.jar. The script writes result.json, report.html and tables.md to OUTDIR. OPTIONs
+# are options of the runner (--suite fences,gpu --forks 3).
+#
+# Requires a GPU and CUDA's runtime (libcudart.so.12 or .13; MILLRACE_CUDART_LIBRARY is its path if it is not found).
+# The comparison with C requires a C compiler. nvcc is not required, because the kernels are included as PTX. Prints a
+# short table at the end.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
 java=$1 jar=$(realpath "$2") out=$3
 shift 3
 mkdir -p "$out"

@@ -1,24 +1,34 @@
 #!/usr/bin/env bash
-# GIN between GPUs of one host that NCCL takes for several (NCCL_HOSTID): NCCL's unmodified device API, its queues served by this plugin.
+# Checks and measures GIN between GPUs of one host, which NCCL takes for several hosts (NCCL_HOSTID). The kernels use
+# NCCL's unmodified device API, and this plugin serves its queues.
 #
-#   bench/gpu/gin.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/gin.sh DIR [OUTPUT]
 #
-# Bytes travel from GPU to GPU; MILLRACE_GIN_DIRECT=0 stages them in memory that the ranks share, and MILLRACE_GIN_SHARED=0 with it sends them over the network.
-# A kernel makes small copies; MILLRACE_GIN_COPY_KERNEL=0: the copy engines make all.
-# Beside its results each run says how many descriptors Java served, context by context, and how many GIN progress threads of NCCL ran (none, if all is well).
+# DIR is the directory of `millrace plugin install DIR`. OUTPUT is the directory for logs (default: a temporary
+# directory).
 #
-# Then tokens are dispatched to experts and combined, as in DeepEP (nccl_expert.cu), by every number of ranks in EXPERT_RANKS (2 4) that there are GPUs for.
+# By default bytes travel from GPU to GPU. MILLRACE_GIN_DIRECT=0 stages them in memory that the ranks share. With
+# MILLRACE_GIN_SHARED=0 as well, the bytes travel over the network. A kernel makes small copies; with
+# MILLRACE_GIN_COPY_KERNEL=0 the copy engines make all copies. Beside its results each run prints the number of
+# descriptors that Java served in each context. It also prints the number of NCCL's GIN progress threads, which should
+# be 0.
 #
-# GIN_C=1 runs nccl_gin over gin_c.c as well, a plugin that does the same in C for NCCL 2.28: one spinning thread, bytes staged piece by piece in memory that
-# the ranks share. C, Java staged, Java by copy engines, and that staged take turns, two each, after Java's run on every network; a table shows all their round
-# trips.
+# Then the script dispatches tokens to experts and combines the results, as DeepEP does (nccl_expert.cu). It does so for
+# every number of ranks in EXPERT_RANKS (2 4), if the host has enough GPUs.
 #
-# RANKS (2), RANKS_PER_HOST (1), MAX_BYTES (64 MiB), ITERATIONS (400), TOKENS (1000000), SEED (another each time; printed) and LIMIT (90 s a run) may be set.
-# Ranks for which there is no GPU share one, in turns of milliseconds: what they check holds, their times say nothing. GPUS says how many to believe in.
-# Needs nvcc, and NCCL 2.28 or newer with its headers: NCCL_HOME and CUDA_HOME say where, else python3's nvidia.nccl package and /usr/local/cuda.
+# GIN_C=1 also runs nccl_gin over gin_c.c. This plugin does the same work in C for NCCL 2.28, with one spinning thread.
+# It stages bytes piece by piece in memory that the ranks share. After Java's run on every network, four variants take
+# turns, with two runs each: C, Java staged, Java by copy engines, and Java staged by copy engines. A table shows all
+# their round trips.
+#
+# RANKS (2), RANKS_PER_HOST (1), MAX_BYTES (64 MiB), ITERATIONS (400), TOKENS (1000000) and LIMIT (90 s for each run)
+# may be set. SEED is random by default, and the script prints it. Ranks without their own GPU share one, in time slices
+# of milliseconds. Their checks are valid, but their times are not. GPUS overrides the number of GPUs. Requires nvcc,
+# and NCCL 2.28 or newer with its headers. NCCL_HOME and CUDA_HOME are their directories. The defaults are the
+# nvidia.nccl package of python3 and /usr/local/cuda.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,28s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}
@@ -28,8 +38,8 @@ trap 'rm -rf "$work"' EXIT
 CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
 NCCL_HOME=${NCCL_HOME:-$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])')}
 
-# LABEL RANKS RESULTS PROGRAM ARGUMENTS...: a process for each rank; NCCL logs what the plugin says, and names its threads. RESULTS: which of rank 0's lines to
-# print.
+# LABEL RANKS RESULTS PROGRAM ARGUMENTS...: runs a process for each rank. NCCL logs the plugin's messages, and names its
+# threads. RESULTS selects the lines of rank 0 to print.
 run() {
   local label=$1 ranks=$2 results=$3 program=$4 rank
   shift 4
@@ -44,7 +54,7 @@ run() {
   grep -hE "$results" "$output/$label.0.log" || true
   grep -h '^rank .* wrong ' "$output/$label".?.log || { echo "failed:"; tail -n 5 "$output/$label".?.log; }
   grep -hoE 'GIN: rank .*, context .*: descriptors served by (Java|C): .*' "$output/$label".?.log || echo "nothing says that a descriptor was served"
-  grep -hoE "GIN: rank .*, copies by the GPU's engines: .*" "$output/$label".?.log || true # none where all is the host's
+  grep -hoE "GIN: rank .*, copies by the GPU's engines: .*" "$output/$label".?.log || true # no such line if all memory is host memory
   grep -hE '^rank .*threads' "$output/$label".?.log || true
 }
 
@@ -58,7 +68,7 @@ nccl_gin() { # LABEL
     nccl_gin "${MAX_BYTES:-67108864}" "${ITERATIONS:-400}"
 }
 
-beside() { # LABEL...: their round trips
+beside() { # LABEL...: prints the round trips of the labels side by side
   local label
   echo "== round trips in us"
   for label; do
@@ -70,7 +80,7 @@ beside() { # LABEL...: their round trips
     END { for (r = 1; r <= m; r++) { printf "%10d", sizes[r]; for (i = 1; i <= n; i++) printf " %21s", us[sizes[r], label[i]]; print "" } }'
 }
 
-compare_with_c() { # beside nccl_gin's run of $network
+compare_with_c() { # compares with nccl_gin's run of $network
   local turn version labels=()
   version=$(awk '$2 == "NCCL_MAJOR" || $2 == "NCCL_MINOR" {printf "%s%s", dot, $3; dot = "."}' "$NCCL_HOME/include/nccl.h")
   if [ "$version" != 2.28 ]; then
@@ -96,7 +106,8 @@ if [ "${GIN_C:-0}" = 1 ]; then
 fi
 gpus=${GPUS:-$(nvidia-smi -L | wc -l)}
 seed=${SEED:-$RANDOM$RANDOM}
-# kernels with the headers of NCCL 2.29 also signal in windows, of 2.30 also get: those lines are missing with older ones
+# Kernels with headers of NCCL 2.29 also signal in windows, and with headers of 2.30 also get. Older headers omit these
+# lines.
 for network in ${NETWORKS:-shm socket}; do
   nccl_gin "gin_$network"
   if [ "${GIN_C:-0}" = 1 ]; then

@@ -1,10 +1,13 @@
 /*
- * GIN in C: what this plugin does by Java for NCCL's device API, done in the plain way, to be measured beside it (gin.sh with GIN_C=1).
+ * GIN in C. It does the work that this plugin does in Java for NCCL's device API, in a plain way, as a comparison
+ * (gin.sh with GIN_C=1).
  *
- * A net plugin for NCCL 2.28 (GIN's table v11). NCCL leaves contexts and their queues to it, and one thread of the process spins over them. What a put moves
- * goes device -> memory that the ranks share -> device in pieces, one synchronous copy each way. Signals, counters, queues and consumer indices lie in mapped
- * host memory, producer indices and contexts on the device. All ranks are of one host. As a net it carries nothing: no collectives. What kernels posted and
- * did not flush is dropped with the context.
+ * This is a net plugin for NCCL 2.28 (GIN's table v11). NCCL leaves contexts and their queues to the plugin, and one
+ * thread of the process polls them. The bytes of a put are copied from the device to memory that the ranks share, and
+ * from there to the device. They move in pieces, with one synchronous copy in each direction. Signals, counters, queues
+ * and consumer indices are in mapped host memory. Producer indices and contexts are on the device. All ranks run on one
+ * host. As a net the plugin carries nothing, so it has no collectives. Descriptors that kernels posted and did not
+ * flush are dropped with the context.
  */
 #define _GNU_SOURCE
 #include "nccl/gin_v11.h"
@@ -22,23 +25,26 @@
 #include <time.h>
 #include <unistd.h>
 
-#pragma GCC diagnostic ignored "-Wunused-parameter" /* NCCL's functions have more than is needed here */
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* NCCL's functions have more parameters than this file needs. */
 enum { MAX_RANKS = 8, MAX_GROUPS = 32, MAX_WINDOWS = 1024, QUEUE_SIZE = 512, WORDS = 8, PIECES = 4, PIECE_BYTES = 256 << 10, PATIENCE_SECONDS = 60 };
 #define EXPORT __attribute__((visibility("default")))
 #define TELL(level, ...) (logger ? logger(level, NCCL_NET, __FILE__, __LINE__, "GIN: " __VA_ARGS__) : (void)0)
 #define WARN(...) TELL(NCCL_LOG_WARN, __VA_ARGS__)
 #define CUDA(call) succeeded(call, #call)
-/* Of memory that other threads, processes and kernels see: what comes before a STORE or an ADD is seen before it, what comes after a LOAD after it. */
+/*
+ * Accesses to memory that other threads, processes and kernels see. Accesses before a STORE or an ADD become visible
+ * before it. Accesses after a LOAD happen after it.
+ */
 #define LOAD(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
 #define STORE(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
 #define ADD(place, value) __atomic_fetch_add(place, value, __ATOMIC_RELEASE)
 
-/* A part of a put, or a signal alone; add is 0 but for the end of a put that signals. */
+/* A part of a put, or a signal alone. The field add is 0, except at the end of a put that signals. */
 typedef struct {
   uint64_t window, offset, bytes, signal, add;
 } piece_t;
 
-/* From one rank to one: the sender moves posted, the receiver taken. */
+/* Ring from one rank to one rank: the sender advances posted, the receiver advances taken. */
 typedef struct {
   _Alignas(128) uint32_t posted;
   _Alignas(128) uint32_t taken;
@@ -48,10 +54,10 @@ typedef struct {
 
 typedef struct {
   uint32_t met[MAX_RANKS];
-  _Alignas(4096) ring_t rings[]; /* from * ranks + to */
+  _Alignas(4096) ring_t rings[]; /* index: from * ranks + to */
 } segment_t;
 
-/* The queue of one peer: the descriptor at hand (busy), and how much of it is sent. */
+/* Queue of one peer: the current descriptor (busy), and the number of its bytes that are sent. */
 typedef struct {
   uint32_t done;
   bool busy;
@@ -70,7 +76,7 @@ typedef struct {
   struct {
     char *base;
     uint64_t bytes;
-  } window[MAX_WINDOWS];           /* from 1: kernels say 0 where there is none */
+  } window[MAX_WINDOWS];           /* indexed from 1, because kernels use 0 for no window */
   ncclGinProxyGpuCtx_v1_t context; /* pinned memory has one address for host and device */
   void *deviceContext;
   ncclNetDeviceHandle_t handle;
@@ -78,7 +84,7 @@ typedef struct {
 } group_t;
 
 static ncclDebugLogger_t logger;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the thread's life and of its groups */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the start and the end of the thread, and the list of groups */
 static pthread_t thread;
 static group_t *groups[MAX_GROUPS];
 static int connections, groupCount, device;
@@ -92,7 +98,7 @@ static bool succeeded(cudaError_t error, const char *call) {
   return error == cudaSuccess;
 }
 
-/* On a stream of its own: the default one would wait for kernels that wait for this copy. */
+/* Copies on a separate stream. The default stream would wait for kernels that wait for this copy. */
 static bool copy(group_t *group, void *to, const void *from, size_t bytes) {
   return CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, group->stream)) && CUDA(cudaStreamSynchronize(group->stream));
 }
@@ -104,10 +110,10 @@ static char *address(group_t *group, uint64_t window, uint64_t offset, uint64_t 
   return offset <= end && bytes <= end - offset ? group->window[window].base + offset : NULL;
 }
 
-/* Takes a piece from a peer, if there is one. False: the group is broken. */
+/* Takes a piece from a peer, if one has arrived. Returns false if the group is broken. */
 static bool take(group_t *group, int peer) {
   ring_t *from = ring(group, peer, group->rank);
-  if (LOAD(&from->posted) == from->taken) /* pairs with put's STORE: the piece is whole */
+  if (LOAD(&from->posted) == from->taken) /* pairs with put's STORE: the piece is complete */
     return true;
   piece_t piece = from->pieces[from->taken % PIECES];
   if (piece.bytes) {
@@ -118,12 +124,12 @@ static bool take(group_t *group, int peer) {
   if (piece.add && piece.signal >= group->signals)
     return false;
   if (piece.add)
-    ADD(&group->context.signals[piece.signal], piece.add); /* pairs with waitSignal: what was put before it is in the window */
+    ADD(&group->context.signals[piece.signal], piece.add); /* pairs with waitSignal: the data of earlier puts is in the window */
   STORE(&from->taken, from->taken + 1);                    /* pairs with put's LOAD: the place is free */
   return true;
 }
 
-/* The next descriptor of a queue, if there is one that becomes whole. */
+/* Reads the next descriptor of a queue, if a kernel has begun one. Waits until it is complete. */
 static bool fetch(group_t *group, int peer) {
   queue_t *queue = &group->queues[peer];
   uint64_t *words = ((ncclGinProxyGfd_v1_t *)group->context.queues)[peer * QUEUE_SIZE + queue->done % QUEUE_SIZE].qword;
@@ -143,13 +149,16 @@ static bool fetch(group_t *group, int peer) {
 
 static uint64_t bits(uint64_t word, int shift, int count) { return (word >> shift) & ((1ull << count) - 1); }
 
-/* Sends a piece of the descriptor at hand, or of the next, if there is one. False: the group is broken. */
+/*
+ * Sends a piece of the current descriptor or, if the queue has none, of the next descriptor. Returns false if the group is
+ * broken.
+ */
 static bool put(group_t *group, int peer) {
   queue_t *queue = &group->queues[peer];
   if (!queue->busy && !fetch(group, peer))
     return !group->failed;
   ring_t *to = ring(group, group->rank, peer);
-  if (to->posted - LOAD(&to->taken) == PIECES) { /* come back later: the peer may be waiting for this rank in turn */
+  if (to->posted - LOAD(&to->taken) == PIECES) { /* try again later: the peer may be waiting for this rank */
     queue->deadline = queue->deadline ? queue->deadline : deadline();
     return time(NULL) <= queue->deadline;
   }
@@ -189,7 +198,7 @@ static bool put(group_t *group, int peer) {
   if (op & ncclGinProxyOpWithCounter && counter >= group->counters)
     return false;
   if (op & ncclGinProxyOpWithCounter)
-    ADD(&group->context.counters[counter], 1); /* the source is read: all that a counter tells, and a flush */
+    ADD(&group->context.counters[counter], 1); /* the source is read: a counter and a flush promise no more than this */
   queue->busy = false;
   group->served++;
   STORE(&group->context.cis[peer], ++queue->done); /* pairs with flush, and with kernels that wait for room: the place is empty */
@@ -208,7 +217,10 @@ static void *serve(void *unused) {
   return unused;
 }
 
-/* Adds a group, or removes it: the thread stands still meanwhile. A pass is short, and so is its end awaited. */
+/*
+ * Adds or removes a group. The thread is stopped during the change. A pass is short, so this function waits for its
+ * end.
+ */
 static bool change(group_t *added, group_t *removed) {
   pthread_mutex_lock(&lock);
   if (running) {
@@ -228,7 +240,7 @@ static bool change(group_t *added, group_t *removed) {
   return ok;
 }
 
-/* Returns when all ranks are here. */
+/* Returns when all ranks have called this function. */
 static bool meet(group_t *group) {
   time_t end = deadline();
   STORE(&group->segment->met[group->rank], ++group->meetings);
@@ -241,7 +253,10 @@ static bool meet(group_t *group) {
   return true;
 }
 
-/* Memory that all ranks map. Rank 0 makes it, with room for all of it; the name is the others' once it is whole. */
+/*
+ * Maps memory that all ranks share. Rank 0 creates the file with its full size. The file gets the name that the other
+ * ranks open only when it is complete.
+ */
 static segment_t *map(const char *name, int rank, size_t bytes) {
   int file = shm_open(name, rank ? O_RDWR : O_CREAT | O_EXCL | O_RDWR, 0600);
   for (time_t end = deadline(); rank && (file < 0 || lseek(file, 0, SEEK_END) < (off_t)bytes) && time(NULL) <= end; usleep(1000))
@@ -256,7 +271,7 @@ static segment_t *map(const char *name, int rank, size_t bytes) {
 
 static ncclResult_t init(void **ctx, uint64_t commId, ncclDebugLogger_t log) {
   STORE(&logger, log);
-  *ctx = &logger; /* there is nothing to keep */
+  *ctx = &logger; /* the plugin keeps no state */
   return ncclSuccess;
 }
 
@@ -273,11 +288,11 @@ static ncclResult_t getNetProperties(int dev, ncclNetProperties_v11_t *to) {
 
 static ncclResult_t getProperties(int dev, ncclNetProperties_v11_t *to) {
   getNetProperties(dev, to);
-  to->netDeviceType = NCCL_NET_DEVICE_GIN_GDAKI; /* not a proxy's: NCCL leaves contexts to the plugin then */
+  to->netDeviceType = NCCL_NET_DEVICE_GIN_GDAKI; /* not the value of a proxy, so that NCCL leaves contexts to the plugin */
   return ncclSuccess;
 }
 
-/* A name for shared memory: rank 0's will be used. */
+/* Chooses a name for shared memory. The ranks use the name of rank 0. */
 static ncclResult_t ginListen(void *ctx, int dev, void *handle, void **listenComm) {
   static int count;
   snprintf(handle, NCCL_NET_HANDLE_MAXSIZE, "/gin_c-%d-%ld-%d", (int)getpid(), (long)time(NULL), ADD(&count, 1));
@@ -293,7 +308,7 @@ static ncclResult_t destroyContext(void *ginCtx) {
 
 static ncclResult_t closeColl(void *collComm) {
   group_t *group = collComm;
-  change(NULL, group); /* a context that could not be made */
+  change(NULL, group); /* the creation of the context has failed */
   void *pinned[] = {group->context.queues, group->context.cis, group->context.counters, group->context.signals};
   for (int i = 0; i < 4; i++)
     CUDA(cudaFreeHost(pinned[i]));
@@ -358,7 +373,10 @@ static ncclResult_t createContext(void *collComm, int nSignals, int nCounters, v
   return ncclSuccess;
 }
 
-/* The n-th window is the n-th on all ranks, and nobody puts into it before all have it. Numbers are not given again. */
+/*
+ * Registers a window. The n-th window is the n-th on all ranks, and no rank puts into it before all ranks have it.
+ * Window numbers are not used again.
+ */
 static ncclResult_t regMrSym(void *collComm, void *data, size_t size, int type, uint64_t mrFlags, void **mhandle, void **ginHandle) {
   group_t *group = collComm;
   int window = ++group->windows;
@@ -380,7 +398,7 @@ static ncclResult_t queryLastError(void *ginCtx, bool *hasError) {
 
 static ncclResult_t nothing(void *object) { return ncclSuccess; }
 
-/* The rest NCCL calls of its own proxy alone. */
+/* NCCL calls the other functions of the table only for its own proxy. */
 EXPORT const ncclGin_v11_t ncclGinPlugin_v11 = {
     .name = "gin_c", .init = init, .devices = devices, .getProperties = getProperties, .listen = ginListen, .connect = ginConnect,
     .createContext = createContext, .regMrSym = regMrSym, .deregMrSym = deregMrSym, .destroyContext = destroyContext, .closeColl = closeColl,
@@ -390,12 +408,12 @@ static ncclResult_t netInit(void **ctx, uint64_t commId, ncclNetCommConfig_v11_t
   return init(ctx, commId, log);
 }
 
-/* What NCCL calls first for a connection. */
+/* First call of NCCL for a connection. */
 static ncclResult_t netListen(void *ctx, int dev, void *handle, void **listenComm) {
   WARN("this plugin serves kernels alone, and no collectives");
   return ncclInvalidUsage;
 }
 
-/* NCCL 2.28 looks for GIN in nets alone. */
+/* NCCL 2.28 searches for GIN only in net plugins. */
 EXPORT const ncclNet_v11_t ncclNetPlugin_v11 = {
     .name = "gin_c", .init = netInit, .devices = devices, .getProperties = getNetProperties, .listen = netListen, .finalize = nothing};

@@ -1,8 +1,14 @@
-/* Puts, values, signals, counters and resets, bit for bit: what the device API has had since 2.28. Each check returns how much was wrong. */
+/*
+ * Checks puts, values, signals, counters and resets bit for bit: the functions of the device API since 2.28. Each check
+ * returns the number of errors.
+ */
 #pragma once
 #include "gin_setting.cuh"
 
-/* Every rank puts to every rank, itself included: one thread, one put each, then waits for all that come. */
+/*
+ * Every rank puts to every rank, itself included. One thread makes one put to each rank, and then waits for the puts of
+ * all ranks.
+ */
 __global__ void putToAll(ncclDevComm devComm, int context, ncclWindow_t to, ncclWindow_t from, size_t slot, size_t toOffset, size_t fromOffset, size_t bytes,
                          unsigned signal, unsigned counter, uint64_t before) {
   ncclGin gin{devComm, context};
@@ -34,7 +40,7 @@ static size_t checkPuts(const Setting &s) {
   return wrong;
 }
 
-/* Values of 1, 2, 4 and 8 bytes, each behind the one before, and a signal that adds 64 bits. */
+/* Puts values of 1, 2, 4 and 8 bytes, one behind the other, and a signal that adds 64 bits. */
 __global__ void valuesToAll(ncclDevComm devComm, int context, ncclWindow_t to, size_t toSlot, unsigned signal, uint64_t add, uint64_t before) {
   ncclGin gin{devComm, context};
   ncclTeam world = ncclTeamWorld(devComm);
@@ -93,7 +99,7 @@ static size_t checkValues(const Setting &s) {
   return wrong;
 }
 
-/* Signals of a new amount to all, when all have reset theirs. */
+/* Adds a new amount to the signals of all ranks, after all ranks have reset their signals. */
 __global__ void signalAll(ncclDevComm devComm, int context, unsigned signal, uint64_t add, uint64_t *found) {
   ncclGin gin{devComm, context};
   for (int peer = 0; peer < devComm.nRanks; peer++)
@@ -103,15 +109,18 @@ __global__ void signalAll(ncclDevComm devComm, int context, unsigned signal, uin
   gin.flush(ncclCoopThread());
 }
 
-/* Signals that were reset begin at 0 again, however often: since 2.30.5 a reset moves an offset, and the signal itself goes on. */
+/*
+ * Checks that a signal starts at 0 again after each reset. Since 2.30.5 a reset moves an offset, and the signal itself
+ * continues to count.
+ */
 static size_t checkSignallingOn(const Setting &s) {
   size_t wrong = 0;
   for (int context = 0; context < s.contexts; context++)
     for (int turn = 0; turn < 4; turn++) {
       uint64_t add = turn % 2 ? 1 : (1ull << 33) + turn, found[FINDINGS];
-      everybody(s); /* all have reset */
+      everybody(s); /* all ranks have reset */
       signalAll<<<1, 1, 0, stream>>>(s.devComm, context, SIGNALLED_ON, add, s.found);
-      everybody(s); /* nobody signals any more */
+      everybody(s); /* no rank signals from here on */
       reset<<<1, 1, 0, stream>>>(s.devComm, context, SIGNALLED_ON, 1, s.found);
       run();
       readFindings(s, found);
@@ -122,7 +131,10 @@ static size_t checkSignallingOn(const Setting &s) {
   return wrong;
 }
 
-/* Three steps of almost 2^63, two of which wrap; a rank is a step ahead of another at most, and never half the circle away from what it waits for. */
+/*
+ * Takes three steps of almost 2^63; two of the steps wrap. A rank is at most one step ahead of another rank. Its signal
+ * is never half the circle away from the awaited value.
+ */
 __global__ void signalRound(ncclDevComm devComm, int context, unsigned signal, uint64_t add, uint64_t *found) {
   ncclGin gin{devComm, context};
   for (uint64_t step = 1; step <= 3; step++) {

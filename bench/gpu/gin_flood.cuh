@@ -1,11 +1,12 @@
 /*
- * More descriptors than a queue holds, from many threads at once: they wait for room while Java makes it. Each descriptor brings 8 bytes to a place of its own,
- * every other one by a value, and increments a signal.
+ * Posts more descriptors than a queue holds, from many threads at once. The threads wait for room while Java empties
+ * the queue. Each descriptor writes 8 bytes to its own place and increments a signal. Every second descriptor carries
+ * the bytes as a value.
  */
 #pragma once
 #include "gin_setting.cuh"
 
-/* A queue of Millrace's has 512 places if nobody asks for more, one of NCCL's own proxy 32. */
+/* By default a queue of Millrace has 512 places, and a queue of NCCL's own proxy has 32. */
 #define FLOOD_BLOCKS 4
 #define FLOOD_THREADS 256
 #define FLOOD_EACH 4
@@ -20,8 +21,9 @@ __device__ inline uint64_t eightBytes(int from, int to, int round, size_t at) {
 }
 
 /*
- * FLOOD_BLOCKS blocks for each context. The bytes begin at `offset` of every slot. A warp posts to one queue at a time, the warps to different ones: if the
- * compiler has a warp's threads wait for each other, none holds a place in one queue while it waits for room in another.
+ * Runs FLOOD_BLOCKS blocks for each context. The bytes start at `offset` of every slot. A warp posts to one queue at a
+ * time, and different warps post to different queues. The compiler may make a warp's threads wait for each other. Even
+ * then no thread holds a place in one queue while it waits for room in another.
  */
 __global__ void flood(ncclDevComm devComm, int contexts, ncclWindow_t to, ncclWindow_t from, size_t slot, size_t offset, int round, unsigned signal,
                       uint64_t before, uint64_t *found) {

@@ -1,11 +1,11 @@
-/* Gets, which kernels have since NCCL 2.30.3: what they bring, bit for bit, and how long they take. */
+/* Gets, which kernels have since NCCL 2.30.3: checks of their bytes, bit for bit, and measurements of their time. */
 #pragma once
 #include "gin_times.cuh"
 
-/* Ranks that a kernel holds requests of. */
+/* Maximum number of ranks with requests that a kernel holds. */
 #define MOST_RANKS 64
 
-/* What was asked for before is there when this returns. */
+/* Waits until the bytes of all earlier gets have arrived. */
 __device__ inline void awaitGets(ncclGin &gin, const ncclDevComm &devComm, bool byRequests) {
   ncclGinRequest_t requests[MOST_RANKS];
   if (!byRequests) {
@@ -18,7 +18,7 @@ __device__ inline void awaitGets(ncclGin &gin, const ncclDevComm &devComm, bool 
     gin.wait(requests[peer]);
 }
 
-/* One block: every rank gets from every rank, itself included, and looks at what it got at once. */
+/* One block: every rank gets from every rank, itself included, and immediately compares the received bytes. */
 __global__ void getFromAll(ncclDevComm devComm, int context, ncclWindow_t to, ncclWindow_t from, size_t slot, size_t toOffset, size_t fromOffset, size_t bytes,
                            bool byRequests, int round, uint64_t *found) {
   if (threadIdx.x == 0) {
@@ -27,7 +27,7 @@ __global__ void getFromAll(ncclDevComm devComm, int context, ncclWindow_t to, nc
       gin.get(ncclTeamWorld(devComm), peer, from, devComm.rank * slot + fromOffset, to, peer * slot + toOffset, bytes);
     awaitGets(gin, devComm, byRequests);
   }
-  __syncthreads(); /* pairs with the acquire of the flush or wait: all threads see what the first one waited for */
+  __syncthreads(); /* pairs with the acquire of the flush or wait: all threads see the data that the first thread waited for */
   for (int peer = 0; peer < devComm.nRanks; peer++)
     compare((uint8_t *)ncclGetLocalPointer(to, peer * slot + toOffset), peer, devComm.rank, round, bytes, found);
 }
@@ -47,7 +47,7 @@ static size_t checkGets(const Setting &s) {
       fill(s, round, fromOffset, bytes);
       everybody(s);
       getFromAll<<<1, 512, 0, stream>>>(s.devComm, context, s.outWindow, s.inWindow, s.slot, toOffset, fromOffset, bytes, byRequests, round, s.found);
-      everybody(s); /* nobody reads this rank's bytes any more */
+      everybody(s); /* no rank reads this rank's bytes from here on */
       run();
       readFindings(s, found);
       size_t bad = wrongBytes(s, round, toOffset, bytes);
@@ -59,7 +59,7 @@ static size_t checkGets(const Setting &s) {
   return wrong;
 }
 
-/* From rank 1, by rank 0: it asks, and waits until the bytes are there. */
+/* Rank 0 gets bytes from rank 1, and waits until they have arrived. */
 __global__ void getAndWait(ncclDevComm devComm, ncclWindow_t to, ncclWindow_t from, size_t bytes, int iterations) {
   ncclGin gin{devComm, 0};
   ncclTeam world = ncclTeamWorld(devComm);

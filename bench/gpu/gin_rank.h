@@ -1,6 +1,6 @@
 /*
- * One rank of a program that uses NCCL's device API, with a process of its own: what the programs beside this share. Compiles with the headers of 2.28.9 and
- * since.
+ * Functions that the programs in this directory share. Each program is one rank that uses NCCL's device API, and each
+ * rank is a process. Compiles with the headers of 2.28.9 and later.
  */
 #include <cuda_runtime.h>
 #include <dirent.h>
@@ -33,7 +33,7 @@ static int rank, ranks;
 static cudaStream_t stream;
 static ncclComm_t comm;
 
-/* Rank 0 makes the communicator's id, the others read it. */
+/* Rank 0 creates the communicator's id, and the other ranks read it. */
 static void shareId(const char *path, ncclUniqueId *id) {
   if (rank == 0) {
     char part[4096];
@@ -60,8 +60,9 @@ static void shareId(const char *path, ncclUniqueId *id) {
 }
 
 /*
- * Takes a GPU, and joins the others. A kernel that is launched for the first time is loaded then, for which CUDA may wait until those that run have ended: but
- * they may wait for copies that cannot begin meanwhile. So all are loaded at once.
+ * Selects a GPU, and joins the other ranks. CUDA loads a kernel at its first launch, and for that it may wait until all
+ * running kernels have ended. Running kernels may in turn wait for copies that cannot start in that time. So this
+ * function loads all kernels at once.
  */
 static void join(const char *idFile) {
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
@@ -74,7 +75,10 @@ static void join(const char *idFile) {
   NCCL(ncclCommInitRank(&comm, ranks, id, rank));
 }
 
-/* A device communicator with a barrier of all ranks. Since 2.29.7 NCCL makes connections for GIN only where they are asked for. */
+/*
+ * Creates a device communicator with a barrier of all ranks. Since 2.29.7 NCCL makes connections for GIN only on
+ * request.
+ */
 static ncclDevComm newDeviceCommunicator(int contexts, int signals, int counters) {
 #ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER
   ncclDevCommRequirements requirements = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
@@ -94,7 +98,10 @@ static ncclDevComm newDeviceCommunicator(int contexts, int signals, int counters
   return devComm;
 }
 
-/* How many threads of this process are named so. NCCL names its own with NCCL_SET_THREAD_NAME=1; Linux keeps 15 characters. */
+/*
+ * Returns the number of this process's threads with a name prefix. NCCL names its threads if NCCL_SET_THREAD_NAME=1 is
+ * set. Linux keeps 15 characters of a name.
+ */
 static int threadsNamed(const char *prefix) {
   int count = 0;
   DIR *tasks = opendir("/proc/self/task");
@@ -112,7 +119,9 @@ static int threadsNamed(const char *prefix) {
   return count;
 }
 
-/* Who serves the kernels' descriptors; to be called while the contexts are there. */
+/*
+ * Prints the numbers of threads that serve the kernels' descriptors. The contexts must exist at the time of the call.
+ */
 static void printThreads(void) {
   const char *named = getenv("NCCL_SET_THREAD_NAME");
   if (named && !strcmp(named, "1"))
@@ -121,7 +130,7 @@ static void printThreads(void) {
     printf("rank %d NCCL's threads have no names without NCCL_SET_THREAD_NAME=1\n", rank);
 }
 
-/* All ranks: those of one host by their memory, the hosts by GIN. */
+/* Barrier of all ranks: ranks of one host use their memory, and hosts use GIN. */
 __global__ void barrier(ncclDevComm devComm) {
   ncclGin gin{devComm, 0};
   ncclBarrierSession<ncclCoopCta> session{ncclCoopCta(), ncclTeamTagWorld(), gin, blockIdx.x};

@@ -1,28 +1,29 @@
 /*
- * What the checks and measurements of nccl_gin.cu share: windows, what lies in them, and how it is compared.
+ * Parts that the checks and measurements of nccl_gin.cu share: windows, their content, and its comparison. The windows
+ * are:
  *
- *   in     a slot for each rank: what is put to it, or what it gets
- *   out    a slot for each rank: what came from it, between bytes that nobody may touch
- *   words  for signals that lie in a window
+ * - in: a slot for each rank, with the bytes that are put to the rank or that the rank gets.
+ * - out: a slot for each rank, with the bytes that arrived from the rank, between margins that must stay unchanged.
+ * - words: signals that are in a window.
  */
 #pragma once
 #include "gin_rank.h"
 
 #define CONTEXTS 4
 #define COUNTERS 4
-/* Every check has a signal of its own, in each context: one that is incremented may not be added to. */
+/* Every check has its own signal in each context, because a signal that is incremented must not be added to. */
 enum { BYTES_PUT = 1, VALUES_PUT, PING_PONG, SIGNALLED_ON, WRAPPED, FLOODED, SETTLED, BURST, SIGNALS = 16 };
-/* What is put lies somewhere in here, between bytes that nobody may touch. */
+/* Bytes before and after the destination of a put, which must stay unchanged. */
 #define MARGIN 256
 #define UNTOUCHED 0x5a
-/* What a kernel found out: words on the device, the first of them counts wrong bytes. */
+/* Number of result words of a kernel, on the device. The first word counts wrong bytes. */
 #define FINDINGS 16
 #define WORDS_OF_RANK 64
 
 struct Setting {
   ncclDevComm devComm;
   int contexts;
-  size_t max, slot, all, wordsBytes; /* most bytes that one transfer has; bytes of a rank's slot, of in and out, of words */
+  size_t max, slot, all, wordsBytes; /* maximum bytes of one transfer; bytes of a rank's slot, of in and out, and of words */
   uint8_t *in, *out, *host;
   uint64_t *words;
   ncclWindow_t inWindow, outWindow, wordsWindow;
@@ -40,24 +41,27 @@ static size_t toOffsetOf(int round) { return (round * 53 + 13) % MARGIN; }
 
 static void everybody(const Setting &s) { barrier<<<1, 32, 0, stream>>>(s.devComm); }
 
-/* Fills a round's bytes in, and makes out untouched. No rank may still be reading or writing either. */
+/*
+ * Fills `in` with a round's bytes, and sets `out` to the untouched pattern. No rank may still read or write either
+ * window.
+ */
 static void fill(const Setting &s, int round, size_t fromOffset, size_t bytes) {
   for (int peer = 0; peer < ranks; peer++)
     for (size_t i = 0; i < bytes; i++)
       s.host[peer * s.slot + fromOffset + i] = pattern(rank, peer, round, i);
-  size_t width = bytes + 2 * MARGIN; /* of every slot; nobody looks at the rest */
+  size_t width = bytes + 2 * MARGIN; /* of every slot; the rest is not read */
   CUDA(cudaMemcpy2D(s.in, s.slot, s.host, s.slot, width, ranks, cudaMemcpyHostToDevice));
   CUDA(cudaMemset2D(s.out, s.slot, UNTOUCHED, width, ranks));
   CUDA(cudaMemset(s.found, 0, FINDINGS * sizeof *s.found));
-  CUDA(cudaDeviceSynchronize()); /* the stream does not wait for the default stream, where these ran */
+  CUDA(cudaDeviceSynchronize()); /* The stream does not wait for the default stream, which ran these operations. */
 }
 
-/* Copies the beginning of every slot of out, and the margins behind it, to host. */
+/* Copies the beginning of every slot of `out`, and the margins behind it, to the host. */
 static void readOut(const Setting &s, size_t bytes) {
   CUDA(cudaMemcpy2D(s.host, s.slot, s.out, s.slot, bytes + 2 * MARGIN, ranks, cudaMemcpyDeviceToHost));
 }
 
-/* How many bytes of out are not what every rank's round brought, the margins included. */
+/* Returns the number of bytes of `out`, margins included, that differ from the bytes of every rank's round. */
 static size_t wrongBytes(const Setting &s, int round, size_t toOffset, size_t bytes) {
   size_t bad = 0;
   readOut(s, bytes);
@@ -69,7 +73,10 @@ static size_t wrongBytes(const Setting &s, int round, size_t toOffset, size_t by
   return bad;
 }
 
-/* One block: how many bytes this kernel sees at a place that are not a rank's. Whoever waited for them must have passed a barrier of the block since. */
+/*
+ * One block: counts the bytes at an address that differ from a rank's bytes, as this kernel sees them. After the thread
+ * that waited for the bytes, the block must have passed a barrier.
+ */
 __device__ inline void compare(const uint8_t *at, int from, int to, int round, size_t bytes, uint64_t *wrong) {
   unsigned long long bad = 0;
   for (size_t i = threadIdx.x; i < bytes; i += blockDim.x)
@@ -104,7 +111,7 @@ static Setting newSetting(size_t max, size_t leastSlot, int iterations) {
   s.words = (uint64_t *)newWindow(s.wordsBytes, &s.wordsWindow);
   CUDA(cudaMalloc((void **)&s.found, FINDINGS * sizeof *s.found));
   s.devComm = newDeviceCommunicator(CONTEXTS, SIGNALS, COUNTERS);
-  s.contexts = (int)s.devComm.ginContextCount < CONTEXTS ? (int)s.devComm.ginContextCount : CONTEXTS; /* what was asked for is a hint */
+  s.contexts = (int)s.devComm.ginContextCount < CONTEXTS ? (int)s.devComm.ginContextCount : CONTEXTS; /* The requested number of contexts is a hint. */
   return s;
 }
 

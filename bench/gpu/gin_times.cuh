@@ -1,16 +1,16 @@
 /*
- * Round trips between ranks 0 and 1 over context 0, how long a flush takes, and how many puts there are a second: the best of several runs, after one that warms
- * up.
+ * Measures round trips between ranks 0 and 1 over context 0, the time of a flush, and the number of puts per second.
+ * Each figure is the best of several runs, after a run that warms up.
  */
 #pragma once
 #include "gin_setting.cuh"
 
 #define RUNS 5
 
-/* How often something of a size is done in a run. */
+/* Returns the number of repetitions of a size in a run. */
 static int repeats(const Setting &s, size_t bytes) { return bytes <= 65536 ? s.iterations : bytes <= 1 << 20 ? s.iterations / 4 + 1 : s.iterations / 40 + 2; }
 
-/* Microseconds of one of `many`, of which each launch does that many; all ranks begin together. */
+/* Returns the microseconds of one operation. Each launch does `many` operations, and all ranks start together. */
 template <class Launch> static float bestOf(const Setting &s, int many, Launch launch) {
   float best = 1e30f;
   cudaEvent_t begin, end;
@@ -32,7 +32,7 @@ template <class Launch> static float bestOf(const Setting &s, int many, Launch l
   return best;
 }
 
-/* Ranks 0 and 1 in turn; 0 bytes is a signal alone. */
+/* Ranks 0 and 1 put in turn. With 0 bytes they send only a signal. */
 __global__ void pingPong(ncclDevComm devComm, ncclWindow_t to, ncclWindow_t from, size_t bytes, unsigned signal, uint64_t before, int iterations) {
   ncclGin gin{devComm, 0};
   ncclTeam world = ncclTeamWorld(devComm);
@@ -65,7 +65,7 @@ static void timeRoundTrips(const Setting &s) {
   }
 }
 
-/* A put of 8 bytes and a flush, over and over: how long until the source may be written again. */
+/* Repeats a put of 8 bytes and a flush. The flush returns when the source may be written again. */
 __global__ void putAndFlush(ncclDevComm devComm, ncclWindow_t to, ncclWindow_t from, int iterations) {
   ncclGin gin{devComm, 0};
   for (int i = 0; i < iterations; i++) {
@@ -74,7 +74,7 @@ __global__ void putAndFlush(ncclDevComm devComm, ncclWindow_t to, ncclWindow_t f
   }
 }
 
-/* A signal of rank 0's, behind all that it put. */
+/* Sends a signal from rank 0 to rank 1, behind all puts of rank 0. */
 __global__ void settle(ncclDevComm devComm, unsigned signal) {
   ncclGin gin{devComm, 0};
   if (devComm.rank == 0)
@@ -88,19 +88,22 @@ static void timeFlush(const Setting &s) {
     if (rank == 0)
       putAndFlush<<<1, 1, 0, stream>>>(s.devComm, s.outWindow, s.inWindow, s.iterations);
   });
-  if (rank < 2) /* a flush does not say that the bytes are there: rank 1 must not go on before */
+  if (rank < 2) /* A flush does not prove that the bytes have arrived, so rank 1 waits for this signal. */
     settle<<<1, 1, 0, stream>>>(s.devComm, SETTLED);
   run();
   if (rank == 0)
     printf("flush behind a put of 8 B: %10.2f us\n", micros);
 }
 
-/* As DeepEP's tokens. */
+/* Size of a token in DeepEP. */
 #define TOKEN_BYTES 7168
 #define BURST_BLOCKS 24
 #define BURST_EACH 64
 
-/* Ranks 0 and 1 at once: from many blocks to places in any order. Ends when all of the other's are there. */
+/*
+ * Ranks 0 and 1 put at the same time, from many blocks to places in any order. The kernel ends when all bytes of the
+ * other rank have arrived.
+ */
 __global__ void burst(ncclDevComm devComm, int contexts, ncclWindow_t to, ncclWindow_t from, size_t places, unsigned signal, uint64_t before) {
   int context = blockIdx.x % contexts, peer = 1 - devComm.rank, blocks = (gridDim.x - context - 1) / contexts + 1;
   ncclGin gin{devComm, context};
@@ -110,7 +113,8 @@ __global__ void burst(ncclDevComm devComm, int contexts, ncclWindow_t to, ncclWi
     gin.put(world, peer, to, place * TOKEN_BYTES, from, place * TOKEN_BYTES, TOKEN_BYTES);
   }
   gin.signal(world, peer, ncclGin_SignalInc{signal});
-  gin.waitSignal(ncclCoopThread(), signal, before + blocks); // of each context before: a multiple of how many blocks it has
+  // `before` is the signal's earlier value in each context, a multiple of its number of blocks
+  gin.waitSignal(ncclCoopThread(), signal, before + blocks);
   gin.flush(ncclCoopThread());
 }
 

@@ -1,4 +1,7 @@
-/* Signals that lie in a window, at an offset, which kernels have since NCCL 2.29: alone, behind puts, read, reset, and timed. */
+/*
+ * Signals at an offset in a window, which kernels have since NCCL 2.29. They are checked alone, behind puts, read and
+ * reset, and they are timed.
+ */
 #pragma once
 #include "gin_times.cuh"
 
@@ -14,22 +17,23 @@ using StrongInc = ncclGin_VASignalInc;
 using StrongAdd = ncclGin_VASignalAdd;
 #endif
 
-/* What a context's signals are for. Those behind puts are one for each sender, the others are every sender's. */
+/* Purposes of a context's signals. Each sender has its own signals behind puts; all senders share the others. */
 enum { BEHIND_WEAK, BEHIND_STRONG, COUNTED, ADDED, PASSES_ZERO, VA_PING_PONG, PLACES };
 #define VA_UNTOUCHED 0x5a5a5a5a5a5a5a5aull
 #define ADDEND ((1ull << 40) + 3)
 #define STRONG_STEP ((1ull << 35) + 1)
 
 /*
- * Where a signal lies in the window of words: each is between words that nobody may touch. The window begins where its memory does: resetSignal of a signal in
- * a window (2.29.7 to 2.30.7) adds the window's place in its memory twice, and stores elsewhere if that is not 0.
+ * Returns the offset of a signal in the window of words. The words before and after each signal must stay unchanged.
+ * The window starts where its memory starts. The reason is resetSignal of a signal in a window, in NCCL 2.29.7 to
+ * 2.30.7. It adds the window's offset in its memory twice, so it stores to a wrong address if the offset is not 0.
  */
 __host__ __device__ inline size_t vaOffset(int context, int place, int sender, int ranks) {
   static_assert(1 + 2 * CONTEXTS * PLACES <= WORDS_OF_RANK, "room for all signals and the words between them");
   return (1 + 2 * (((size_t)context * PLACES + place) * ranks + sender)) * sizeof(uint64_t);
 }
 
-/* Sets all words. No rank may be signalling yet. */
+/* Sets all words. No rank may have started to signal. */
 static void storeWords(const Setting &s, uint64_t passesZero) {
   uint64_t *host = (uint64_t *)malloc(s.wordsBytes);
   for (size_t i = 0; i < s.wordsBytes / sizeof *host; i++)
@@ -43,7 +47,7 @@ static void storeWords(const Setting &s, uint64_t passesZero) {
   free(host);
 }
 
-/* Words between the signals that are not as they were. */
+/* Returns the number of changed words between the signals. */
 static size_t touched(const Setting &s) {
   uint64_t *host = (uint64_t *)malloc(s.wordsBytes);
   size_t signals = (size_t)s.contexts * PLACES * ranks, bad = 0;
@@ -55,8 +59,8 @@ static size_t touched(const Setting &s) {
 }
 
 /*
- * One block: every rank puts to every rank, itself included. A weak signal comes with each put, or a strong one alone behind it; when the signal is seen, the
- * bytes must be there.
+ * One block: every rank puts to every rank, itself included. Either each put carries a weak signal, or a strong signal
+ * follows it alone. When a rank sees the signal, the bytes must have arrived.
  */
 __global__ void putBehindVaSignal(ncclDevComm devComm, int context, ncclWindow_t to, ncclWindow_t from, size_t slot, size_t toOffset, size_t fromOffset,
                                   size_t bytes, bool strong, ncclWindow_t signals, uint64_t least, int round, uint64_t *found) {
@@ -74,7 +78,7 @@ __global__ void putBehindVaSignal(ncclDevComm devComm, int context, ncclWindow_t
   for (int sender = 0; sender < devComm.nRanks; sender++) {
     if (threadIdx.x == 0)
       gin.waitSignal(ncclCoopThread(), signals, vaOffset(context, place, sender, devComm.nRanks), least);
-    __syncthreads(); /* pairs with the acquire of the wait: all threads see what the first one waited for */
+    __syncthreads(); /* pairs with the acquire of the wait: all threads see the data that the first thread waited for */
     compare((uint8_t *)ncclGetLocalPointer(to, sender * slot + toOffset), sender, devComm.rank, round, bytes, found);
   }
   if (threadIdx.x == 0)
@@ -106,7 +110,7 @@ static size_t checkPutsBehindVaSignals(const Setting &s) {
   return wrong;
 }
 
-/* Two of each kind from every rank to every rank; the signal that began below 0 passes it. */
+/* Sends two signals of each kind from every rank to every rank. The signal that started below 0 passes 0. */
 __global__ void vaSignalAll(ncclDevComm devComm, int context, ncclWindow_t signals, uint64_t passesZero, uint64_t *found) {
   ncclGin gin{devComm, context};
   ncclTeam world = ncclTeamWorld(devComm);
@@ -140,15 +144,15 @@ __global__ void vaReset(ncclDevComm devComm, int context, ncclWindow_t signals, 
   }
 }
 
-/* Signals alone, reset, and again from 0. */
+/* Checks signals alone, after a reset, and again from 0. */
 static size_t checkVaSignals(const Setting &s) {
   size_t wrong = 0;
   for (int context = 0; context < s.contexts; context++)
     for (int turn = 0; turn < 2; turn++) {
       uint64_t all = 2 * (uint64_t)ranks, passesZero = turn == 0 ? (uint64_t)-ranks : 0, found[FINDINGS];
-      everybody(s); /* all have reset */
+      everybody(s); /* all ranks have reset */
       vaSignalAll<<<1, 1, 0, stream>>>(s.devComm, context, s.wordsWindow, passesZero, s.found);
-      everybody(s); /* nobody signals any more */
+      everybody(s); /* no rank signals from here on */
       vaReset<<<1, 1, 0, stream>>>(s.devComm, context, s.wordsWindow, s.found);
       run();
       readFindings(s, found);
@@ -161,7 +165,7 @@ static size_t checkVaSignals(const Setting &s) {
   return wrong + beside;
 }
 
-/* Ranks 0 and 1 in turn. */
+/* Ranks 0 and 1 signal in turn. */
 __global__ void vaPingPong(ncclDevComm devComm, ncclWindow_t signals, uint64_t before, int iterations) {
   ncclGin gin{devComm, 0};
   size_t at = vaOffset(0, VA_PING_PONG, 0, devComm.nRanks);

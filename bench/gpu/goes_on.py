@@ -1,4 +1,6 @@
-"""Programs that go on after a loss: what they are told, by what, how long after it, and what is left in their processes. Started by kills.sh, which says what is set."""
+"""Tests programs that continue after a loss. Records the report of the loss, its source and its delay, and the
+resources that remain in the processes. kills.sh starts this program and documents its settings.
+"""
 import argparse
 import os
 import re
@@ -18,19 +20,21 @@ options.add_argument("--losses", type=int, default=20)
 options = options.parse_args()
 LOST = re.compile(r"loss \d+: joined in (\S+) told after (\S+) by (.+?) \(.*\) aborted in (\S+)")
 OPEN = re.compile(r"open (early|late): files (\d+) threads (\d+) resident (\d+) gpu (\d+)")
-GRACE, STALL = 3, 3  # seconds: what is left of an aborted communicator would be told of, or end the process, long before the program ends
+# Seconds. They are short, so that remains of an aborted communicator are reported, or end the process, before the
+# program ends.
+GRACE, STALL = 3, 3
 SHRUNK_SECONDS = 10
 SIDES = {"C++ proxy": None}
 if options.plugin:
     SIDES.update({"GPU slots": ("shm", "1"), "host slots": ("shm", "0"), "TCP": ("socket", "0")})
-OPEN_MAY_GROW = {"files": 2, "threads": 4, "resident": 96, "gpu": 32}  # the JVM's compilers come and go
+OPEN_MAY_GROW = {"files": 2, "threads": 4, "resident": 96, "gpu": 32}  # the JVM starts and ends compiler threads
 
 
-ARENA = 64 << 20  # where glibc's arenas begin, but for the first, which is [heap]
+ARENA = 64 << 20  # alignment of glibc's arenas in bytes, except for the first arena, which is [heap]
 
 
 def sort_of(name, address, permissions):
-    """What a mapping is, in few words."""
+    """Returns the sort of a mapping."""
     if name.startswith("/dev/nvidia"):
         return "devices"
     if name.startswith(("/dev/shm/", "/memfd:", "/dev/zero")):
@@ -40,7 +44,7 @@ def sort_of(name, address, permissions):
     if name == "[heap]" or not name and address % ARENA == 0 and "w" in permissions:
         return "malloc"
     if not name and address < 1 << 32:
-        return "Java heap"  # it is where 32 bits reach, being small
+        return "Java heap"  # a small heap has addresses of 32 bits
     return "code" if "x" in permissions else "other anonymous"
 
 
@@ -49,7 +53,7 @@ def kind(name):
 
 
 def sockets(file):
-    """What /proc/net/tcp tells of each socket of an inode: its state, and whether it listens."""
+    """Returns the state of each TCP socket by inode, from a copy of /proc/net/tcp."""
     states = {"01": "connected", "08": "left by the peer", "0A": "listens"}
     with open(file, errors="replace") as table:
         rows = [line.split() for line in list(table)[1:]]
@@ -57,7 +61,7 @@ def sockets(file):
 
 
 def open_of(file, when):
-    """The resident MiB of each kind of mapping and of each sort of them, and how many files there are of each kind."""
+    """Returns the resident MiB of each kind and of each sort of mapping, and the number of files of each kind."""
     memory, sorts, files = Counter(), Counter(), Counter()
     if os.path.exists(f"{file}.{when}.smaps"):
         with open(f"{file}.{when}.smaps", errors="replace") as maps:
@@ -116,7 +120,7 @@ class Job:
         deadline = time.monotonic() + 60 + (8 * self.amount if survives else SHRUNK_SECONDS)
         last = 0
         while any(process.poll() is None for process in survivors) and time.monotonic() < deadline:
-            # one that is ready waits for its turn
+            # a victim that is ready waits for its turn
             if survives and victims[last].poll() is not None and last < self.amount:
                 last += 1
                 if last < self.amount:
@@ -132,13 +136,13 @@ class Job:
                 self.text += log.read()
 
     def grown(self):
-        """What there is more of, late than early, by its kind."""
+        """Returns the growth of memory and of open files from early to late, by kind."""
         (memory, _, files), (late_memory, _, late_files) = open_of(self.file, "early"), open_of(self.file, "late")
         return ([f"{name}: {late_memory[name] - memory[name]:+.0f} MiB" for name in late_memory if late_memory[name] - memory[name] >= 4] +
                 [f"{name}: {count - files[name]:+d} files" for name, count in late_files.items() if count > files[name]])
 
     def resident(self):
-        """The resident memory of each sort, early and late."""
+        """Returns the resident memory of each sort, early and late."""
         early, late = open_of(self.file, "early")[1], open_of(self.file, "late")[1]
         return [f"{sort} {early[sort]:.0f} to {late[sort]:.0f}" for sort in sorted(late, key=late.get, reverse=True) if max(early[sort], late[sort]) >= 1]
 
@@ -147,7 +151,10 @@ class Job:
         return {what: found["late"][what] - found["early"][what] for what in OPEN_MAY_GROW} if len(found) == 2 else {}
 
     def row(self, compared):
-        """What to print, and whether all is as it should be: with no more left over than NCCL's own proxy leaves, as the job beside it shows."""
+        """Returns whether the result is good, and the row to print.
+
+        A good job leaves no more resources than the compared job with NCCL's own proxy.
+        """
         lost = [(float(told), by, float(aborted)) for _, told, by, aborted in LOST.findall(self.text)]
         expected = (self.amount if self.way == "survive" else 1) * (self.ranks - 1)
         stalls = self.text.count("nothing moves.")
@@ -166,7 +173,7 @@ class Job:
 
 
 def run(jobs, together):
-    """Some at once: those that measure the device's memory are alone on it."""
+    """Runs some jobs at once. Jobs that measure the device's memory run alone on the device."""
     for begin in range(0, len(jobs), together):
         threads = [threading.Thread(target=job.run) for job in jobs[begin:begin + together]]
         for thread in threads:
@@ -194,7 +201,8 @@ for job in done:
         print(f"resident in {job.label}, MiB after 3 losses and at the end:", ", ".join(job.resident()))
     if job.grown():
         print(f"grown in {job.label}:", "; ".join(job.grown()))
-bad = [job.label for job, (good, _) in zip(done, rows) if not good and SIDES[job.side]]  # once it knows of an error, NCCL's own proxy has it refuse to shrink
+# After an error, NCCL with its own proxy refuses to shrink, so its jobs do not count.
+bad = [job.label for job, (good, _) in zip(done, rows) if not good and SIDES[job.side]]
 if bad:
     print("not as it should be:", *bad)
 sys.exit(bool(bad))

@@ -1,4 +1,6 @@
-"""Kills and stops ranks of running jobs, and says what became of the others. Started by kills.sh, which says what is set."""
+"""Kills and stops ranks of running jobs, and reports the effect on the other ranks. kills.sh starts this program and
+documents its settings.
+"""
 import argparse
 import collections
 import glob
@@ -26,14 +28,14 @@ options.add_argument("--nets", default="shm socket")
 options = options.parse_args()
 seed = options.seed or random.randrange(1 << 30)
 draw = random.Random(seed)
-LIMIT = 2 + options.grace + 1  # and a second for a process to end
+LIMIT = 2 + options.grace + 1  # one second more for a process to end
 
 OF_PEER = re.compile(r"lost the peer pid (\d+) ")
 IN_ERROR = re.compile(r"pid (\d+)")
 
 
 class Rank:
-    """A process, what it said, and when."""
+    """A process, and the lines of its output with their times."""
 
     def __init__(self, command, environment, log):
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
@@ -105,7 +107,7 @@ def kill(job, result):
         time.sleep(0.01)
     for rank in survivors:
         told = rank.said("lost the peer", begin) or rank.said("told: ", begin)
-        ends = rank.said("ends with status", begin)  # many contexts of one GPU can take the driver seconds to give up
+        ends = rank.said("ends with status", begin)  # the driver can take seconds to release many contexts of one GPU
         named = [found.group(1) for _, line in list(rank.lines) for found in [OF_PEER.search(line)] if found]
         named += [found.group(1) for _, line in list(rank.lines) if "told: " in line for found in [IN_ERROR.search(line)] if found]
         result["survivors"].append(dict(
@@ -129,7 +131,7 @@ def stop(job, result):
     result["stops"].append(dict(job=job.label, told=told, whole=all(rank.said("done ") for rank in job.ranks)))
 
 
-stopping = threading.Event()  # by SIGTERM: what was found so far is printed
+stopping = threading.Event()  # set by SIGTERM; the results so far are printed
 
 
 def work(trials, result):
@@ -149,7 +151,7 @@ def work(trials, result):
 
 
 def shared():
-    """Traces are kept for an hour, to be looked at."""
+    """Returns Millrace's files in /dev/shm, except traces, which are kept for an hour for inspection."""
     return {file for file in glob.glob("/dev/shm/millrace-*") if not file.endswith(".trace")}
 
 

@@ -1,21 +1,37 @@
 #!/usr/bin/env bash
-# Ranks of running jobs are killed, or stopped for a while, at random moments: what the others are told and how they end. Two GPUs of one host, several jobs at
-# once, every rank as a host of its own.
+# Kills or stops ranks of running jobs at random moments. Records the messages of the other ranks and the way they end.
+# The jobs run on two GPUs of one host, several at once. To NCCL, every rank is a separate host.
 #
-#   bench/gpu/kills.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made; none: NCCL's own proxy, for comparison. OUTPUT: where logs go
+#   bench/gpu/kills.sh DIR [OUTPUT]
 #
-# KILLS (200, SIGKILL of a random rank), STOPS (50, SIGSTOP for STOP seconds, 5), CLIENTS ("c torch", what there is), NETS ("shm socket"), RANKS ("2", also
-# "2 4"), PARALLEL (4 jobs at a time), GRACE (5 seconds, MILLRACE_LOSS_GRACE), SEED. MILLRACE_ON_LOSS is the environment's. A kill takes some 5 to 15 s, most
-# of it the start of the job. Exit status 1 if a survivor neither ended nor said that it ends within 2 s and the grace, a stopped peer was taken for lost, or a file was left in
-# /dev/shm. Needs what compare.sh needs, and PyTorch for its part.
+# DIR is the directory of `millrace plugin install DIR`, or "none" for NCCL's own proxy as a comparison. OUTPUT is the
+# directory for logs.
 #
-# LOSSES (20, 0 for none): programs that go on. One process asks ncclCommGetAsyncError, aborts when it is told, and joins anew, as often as its peer is killed and
-# started again; three ranks of which one is killed shrink their communicator; PyTorch makes its process group anew. NCCL's own proxy is beside ours, with slots on
-# the GPU, on the host, and over TCP. Some 4 minutes. Exit status 1 if one is not told within a second, a sum is wrong, something is left open, or a stall is told
-# of. Alone: KILLS=0 STOPS=0. What is resident is said by its kind, early and late: Java's heap, malloc's arenas, files, shared memory, the GPU's devices.
+# These variables may be set:
+# - KILLS (200): number of SIGKILLs of a random rank. A kill takes about 5 to 15 s, mostly for the start of the job.
+# - STOPS (50): number of SIGSTOPs, for STOP (5) seconds each.
+# - CLIENTS ("c torch", if available), NETS ("shm socket"), RANKS ("2", also "2 4") and SEED.
+# - PARALLEL (4): jobs at a time.
+# - GRACE (5): seconds, the value of MILLRACE_LOSS_GRACE. MILLRACE_ON_LOSS is taken from the environment.
+#
+# The exit status is 1 in three cases: a survivor neither ended nor announced its end within the grace time plus 2 s, a
+# stopped peer was declared lost, or a file was left in /dev/shm.
+#
+# LOSSES (20, 0 for none) tests programs that continue after a loss, in about 4 minutes:
+# - One process asks ncclCommGetAsyncError, aborts when NCCL reports an error, and joins again. It repeats this each
+#   time its peer is killed and restarted.
+# - Three ranks shrink their communicator after one of them is killed.
+# - PyTorch creates its process group again.
+#
+# The script compares NCCL's own proxy with ours, with slots on the GPU, on the host, and over TCP. Exit status 1 if
+# NCCL reports a loss after more than a second, a sum is wrong, resources stay open, or a stall is reported. KILLS=0
+# STOPS=0 runs this part alone. The output lists resident memory by kind, early and late: Java's heap, malloc's arenas,
+# files, shared memory, and the GPU's devices.
+#
+# Requires the same software as compare.sh, and PyTorch for its part.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,31s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=
 [ "$1" = none ] || plugin=$(plugin_of "$1")

@@ -1,15 +1,19 @@
 /*
- * One rank of a check that nothing stands still while kernels wait for GIN: in every round eight streams are blocked by kernels that wait for a put each and
- * compare what it brought.
+ * One rank of a check that the program makes progress while kernels wait for GIN. In every round, kernels block eight
+ * streams. Each kernel waits for a put and compares the bytes that it delivered.
  *
- *   nccl_blocked RANK RANKS ID_FILE ROUNDS HOW
+ * nccl_blocked RANK RANKS ID_FILE ROUNDS HOW
  *
- * HOW   memory     another thread of the program takes and gives back memory meanwhile. The kernel that puts is launched before those that wait: cudaFree waits
- *                  for them, and no thread launches anything until it has come back
- *       waiting    the kernels that wait are launched first
- *       capture    as waiting, while a stream captures in global mode, which calls of the wrong kind from any thread would break
- *       reset      as memory, and cudaDeviceReset in the middle of the last round
- *       exit       as memory, and exit in the middle of the last round
+ * HOW is one of:
+ *
+ * - memory: another thread of the program allocates and frees memory at the same time. The kernel that puts is launched
+ * before the kernels that wait. The reason is that cudaFree waits for the waiting kernels, and no thread launches
+ * anything until cudaFree returns.
+ * - waiting: the kernels that wait are launched first.
+ * - capture: as waiting, while a stream captures in global mode. Forbidden calls from any thread would invalidate this
+ * capture.
+ * - reset: as memory, with cudaDeviceReset in the middle of the last round.
+ * - exit: as memory, with exit in the middle of the last round.
  */
 #include "gin_setting.cuh"
 #include <atomic>
@@ -22,7 +26,7 @@ static const size_t PIECES[] = {8, 24, 1024, 7168, 7168, 40000, 4, PIECE};
 
 __device__ inline int other(const ncclDevComm &devComm) { return (devComm.rank + 1) % devComm.nRanks; }
 
-/* A block for each stream: makes this round's bytes, and puts them. */
+/* One block for each stream: writes the bytes of this round, and puts them. */
 __global__ void puts(ncclDevComm devComm, int contexts, ncclWindow_t to, ncclWindow_t from, uint8_t *in, const size_t *pieces, int round) {
   size_t at = (size_t)blockIdx.x * PIECE, bytes = pieces[blockIdx.x];
   for (size_t i = threadIdx.x; i < bytes; i += blockDim.x)
@@ -119,7 +123,7 @@ int main(int argc, char **argv) {
     }
     for (int i = 0; i < STREAMS; i++)
       CUDA(cudaStreamSynchronize(streams[i]));
-    everybody(s); /* the next round's bytes lie in the same places */
+    everybody(s); /* The bytes of the next round use the same memory. */
     run();
   }
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

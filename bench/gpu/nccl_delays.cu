@@ -1,11 +1,13 @@
 /*
- * One rank of a measurement of how long a program's own calls wait because copies of GIN are made on its device: both ranks put 7 KiB at a time to each other,
- * and then synchronise, free memory, launch cooperatively, or launch a kernel that takes all shared memory of every multiprocessor.
+ * One rank of a measurement of the time that a program's own calls wait because GIN makes copies on its device. Both
+ * ranks put 7 KiB at a time to each other. Then they synchronize, free memory, launch cooperatively, or launch a kernel
+ * that takes all shared memory of every multiprocessor.
  *
- *   nccl_delays RANK RANKS ID_FILE ROUNDS
+ * nccl_delays RANK RANKS ID_FILE ROUNDS
  *
- * Prints for each call how much later it was through than the kernel whose puts it had to wait for: beside a kernel that puts nothing, and beside one that does.
- * Then, if CUBLAS names the library, how quick matrix products are alone and beside puts, and how many puts there are meanwhile.
+ * Prints for each call the time from the end of the kernel to the end of the call. The call has to wait for the
+ * kernel's puts. One figure is for a kernel that puts nothing, one for a kernel that puts. If CUBLAS names the library,
+ * the program also prints the speed of matrix products alone and beside puts, and the number of puts in that time.
  */
 #include "gin_setting.cuh"
 #include <algorithm>
@@ -22,7 +24,7 @@
 #define PIECE 7168
 #define QUIET_CYCLES 300000
 
-struct Words { /* in the host's memory: which round's kernel has ended, and which round's next one runs on all multiprocessors */
+struct Words { /* In host memory: the last round with a completed kernel, and the last round with a follow-up kernel that runs on all multiprocessors. */
   uint32_t ended, begun;
 };
 
@@ -48,7 +50,7 @@ __global__ void puts(ncclDevComm devComm, int contexts, ncclWindow_t to, ncclWin
     tell(&words->ended, round);
 }
 
-/* Of one block on each multiprocessor; the last of them to begin says so. */
+/* Runs one block on each multiprocessor. The last block to start stores the round. */
 __global__ void whole(uint32_t round, uint32_t *arrived, Words *words) {
   if (threadIdx.x == 0 && atomicAdd(arrived, 1) == round * gridDim.x - 1)
     tell(&words->begun, round);
@@ -66,7 +68,7 @@ static std::atomic<long long> endedAt{0}, begunAt{0};
 
 static long long now() { return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count(); }
 
-static void watch(const Words *words, std::atomic<bool> *stop) { /* sees the words change, whatever the program's thread waits for */
+static void watch(const Words *words, std::atomic<bool> *stop) { /* Observes changes of the words, even while the program's thread is blocked. */
   uint32_t ended = 0, begun = 0;
   while (!*stop) {
     uint32_t e = __atomic_load_n(&words->ended, __ATOMIC_ACQUIRE), b = __atomic_load_n(&words->begun, __ATOMIC_ACQUIRE);
@@ -88,7 +90,7 @@ static const char *NAMES[] = {"cudaDeviceSynchronize", "cudaFree", "cooperative 
 #define N 8192
 #define PRODUCTS 200
 
-/* Products of N x N values of 16 bits, in a stream of their own: TFLOP/s. */
+/* Multiplies N x N matrices of 16-bit values in a separate stream. Returns the speed in TFLOP/s. */
 static double products(void *library, cudaStream_t own) {
   static void *handle, *values[3];
   static const float one = 1, none = 0;
@@ -176,7 +178,7 @@ int main(int argc, char **argv) {
         CUDA(cudaStreamSynchronize(stream));
         while (watched != round || __atomic_load_n(&words->begun, __ATOMIC_ACQUIRE) != wholes)
           ;
-        std::this_thread::sleep_for(std::chrono::microseconds(20)); /* the watcher has noted the second word too */
+        std::this_thread::sleep_for(std::chrono::microseconds(20)); /* The watcher must also have seen the second word. */
         delays.push_back(((until ? until : begunAt.load()) - endedAt.load()) / 1e3);
       }
       std::sort(delays.begin(), delays.end());

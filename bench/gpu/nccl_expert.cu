@@ -1,16 +1,23 @@
 /*
- * One rank of the exchange of a mixture of experts, as DeepEP does it over NCCL's GIN: tokens are dispatched to the ranks of their experts, and what the
- * experts made of them is combined where they came from. Kernels of our own against the installed NCCL's device API; the same program on the emulated device,
- * part by part and with the same names, is com.example.millrace.experts in src/examples. Any libnccl since 2.28, any plugin.
+ * One rank of the exchange of a mixture of experts, as DeepEP does it over NCCL's GIN. Tokens are dispatched to the
+ * ranks of their experts. The results of the experts are combined at the rank that sent the token. The kernels are our
+ * own and use the device API of the installed NCCL. The package com.example.millrace.experts in src/examples is the
+ * same program on the emulated device, part by part and with the same names. The program runs with any libnccl since
+ * 2.28 and any plugin.
  *
- *   nccl_expert RANK RANKS ID_FILE TOKENS SEED     TOKENS of all ranks together, in batches; routing and content follow from SEED, the same on every rank
+ * nccl_expert RANK RANKS ID_FILE TOKENS SEED
  *
- * Every channel has a circular buffer for each pair of ranks. Its sender puts tokens into the peer's buffer and adds their number to the peer's tail signal;
- * its receiver uses them and adds their number to the sender's head signal. A channel's context is its number modulo the number of contexts. Every token is
- * compared with a plain reference on the host, where it was dispatched to and where it was combined.
+ * TOKENS is the number of tokens of all ranks together; they are sent in batches. Routing and content follow from SEED
+ * and are the same on every rank.
  *
- * Prints (rank 0) the time of a batch and tokens/s, and at the end, every rank: "wrong COUNT". A kernel that waits for a head or a tail for longer than 30 s
- * says for which, and ends; whoever starts the ranks bounds everything else.
+ * Every channel has a circular buffer for each pair of ranks. Its sender puts tokens into the peer's buffer and adds
+ * their number to the peer's tail signal. Its receiver uses the tokens and adds their number to the sender's head
+ * signal. A channel's context is its number modulo the number of contexts. The host compares every token with a plain
+ * reference, after the dispatch and after the combine.
+ *
+ * Rank 0 prints the time of a batch and tokens/s. At the end every rank prints "wrong COUNT". A kernel that waits for a
+ * head or a tail for longer than 30 s reports the signal and ends. The script that starts the ranks limits all other
+ * waits.
  */
 #include "expert_plan.h"
 #include "gin_rank.h"
@@ -25,33 +32,33 @@
 #define WARP 32
 #define PATIENCE_NANOS 30000000000ull
 
-/* What a kernel waited for in vain. */
+/* Outcome of a kernel: no error, or the signal that did not reach the expected value. */
 enum { FINE = 0, NO_HEAD = 1, NO_TAIL = 2, TOO_MANY = 3 };
 struct Outcome {
   int what, channel, rank;
   unsigned long long expected, found;
 };
 
-/* What all kernels of an exchange know. */
+/* Data that all kernels of an exchange use. */
 struct Exchange {
   Plan plan;
   Layout layout;
   int contexts;
   ncclWindow_t window;
-  char *memory;                 /* the window's */
-  uint64_t *kept;               /* what came, by rank, then by channel */
-  unsigned long long *combined; /* what came back, by token */
+  char *memory;                 /* memory of the window */
+  uint64_t *kept;               /* received tokens, by rank, then by channel */
+  unsigned long long *combined; /* combined results, by token */
   Outcome *outcome;
 
   __device__ uint64_t *at(size_t offset) const { return (uint64_t *)(memory + offset); }
   __device__ uint64_t count(size_t counts, int channel) const { return ((volatile uint64_t *)at(counts))[channel]; }
-  /* Where the tokens of a rank's channel are kept. */
+  /* Returns the index in kept of the first token of a rank's channel. */
   __host__ __device__ size_t keptAt(int rank, int channel) const { return ((size_t)rank * plan.tokens + plan.firstToken(channel)) * plan.words; }
 };
 
-/* --- where tokens come from, and where they go; each is used by one warp, for one rank --------- */
+/* --- sources and destinations of tokens; one warp uses each of them, for one rank -------------- */
 
-/* This rank's own tokens of one channel, as they go to a rank. */
+/* This rank's own tokens of one channel that are sent to a given rank. */
 struct OwnTokens {
   uint64_t batch;
   int self, channel, next;
@@ -67,7 +74,10 @@ struct OwnTokens {
   }
 };
 
-/* What came to this rank's experts: kept as it comes, and sent back changed. */
+/*
+ * Tokens that this rank's experts received. The rank keeps each token as it arrived, and sends the expert's result
+ * back.
+ */
 struct ReceivedTokens {
   int self, channel;
   size_t position = 0;
@@ -87,7 +97,10 @@ struct ReceivedTokens {
   }
 };
 
-/* What came back for this rank's own tokens: the sum over their experts, whose warps add at the same time. */
+/*
+ * Results for this rank's own tokens: the sum over the token's experts. The warps of several experts add at the same
+ * time.
+ */
 struct CombinedTokens {
   uint64_t batch;
   int self, channel, token;
@@ -103,7 +116,7 @@ struct CombinedTokens {
   }
 };
 
-/* --- a channel's two blocks: a warp for each rank ---------------------------------------------- */
+/* --- the two blocks of a channel, with a warp for each rank ------------------------------------ */
 
 __device__ static uint64_t now() {
   uint64_t nanos;
@@ -111,13 +124,16 @@ __device__ static uint64_t now() {
   return nanos;
 }
 
-/* A signal as one lane reads it. Acquires, for the warp as well: what was put before it was sent can be read behind this. */
+/*
+ * Reads a signal on one lane, with acquire order for the whole warp. Data that the peer put before the signal can be
+ * read after this call.
+ */
 __device__ static uint64_t readSignal(ncclGin const &gin, unsigned signal) {
   uint64_t value = threadIdx.x % WARP == 0 ? gin.readSignal(signal) : 0;
   return __shfl_sync(~0u, value, 0);
 }
 
-/* The first that gives up says why. */
+/* Only the first caller that gives up stores its reason. */
 __device__ static void giveUp(Exchange const &x, int what, int channel, int rank, uint64_t expected, uint64_t found) {
   if (threadIdx.x % WARP == 0 && atomicCAS(&x.outcome->what, FINE, what) == FINE) {
     x.outcome->channel = channel;
@@ -127,12 +143,13 @@ __device__ static void giveUp(Exchange const &x, int what, int channel, int rank
   }
 }
 
-/* Whether the warp has waited too long; all of it agrees. */
+/* Returns whether the warp has waited too long. All lanes of the warp get the same result. */
 __device__ static bool isLate(uint64_t deadline) { return __shfl_sync(~0u, now() > deadline, 0); }
 
 /*
- * Fills slots of the buffer to a rank, puts them into the same slots of the rank's buffer, and adds their number to the rank's tail. A slot is free again
- * when the rank's head has passed it: then the put that came from it is over too. Ends when all came to be used: no head signal is still on its way then.
+ * Fills slots of the buffer for a rank, puts them into the same slots of the rank's buffer, and adds their number to
+ * the rank's tail. A slot is free again when the rank's head has passed it, because then the put from the slot is
+ * complete too. Ends when the rank has used all tokens, so that no head signal is in flight any longer.
  */
 template <class Source>
 __device__ static void sendTokens(ncclDevComm const &devComm, Exchange const &x, int channel, int rank, uint64_t total, Source source) {
@@ -145,7 +162,7 @@ __device__ static void sendTokens(ncclDevComm const &devComm, Exchange const &x,
     /* up to the buffer's end; the rest follows in the next pass */
     uint64_t toEnd = x.plan.slots - sent % x.plan.slots, count = written - sent < toEnd ? written - sent : toEnd;
     if (count > 0) {
-      __threadfence_system(); /* pairs with the copy that reads the slots: every lane's words are there before the descriptor is */
+      __threadfence_system(); /* pairs with the copy that reads the slots: the words of every lane are visible before the descriptor */
       __syncwarp();
       if (threadIdx.x % WARP == 0) {
         gin.put(world, rank, x.window, x.layout.receiveSlot(channel, devComm.rank, sent), x.window, x.layout.sendSlot(channel, rank, sent),
@@ -174,7 +191,7 @@ __device__ static void receiveTokens(ncclDevComm const &devComm, Exchange const 
     for (; taken < tail; taken++)
       sink.take(x, rank, x.at(x.layout.receiveSlot(channel, rank, taken)));
     if (delta > 0) {
-      __syncwarp(); /* every lane has read the slots before they are said to be free */
+      __syncwarp(); /* Every lane has read the slots before the head signal frees them. */
       if (threadIdx.x % WARP == 0)
         gin.signal(world, rank, ncclGin_SignalAdd{x.layout.headSignal(channel, devComm.rank), delta});
       deadline = now() + PATIENCE_NANOS;
@@ -186,7 +203,7 @@ __device__ static void receiveTokens(ncclDevComm const &devComm, Exchange const 
 
 /* --- the steps of a batch ---------------------------------------------------------------------- */
 
-/* Nothing that was posted has its source still to be read: every context is flushed. One warp. */
+/* Flushes every context. After that the sources of all posted descriptors have been read. Runs in one warp. */
 __device__ static void quiet(ncclDevComm const &devComm, int contexts) {
   for (int context = 0; context < contexts; context++) {
     ncclGin gin{devComm, context};
@@ -195,8 +212,8 @@ __device__ static void quiet(ncclDevComm const &devComm, int contexts) {
 }
 
 /*
- * Every head and tail of this rank is 0, in the context of its channel, and so is every other rank's when this ends. Nothing of them is under way: senders
- * saw their last heads. One warp.
+ * Sets every head and tail of this rank to 0, in the context of its channel. When the kernel ends, all other ranks have
+ * done the same. No head or tail signal is in flight, because senders have seen their last heads. Runs in one warp.
  */
 __global__ void reset(ncclDevComm devComm, Exchange x) {
   ncclGin first{devComm, 0};
@@ -209,11 +226,11 @@ __global__ void reset(ncclDevComm devComm, Exchange x) {
     gin.resetSignal(x.layout.headSignal(channel, rank));
     gin.resetSignal(x.layout.tailSignal(channel, rank));
   }
-  __threadfence_system(); /* pairs with the barrier: nobody adds to a signal before it is reset */
+  __threadfence_system(); /* pairs with the barrier: no rank adds to a signal before the reset */
   session.sync(ncclCoopCta(), cuda::memory_order_acq_rel, ncclGinFenceLevel::Relaxed);
 }
 
-/* Tells all ranks how many tokens each channel will bring, and hears of theirs. One warp. */
+/* Sends all ranks the number of tokens that each channel will carry, and receives their numbers. Runs in one warp. */
 __global__ void announce(ncclDevComm devComm, Exchange x, uint64_t batch) {
   ncclGin gin{devComm, 0};
   for (int i = threadIdx.x; i < x.plan.channels * x.plan.ranks; i += blockDim.x) {
@@ -232,7 +249,7 @@ __global__ void announce(ncclDevComm devComm, Exchange x, uint64_t batch) {
   gin.waitSignalMeetShadow(ncclCoopCta(), signal);
 }
 
-/* One block of each channel sends, another receives; a warp for each rank. */
+/* One block of each channel sends, another block receives. Each block has a warp for each rank. */
 __global__ void dispatch(ncclDevComm devComm, Exchange x, uint64_t batch) {
   int channel = blockIdx.x / 2, rank = threadIdx.x / WARP;
   if (blockIdx.x % 2 == 0)
@@ -241,7 +258,7 @@ __global__ void dispatch(ncclDevComm devComm, Exchange x, uint64_t batch) {
     receiveTokens(devComm, x, channel, rank, x.count(x.layout.countsFrom(rank), channel), ReceivedTokens(devComm.rank, channel));
 }
 
-/* What experts made of the tokens goes back: as many as came. */
+/* Sends the experts' results back, one for each received token. */
 __global__ void combine(ncclDevComm devComm, Exchange x, uint64_t batch) {
   int channel = blockIdx.x / 2, rank = threadIdx.x / WARP;
   if (blockIdx.x % 2 == 0)
@@ -252,7 +269,7 @@ __global__ void combine(ncclDevComm devComm, Exchange x, uint64_t batch) {
 
 /* --- the host: the plain reference ------------------------------------------------------------- */
 
-/* A rank that announces another number than it will send would end elsewhere than here. */
+/* Exits if a rank has announced a number of tokens that differs from the number that it must send. */
 static void requireCounts(Exchange const &x, uint64_t batch) {
   std::vector<uint64_t> counts((size_t)x.plan.ranks * x.plan.channels);
   CUDA(cudaMemcpy(counts.data(), x.memory + x.layout.countsFrom(0), counts.size() * sizeof(uint64_t), cudaMemcpyDeviceToHost));
@@ -266,7 +283,10 @@ static void requireCounts(Exchange const &x, uint64_t batch) {
     }
 }
 
-/* Tokens that came and are not what was sent here, of *came. */
+/*
+ * Returns the number of received tokens that differ from the tokens sent. Stores the number of received tokens in
+ * *came.
+ */
 static size_t wrongDispatched(Exchange const &x, uint64_t batch, size_t *came) {
   std::vector<uint64_t> kept((size_t)x.plan.ranks * x.plan.tokens * x.plan.words);
   CUDA(cudaMemcpy(kept.data(), x.kept, kept.size() * sizeof(uint64_t), cudaMemcpyDeviceToHost));
@@ -287,7 +307,7 @@ static size_t wrongDispatched(Exchange const &x, uint64_t batch, size_t *came) {
   return wrong;
 }
 
-/* Tokens of this rank that did not come back as the sum over their experts. */
+/* Returns the number of this rank's tokens that differ from the sum over their experts. */
 static size_t wrongCombined(Exchange const &x, uint64_t batch) {
   std::vector<uint64_t> combined((size_t)x.plan.tokens * x.plan.words);
   CUDA(cudaMemcpy(combined.data(), x.combined, combined.size() * sizeof(uint64_t), cudaMemcpyDeviceToHost));
@@ -355,7 +375,7 @@ int main(int argc, char **argv) {
     CUDA(cudaEventCreate(&end[step]));
   }
   size_t came = 0, wrong = 0;
-  double millis[2] = {0}; /* of dispatches, and of resets and combines; without the first batch if there are others */
+  double millis[2] = {0}; /* milliseconds of dispatches, and of resets and combines; without the first batch if there are others */
   uint64_t timed = 0;
   for (uint64_t batch = 0; batch < batches; batch++) {
     CUDA(cudaMemsetAsync(x.kept, 0, keptBytes, stream));
@@ -391,7 +411,7 @@ int main(int argc, char **argv) {
   printThreads();
   printf("rank %d expert tokens %lu, came %zu, wrong %zu\n", rank, batches * BATCH, came, wrong);
   fflush(stdout);
-  barrier<<<1, WARP, 0, stream>>>(devComm); /* nobody leaves while another still signals to it */
+  barrier<<<1, WARP, 0, stream>>>(devComm); /* No rank exits while another rank still signals to it. */
   run();
   NCCL(ncclDevCommDestroy(comm, &devComm));
   NCCL(ncclCommWindowDeregister(comm, x.window));

@@ -1,11 +1,14 @@
 /*
- * One rank of a check and a measurement of GIN: kernels of our own against the installed NCCL's device API. Any libnccl since 2.28, any plugin.
+ * One rank of a check and a measurement of GIN. The kernels are our own and use the device API of the installed NCCL.
+ * The program runs with any libnccl since 2.28 and any plugin.
  *
- *   nccl_gin RANK RANKS ID_FILE MAX_BYTES ITERATIONS
+ * nccl_gin RANK RANKS ID_FILE MAX_BYTES ITERATIONS
  *
- * Checks puts of 0 B to MAX_BYTES at odd offsets, values, signals, counters and resets between all ranks, on all contexts, bit for bit, and more descriptors
- * than a queue holds; with the headers of 2.29.7 and since signals in windows too, of 2.30.3 and since gets. Times round trips between ranks 0 and 1,
- * puts a second, and who waits for the device behind them. Prints a line for each (rank 0) and at the end, every rank: "wrong COUNT".
+ * Checks puts of 0 B to MAX_BYTES at odd offsets, values, signals, counters and resets. The checks cover all pairs of
+ * ranks and all contexts, bit for bit. A further check posts more descriptors than a queue holds. With headers since
+ * 2.29.7 it also checks signals in windows, and with headers since 2.30.3 gets. The measurements are the round trips
+ * between ranks 0 and 1, the puts per second, and the calls that wait for the device behind puts. Rank 0 prints a line
+ * for each. At the end every rank prints "wrong COUNT".
  */
 #include "gin_checks.cuh"
 #include "gin_flood.cuh"
@@ -17,7 +20,7 @@
 #include "gin_gets.cuh"
 #endif
 
-/* What all versions have; how much was wrong. */
+/* Runs the checks and measurements that all NCCL versions support. Returns the number of errors. */
 static size_t checkAndTime(const Setting &s) {
   size_t wrong = checkPuts(s);
   wrong += checkValues(s);
@@ -57,7 +60,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: %s RANK RANKS ID_FILE MAX_BYTES ITERATIONS\n", argv[0]);
     return 1;
   }
-  setvbuf(stdout, NULL, _IOLBF, 0); /* a run that is ended from outside has said how far it came */
+  setvbuf(stdout, NULL, _IOLBF, 0); /* The output of a run that is ended from outside shows its progress. */
   rank = atoi(argv[1]);
   ranks = atoi(argv[2]);
   join(argv[3]);

@@ -1,12 +1,16 @@
 /*
- * The life of communicators, not their speed: making and destroying them again and again, aborting in mid-transfer, losing a peer, and going on after that.
+ * Tests the life of communicators, not their speed: repeated creation and destruction, an abort in mid-transfer, the
+ * loss of a peer, and the work after a loss. 
  *
- *   nccl_life RANK RANKS ID_FILE cycles N     N communicators one after another, an all-reduce on each, checked
- *   nccl_life RANK RANKS ID_FILE abort        rank 0 aborts while a long all-reduce is under way; all ranks end
- *   nccl_life RANK RANKS ID_FILE kill         the last rank is killed while data moves; the others wait at most 20 s, abort and end
- *   nccl_life RANK RANKS ID_FILE survive N    N times the last rank is killed in the middle of all-reduces. The others, each one process, ask NCCL for errors,
- *                                             abort when they are told, and join a new communicator; it is a new process each time: `survive N LOSS`, from 0 on
- *   nccl_life RANK RANKS ID_FILE shrink S     the last rank is killed, and the others shrink the communicator and go on in that for S seconds
+ * nccl_life RANK RANKS ID_FILE MODE [ARGUMENTS]
+ *
+ * - cycles N: creates N communicators one after another, with a checked all-reduce on each.
+ * - abort: rank 0 aborts while a long all-reduce runs. All ranks end.
+ * - kill: the last rank is killed during a transfer. The other ranks wait at most 20 s, abort and end.
+ * - survive N: kills the last rank N times in the middle of all-reduces. Each other rank is one process. It asks NCCL
+ * for errors, aborts when NCCL reports one, and joins a new communicator. The last rank is a new process each time:
+ * `survive N LOSS`, with LOSS counted from 0.
+ * - shrink S: the last rank is killed. The others shrink the communicator and continue in it for S seconds.
  */
 #define _GNU_SOURCE
 #include <cuda_runtime.h>
@@ -78,7 +82,7 @@ static ncclUniqueId share(const char *file, int cycle) {
 
 static cudaStream_t stream;
 static float *data, *sum, *host, *expected;
-/* What has told of an error, or would have. */
+/* Name of the call that reported an error, or that would have reported it. */
 static const char *by;
 
 static void prepare(void) {
@@ -91,7 +95,7 @@ static void prepare(void) {
   CUDA(cudaMemcpy(data, host, ELEMENTS * sizeof *data, cudaMemcpyHostToDevice));
 }
 
-/* What the ranks from 0 on come to. */
+/* Computes the sum over ranks 0 to `of` - 1. */
 static void expect(int of) {
   for (int i = 0; i < ELEMENTS; i++) {
     expected[i] = 0;
@@ -100,7 +104,7 @@ static void expect(int of) {
   }
 }
 
-/* Waits for what was enqueued; returns what NCCL says if it is told of an error. */
+/* Waits for the enqueued operations. Returns NCCL's result, or an error that NCCL reports meanwhile. */
 static ncclResult_t await(ncclComm_t comm) {
   ncclResult_t error = ncclSuccess;
   cudaError_t e;
@@ -110,7 +114,7 @@ static ncclResult_t await(ncclComm_t comm) {
     if (now() - begin > UNTOLD_SECONDS) {
       printf("rank %d: not told within %d s\n", rank, UNTOLD_SECONDS);
       fflush(stdout);
-      _exit(6); /* CUDA's exit handlers would wait for the kernel */
+      _exit(6); /* CUDA's exit handlers would wait for the kernel. */
     }
     usleep(100);
   }
@@ -119,7 +123,7 @@ static ncclResult_t await(ncclComm_t comm) {
   return error;
 }
 
-/* One all-reduce after the other, until so many are done, or NCCL says an error. */
+/* Runs one all-reduce after the other, up to a given number, or until NCCL reports an error. */
 static ncclResult_t reduce(ncclComm_t comm, long most) {
   for (long n = 0; n < most; n++) {
     ncclResult_t error = ncclAllReduce(data, sum, ELEMENTS, ncclFloat, ncclSum, comm, stream);
@@ -139,7 +143,7 @@ static ncclResult_t reduce(ncclComm_t comm, long most) {
   return ncclSuccess;
 }
 
-/* Says when, for whoever survives, and is gone while data moves. */
+/* Writes the time to a file for the survivors, and kills this process during a transfer. */
 static void die(ncclComm_t comm, const char *file, int loss) {
   char path[4096];
   srand((unsigned)getpid());
@@ -164,12 +168,15 @@ static double since_death(const char *file, int loss) {
   return at - when;
 }
 
-/* What is free in malloc's arenas is not left over. What is open goes to files, for who looks what has grown. */
+/*
+ * Prints the open files, threads and memory of this process. Free memory in malloc's arenas does not count. The details
+ * are stored in files, for a search of the cause of growth.
+ */
 static void say_what_is_open(const char *file, const char *when) {
   size_t unused, all;
   long pages = 0, resident = 0;
   char command[4 * 4096];
-  usleep(500000); /* threads end that nobody waits for */
+  usleep(500000); /* Threads that are not joined end in this time. */
   malloc_trim(0);
   snprintf(command, sizeof command, "cat /proc/%d/smaps >'%.3900s.%s.smaps' && ls -l /proc/%d/fd >'%.3900s.%s.fd' && cat /proc/net/tcp >'%.3900s.%s.tcp'",
            (int)getpid(), file, when, (int)getpid(), file, when, file, when);
@@ -183,7 +190,7 @@ static void say_what_is_open(const char *file, const char *when) {
   fflush(stdout);
 }
 
-/* A new process has NCCL, and what it loads, before it joins: a communicator of its own. */
+/* Creates a communicator of this process alone, so that a new process loads NCCL and its libraries before it joins. */
 static void warm_up(void) {
   ncclUniqueId id;
   ncclComm_t alone;
@@ -242,7 +249,7 @@ static void shrink(const char *file, double seconds) {
   fflush(stdout);
   expect(ranks - 1);
   begin = now();
-  for (float over = 0; over == 0;) { /* all do as many: rank 0 says when it is over */
+  for (float over = 0; over == 0;) { /* All ranks run the same number of operations: rank 0 announces the end. */
     over = now() - begin > seconds;
     NCCL(reduce(child, 64));
     CUDA(cudaMemcpy(sum, &over, sizeof over, cudaMemcpyHostToDevice));

@@ -1,10 +1,11 @@
 /*
- * One rank of a job without end: collectives of every kind and many sizes, one after another, and looks between them for what NCCL knows of errors, as PyTorch's
- * watchdog does. For what happens to it: see kills.sh.
+ * One rank of an endless job for kills.sh. It runs collectives of every kind and of many sizes, one after another.
+ * Between them it asks NCCL for errors, as PyTorch's watchdog does.
  *
- *   nccl_loop RANK RANKS ID_FILE STOP_FILE    until there is a STOP_FILE
+ * nccl_loop RANK RANKS ID_FILE STOP_FILE
  *
- * Prints "ready" once the communicator works, "at N" now and then, "told: ..." and ends with status 3 when NCCL reports an error, "done N" at the end.
+ * The job runs until STOP_FILE exists. It prints "ready" once the communicator works, and "at N" from time to time.
+ * When NCCL reports an error, it prints "told: ..." and ends with status 3. At the end it prints "done N".
  */
 #define _GNU_SOURCE
 #include <cuda_runtime.h>

@@ -1,13 +1,20 @@
 /*
- * One rank of a measurement of NCCL: every collective, checked element by element on the host, timed back to back on one stream.
- * Any libnccl, any plugin: what serves the network is chosen by the environment, as in any NCCL program.
+ * One rank of a measurement of NCCL. It checks every collective element by element on the host, and times it back to
+ * back on one stream. It runs with any libnccl and any plugin. The environment selects the implementation of the
+ * network, as in any NCCL program.
  *
- *   nccl_perf RANK RANKS ID_FILE COLLECTIVE MIN_BYTES MAX_BYTES ITERATIONS LABEL
+ * nccl_perf RANK RANKS ID_FILE COLLECTIVE MIN_BYTES MAX_BYTES ITERATIONS LABEL
  *
- * Prints one line a size (rank 0): LABEL COLLECTIVE BYTES MICROSECONDS GB/s WRONG
- * and at the end, every rank:       LABEL cpu RANK SECONDS_OF_CPU SECONDS, and the CPU seconds of proxy threads
- * SIZES=BYTES,BYTES,... measures only those of the sizes; with NCCL_SET_THREAD_NAME=1 NCCL's threads can be told apart.
- * IDLE=TIMES lets one to two seconds go by so often at the end: LABEL idle RANK, cores that proxy threads took meanwhile, microseconds of the all-reduce of 8 B after it
+ * Rank 0 prints one line per size. At the end every rank prints the CPU seconds of the process, the elapsed seconds,
+ * and the CPU seconds of the proxy threads:
+ *
+ * - LABEL COLLECTIVE BYTES MICROSECONDS GB/s WRONG
+ * - LABEL cpu RANK SECONDS_OF_CPU SECONDS, and the CPU seconds of proxy threads
+ *
+ * SIZES=BYTES,BYTES,... measures only the listed sizes of the range. NCCL_SET_THREAD_NAME=1 names NCCL's threads, so
+ * that the program can tell them apart. IDLE=TIMES adds idle periods of one to two seconds at the end, TIMES in number.
+ * Each period prints "LABEL idle RANK", the cores that proxy threads used in it, and the microseconds of the all-reduce
+ * of 8 B after it.
  */
 #define _GNU_SOURCE
 #include <cuda_runtime.h>
@@ -56,7 +63,10 @@ static double cpu(void) {
   return u.ru_utime.tv_sec + u.ru_utime.tv_usec * 1e-6 + u.ru_stime.tv_sec + u.ru_stime.tv_usec * 1e-6;
 }
 
-/* CPU seconds of the threads that are there now, by their names: NCCL's proxy with its Socket network's helpers, the Java proxies, and the rest of NCCL's. */
+/*
+ * CPU seconds of the current threads, grouped by their names: NCCL's proxy with the helpers of its Socket network, the
+ * Java proxies, and NCCL's other threads.
+ */
 enum { NCCL_PROXY, JAVA_PROXY, NCCL_OTHER, GROUPS };
 struct threads {
   double seconds[GROUPS];
@@ -83,7 +93,7 @@ static struct threads threads(void) {
     char *name = strchr(stat, '('), *end = strrchr(stat, ')');
     unsigned long user, system;
     if (!name || !end || sscanf(end + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
-      continue; /* not a thread, or one that has ended */
+      continue; /* not a thread, or a thread that has ended */
     int group = groupOf(name + 1);
     if (group < GROUPS) {
       sum.seconds[group] += (double)(user + system) / sysconf(_SC_CLK_TCK);
@@ -128,7 +138,7 @@ static void shareId(const char *path, ncclUniqueId *id) {
   exit(4);
 }
 
-/* Small whole numbers: every sum is exact in float. */
+/* The values are small whole numbers, so every sum is exact in float. */
 static float value(int ofRank, size_t i) { return (float)((i * 7 + (size_t)ofRank * 13 + i / 1021) % 251); }
 
 enum { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SEND_RECV, ALL_TO_ALL, KINDS };
@@ -183,7 +193,7 @@ static size_t wrong(int kind, const float *in, float *out, float *host, size_t n
     host[i] = value(rank, i);
   CUDA(cudaMemcpy((void *)in, host, sends * 4, cudaMemcpyHostToDevice));
   CUDA(cudaMemset(out, 0xff, receives * 4));
-  CUDA(cudaDeviceSynchronize()); /* neither copy nor set is ordered with a stream that does not block */
+  CUDA(cudaDeviceSynchronize()); /* Neither the copy nor the set is ordered with a non-blocking stream. */
   launch(kind, in, out, n);
   CUDA(cudaStreamSynchronize(stream));
   if (kind == REDUCE && rank != 0)
@@ -220,7 +230,10 @@ int main(int argc, char **argv) {
   cudaEvent_t begin, end;
   CUDA(cudaEventCreate(&begin));
   CUDA(cudaEventCreate(&end));
-  /* Warm up for everybody alike: clocks, connections, and the compiler of a proxy in Java. Ranks count alike, as each operation waits for all. */
+  /*
+   * Warms up all ranks equally: clocks, connections, and the compiler of a proxy in Java. All ranks count the same
+   * operations, because each operation waits for all ranks.
+   */
   CUDA(cudaMemset(in, 0, 4096));
   CUDA(cudaDeviceSynchronize());
   for (int i = 0; i < WARM_UPS; i++)
@@ -237,7 +250,7 @@ int main(int argc, char **argv) {
       if (n == 0 || !wanted(bytes))
         continue;
       bad = wrong(kind, in, out, host, n);
-      if (n > 5) /* and an odd size */
+      if (n > 5) /* an odd size as well */
         bad += wrong(kind, in, out, host, (n - 3) / ranks * ranks);
       CUDA(cudaMemcpy(badOf, &bad, sizeof bad, cudaMemcpyHostToDevice));
       CUDA(cudaDeviceSynchronize());
@@ -246,7 +259,7 @@ int main(int argc, char **argv) {
       CUDA(cudaMemcpy(&bad, badOf, sizeof bad, cudaMemcpyDeviceToHost));
       int many = bytes <= 65536 ? iterations : bytes <= 4 << 20 ? iterations / 4 + 1 : iterations / 20 + 2;
       float best = 1e30f;
-      for (int round = 0; round < 4; round++) { /* the first is a warm-up */
+      for (int round = 0; round < 4; round++) { /* The first round is a warm-up. */
         CUDA(cudaEventRecord(begin, stream));
         for (int i = 0; i < many; i++)
           launch(kind, in, kind == ALL_REDUCE ? (float *)in : out, n);
@@ -270,7 +283,7 @@ int main(int argc, char **argv) {
          after.seconds[NCCL_PROXY] - threadsBefore.seconds[NCCL_PROXY], after.seconds[JAVA_PROXY] - threadsBefore.seconds[JAVA_PROXY],
          after.seconds[NCCL_OTHER] - threadsBefore.seconds[NCCL_OTHER], seconds, after.count[NCCL_PROXY], after.count[JAVA_PROXY], after.count[NCCL_OTHER]);
   for (int left = getenv("IDLE") ? atoi(getenv("IDLE")) : 0; left > 0; left--) {
-    launch(ALL_REDUCE, in, in, 2); /* the ranks leave it together, and begin together at the next whole second but one: all read one clock */
+    launch(ALL_REDUCE, in, in, 2); /* The ranks leave the all-reduce together. They start together at the second whole second from now, because all ranks read one clock. */
     CUDA(cudaStreamSynchronize(stream));
     double from = now(), until = (uint64_t)from + 2;
     struct threads asleep = threads();

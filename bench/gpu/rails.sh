@@ -1,15 +1,22 @@
 #!/usr/bin/env bash
-# Two rails between two GPUs of one host that NCCL takes for two hosts: all-reduce, and GIN whose bytes travel over the network, over loopback addresses.
+# Runs all-reduce and GIN over two rails between two GPUs of one host, which NCCL takes for two hosts. The rails are
+# loopback addresses, and GIN's bytes travel over the network.
 #
-#   bench/gpu/rails.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/rails.sh DIR [OUTPUT]
 #
-# Runs all-reduce over one rail, over two, and over two of which each rank cuts the second in mid-transfer on one of its connections; GIN over two, and over two
-# with the same cut. Prints microseconds per operation, what each rail delivered, and the lost rails. Exit status 1 if a run failed, an element was wrong, a
-# rail carried nothing, or none was cut where one should have been. ADDRESSES ("127.0.0.1,127.0.0.2", two), SIZES ("8,65536,8388608,134217728", powers of two) and
-# ITERATIONS (200 of the small sizes) may be set; GIN=0 leaves GIN out. Needs what compare.sh and gin.sh need.
+# DIR is the directory of `millrace plugin install DIR`. OUTPUT is the directory for logs (default: a temporary
+# directory).
+#
+# Runs all-reduce over one rail, over two rails, and over two rails with a cut. For the cut each rank closes the second
+# rail of one of its connections in mid-transfer. Runs GIN over two rails, without and with this cut. Prints
+# microseconds per operation, the bytes that each rail delivered, and the lost rails. Exit status 1 if a run failed, an
+# element was wrong, a rail carried nothing, or an expected cut did not happen.
+#
+# ADDRESSES ("127.0.0.1,127.0.0.2", two), SIZES ("8,65536,8388608,134217728", powers of two) and ITERATIONS (200 of the
+# small sizes) may be set. GIN=0 omits GIN. Requires the same software as compare.sh and gin.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}
@@ -51,7 +58,7 @@ if [ "${GIN:-1}" = 1 ]; then
     END {exit bad || !seen}' gin_*.all.log || status=1
 fi
 for label in "${labels[@]}"; do
-  # without those of a rank to itself, which warm it up
+  # without the bytes from a rank to itself, which warm it up
   grep -h 'bytes delivered over ' "$label".[01].log | grep -vE '^[^:]*:([0-9]+):.* pid \1 on ' | sed 's/.*bytes delivered over //' | sed -E 's/ \([^)]*\)//g; s/rail [0-9]+: //g; s/,//g' |
     awk -v label="$label" '{for (i = 1; i <= NF; i++) sum[i] += $i; n = NF > n ? NF : n}
       END {

@@ -1,14 +1,16 @@
-# Two ranks of nccl_perf as two hosts; sourced by the scripts beside it, which give it $here, $work (a directory) and $output (a directory for logs).
-# NCCL_HOME and CUDA_HOME say where NCCL with its header and CUDA's runtime are, else python3's nvidia.nccl package and /usr/local/cuda.
+# Runs two ranks of nccl_perf as two hosts. The scripts in this directory source this file. They set $here, $work (a
+# directory) and $output (a directory for logs). NCCL_HOME is the directory of NCCL with its header, and CUDA_HOME of
+# CUDA's runtime. The defaults are the nvidia.nccl package of python3 and /usr/local/cuda.
 
-build_nccl() { # NAME: of one of the programs beside this, into $work
+build_nccl() { # NAME: builds a program of this directory into $work
   local cuda=${CUDA_HOME:-/usr/local/cuda} nccl
   nccl=${NCCL_HOME:-$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])')}
   gcc -O2 -I"$cuda/include" -I"$nccl/include" "$here/$1.c" -o "$work/$1" -L"$nccl/lib" -l:libnccl.so.2 -L"$cuda/lib64" -lcudart \
     -Wl,-rpath,"$nccl/lib" -Wl,-rpath,"$cuda/lib64"
 }
 
-build_device() { # NAME: of one of the programs with kernels; DOCA's headers, which NCCL's own backend for NICs includes, are seldom there
+# NAME: builds a program with kernels. NCCL's own backend for NICs includes DOCA's headers, which are rarely installed.
+build_device() {
   local cuda=${CUDA_HOME:-/usr/local/cuda} nccl
   nccl=${NCCL_HOME:-$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])')}
   "$cuda/bin/nvcc" -O2 -std=c++17 -arch=native -DNCCL_GIN_GDAKI_ENABLE=0 -I"$nccl/include" "$here/$1.cu" -o "$work/$1" \
@@ -17,15 +19,15 @@ build_device() { # NAME: of one of the programs with kernels; DOCA's headers, wh
 
 build_nccl_perf() { build_nccl nccl_perf; }
 
-plugin_of() { # DIR: the plugin that was installed there
+plugin_of() { # DIR: prints the plugin that is installed in DIR
   local plugin
   plugin=$(realpath -m "$1")/libnccl-net-millrace.so
   [ -e "$plugin" ] || { echo "there is no $plugin: run 'millrace plugin install $1' first" >&2; return 2; }
   echo "$plugin"
 }
 
-# LABEL ENVIRONMENT...: all-reduce (or $COLLECTIVE) from 8 B to 128 MiB, or of $SIZES; what the ranks say goes to $output/LABEL.RANK.log. NCCL_SET_THREAD_NAME
-# lets NCCL name its threads.
+# LABEL ENVIRONMENT...: runs all-reduce (or $COLLECTIVE) from 8 B to 128 MiB, or of $SIZES. The output of the ranks is
+# stored in $output/LABEL.RANK.log. NCCL_SET_THREAD_NAME makes NCCL name its threads.
 run() {
   local label=$1 rank ranks=()
   shift
@@ -36,7 +38,7 @@ run() {
       >"$output/$label.$rank.log" 2>&1 &
     ranks+=($!)
   done
-  for rank in "${ranks[@]}"; do wait "$rank" || true; done # for these only: a caller may have others in the background
+  for rank in "${ranks[@]}"; do wait "$rank" || true; done # only these: a caller may have other background processes
   grep -q 'cpu rank' "$output/$label.0.log" || { echo "$label failed:"; tail -n 5 "$output/$label".?.log; } >&2
 }
 

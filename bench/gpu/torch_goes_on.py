@@ -1,9 +1,11 @@
-"""What `nccl_life ... survive` does, with torch.distributed: the process group is destroyed and made anew in the same processes. For kills.sh.
+"""Does the same as `nccl_life ... survive` with torch.distributed. The process group is destroyed and created again in
+the same processes. For kills.sh.
 
     MASTER_PORT=29500 NCCL_HOSTID=h0 python3 torch_goes_on.py RANK RANKS FILE survive LOSSES [LOSS]
 
-The last rank is a new process for each loss, which is killed while data moves. Work.is_completed() asks ncclCommGetAsyncError, as PyTorch's watchdog does;
-Work.wait() then raises, as TORCH_NCCL_BLOCKING_WAIT says, and aborts the communicator.
+The last rank is a new process for each loss, and is killed during a transfer. Work.is_completed() asks
+ncclCommGetAsyncError, as PyTorch's watchdog does. Work.wait() then raises, because of TORCH_NCCL_BLOCKING_WAIT, and
+aborts the communicator.
 """
 import ctypes
 import os
@@ -30,7 +32,7 @@ def join(store, size, number):
 
 
 def leave(abort):
-    """Ends the process group: an aborted one without waiting for anybody."""
+    """Ends the process group. Does not wait for other ranks if the group is aborted."""
     end = getattr(dist.distributed_c10d, "_abort_process_group", None)
     if abort and end:
         end()
@@ -39,7 +41,7 @@ def leave(abort):
 
 
 class Lost(Exception):
-    """When it was told, and how long the communicator's abort took."""
+    """Loss of a rank: the time of the report, the duration of the communicator's abort, and the error text."""
 
 
 def reduce(most):
@@ -67,7 +69,8 @@ def reduce(most):
 
 def die():
     parts = [torch.full((1 << 20,), float(rank + 1), device=device) for _ in range(20)]
-    works = [dist.all_reduce(part, async_op=True) for part in parts]  # kept: the other checks some sums, and memory that is let go is used again
+    # Keeps all work objects. The peer checks some sums, and released memory would be used again.
+    works = [dist.all_reduce(part, async_op=True) for part in parts]
     time.sleep(random.random() / 200)
     with open(f"{file}.{loss}.killed", "w") as stamp:
         stamp.write(f"{time.monotonic():.6f}\n")
@@ -77,8 +80,8 @@ def die():
 
 def say_what_is_open(when):
     torch.cuda.empty_cache()
-    time.sleep(0.5)  # threads end that nobody waits for
-    ctypes.CDLL(None).malloc_trim(0)  # what is free in malloc's arenas is not left over
+    time.sleep(0.5)  # threads that are not joined end in this time
+    ctypes.CDLL(None).malloc_trim(0)  # free memory in malloc's arenas does not count
     shutil.copyfile("/proc/self/smaps", f"{file}.{when}.smaps")
     shutil.copyfile("/proc/net/tcp", f"{file}.{when}.tcp")
     with open(f"{file}.{when}.fd", "w") as names:
@@ -89,7 +92,7 @@ def say_what_is_open(when):
     print(f"open {when}: files {len(os.listdir('/proc/self/fd'))} threads {len(os.listdir('/proc/self/task'))} resident {resident} gpu {whole - unused >> 20}", flush=True)
 
 
-if dies:  # a new process has NCCL, and what it loads, before it joins
+if dies:  # a new process loads NCCL and its libraries before it joins
     join(dist.HashStore(), 1, 0)
     dist.destroy_process_group()
 common = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), is_master=rank == 0, wait_for_workers=False)
@@ -120,4 +123,4 @@ while loss <= losses:
 if not dies:
     say_what_is_open("late")
 print(f"right {losses + 1}", flush=True)
-os._exit(0)  # TCPStore's owner may wait for its clients
+os._exit(0)  # the owner of TCPStore may wait for its clients

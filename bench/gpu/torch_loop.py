@@ -1,8 +1,8 @@
-"""One rank of a PyTorch job without end, for kills.sh: what nccl_loop.c does, with torch.distributed.
+"""One rank of an endless PyTorch job for kills.sh. Does the same as nccl_loop.c with torch.distributed.
 
     RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 NCCL_HOSTID=h0 python3 torch_loop.py STOP_FILE
 
-Prints "ready", "at N", and "told: ..." when PyTorch raises an error of NCCL's.
+Prints "ready", "at N", and "told: ..." when PyTorch raises an error of NCCL.
 """
 import os
 import random

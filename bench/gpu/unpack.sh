@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
-# What kernels that unpack (MILLRACE_UNPACK=1) cost beside those that do not, on two GPUs of one host over shared memory: all-reduce and send/receive, taken
-# over and with NCCL's own proxy.
+# Compares kernels that unpack (MILLRACE_UNPACK=1) with kernels that do not, on two GPUs of one host over shared memory.
+# The operations are all-reduce and send/receive, in a takeover and with NCCL's own proxy.
 #
-#   bench/gpu/unpack.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/unpack.sh DIR [OUTPUT]
 #
-# NETS ("shm"), ITERATIONS (40 of the small sizes) and SIZES ("65536,8388608,67108864", powers of two) say how much; a run takes some 5 s, and there are 8 for
-# each of NETS. Both sides have rings and no PAT, as UNPACK needs them. Prints microseconds per operation without and with UNPACK, and their ratio. Status 1 if
-# a run failed, an element was wrong, or NCCL did not say that it uses the device. Needs what compare.sh needs.
+# DIR is the directory of `millrace plugin install DIR`. OUTPUT is the directory for logs (default: a temporary
+# directory).
+#
+# NETS ("shm"), ITERATIONS (40 of the small sizes) and SIZES ("65536,8388608,67108864", powers of two) set the amount of
+# work. A run takes about 5 s, with 8 runs for each of NETS. Both sides have rings and no PAT, because UNPACK requires
+# this. Prints microseconds per operation without and with UNPACK, and their ratio. Exit status 1 if a run failed, an
+# element was wrong, or NCCL did not report that it uses the device. Requires the same software as compare.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}

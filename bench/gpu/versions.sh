@@ -1,19 +1,30 @@
 #!/usr/bin/env bash
-# Several NCCLs under this plugin, between two GPUs of one host: nccl-tests, a client of GIN, and profiler counts, of each NCCL; then two hosts of two GPUs each.
+# Tests several NCCLs with this plugin, between two GPUs of one host. For each NCCL it runs nccl-tests, a client of GIN,
+# and profiler counts. After that it runs two hosts with two GPUs each.
 #
-#   bench/gpu/versions.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#   bench/gpu/versions.sh DIR [OUTPUT]
 #
-# NCCL_LIBS ("NAME=HOME ...", a home has lib/libnccl.so.2 and include; default: python3's nvidia.nccl package) says which NCCLs, NCCL_TESTS (nccl-tests, the
-# folder of its programs, built with MPI=1) must be set. PROGRAMS ("all_reduce all_gather alltoall sendrecv"), GIN (1) and HOSTS (1: two hosts of two GPUs) say
-# what is run, ENV ("NAME=VALUE ...") sets more.
+# DIR is the directory of `millrace plugin install DIR`. OUTPUT is the directory for logs (default: a temporary
+# directory).
 #
-# Times are microseconds, out of place, one run in turns over the NCCLs; a column for #wrong. "layout" is what the plugin says it found. Two hosts of two GPUs
-# are four ranks, NCCL_HOSTID by pairs, a GPU each where there are four, else two to a GPU; the NCCLs are run side by side by MPS, which is started here, and ended:
-# P2P within a host and NET between, as it comes, and with PXN, which leaves the data to NCCL's proxy; their times would say nothing. A home without include has no GIN. Exit status 1 if anything was wrong or failed.
-# Needs mpirun and nvcc.
+# NCCL_TESTS must be set to the folder of the nccl-tests programs, built with MPI=1. These variables select the runs:
+# - NCCL_LIBS ("NAME=HOME ..."): the NCCLs. A home has lib/libnccl.so.2 and include. The default is the nvidia.nccl
+#   package of python3. A home without include runs no GIN.
+# - PROGRAMS ("all_reduce all_gather alltoall sendrecv"), GIN (1) and HOSTS (1, two hosts of two GPUs).
+# - ENV ("NAME=VALUE ..."): more variables for all runs.
+#
+# Times are out-of-place microseconds of one run, with the NCCLs in turn. One column is #wrong. "layout" is the layout
+# that the plugin reports.
+#
+# The run of two hosts has four ranks, with one NCCL_HOSTID for each pair. Each rank has its own GPU if the host has
+# four, and otherwise two ranks share a GPU. The NCCLs run at the same time under MPS, which the script starts and
+# stops. P2P is used within a host and NET between hosts. One run has the defaults, and one has PXN, which leaves the
+# data to NCCL's proxy. Their times would mean nothing, so the script prints only #wrong.
+#
+# Exit status 1 if an element was wrong or a run failed. Requires mpirun and nvcc.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* && -n ${NCCL_TESTS:-} ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* && -n ${NCCL_TESTS:-} ]] || { sed -n '2,24s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}
@@ -43,7 +54,7 @@ exec "$@"
 RANK
 chmod +x "$work/rank.sh"
 
-# LOG NAME RANKS RANKS_PER_HOST ENVIRONMENT... -- PROGRAM ARGUMENTS...: nccl-tests over one of the NCCLs
+# LOG NAME RANKS RANKS_PER_HOST ENVIRONMENT... -- PROGRAM ARGUMENTS...: runs nccl-tests over one of the NCCLs
 tests() {
   local log=$output/$1 name=$2 ranks=$3 perHost=$4 settings=()
   shift 4
@@ -57,7 +68,7 @@ tests() {
     "$work/rank.sh" "$NCCL_TESTS/${program}_perf" -g 1 "$@" > "$log" 2>&1 || echo FAILED >> "$log"
 }
 
-gin() { # NAME: a client of GIN, built with the NCCL's own headers
+gin() { # NAME: runs a client of GIN, built with the headers of this NCCL
   local name=$1 rank
   [ -d "${home[$name]}/include" ] || return 0
   for rank in 0 1; do
@@ -81,7 +92,7 @@ for program in $programs; do
   done
 done
 
-# What is counted and what is checked goes at once over all of them.
+# The runs that count and check, and do not time, run for all NCCLs at once.
 for name in "${names[@]}"; do
   tests "profile.$name" "$name" 2 1 NCCL_DEBUG=INFO MILLRACE_PROFILER=kernels -- all_reduce -b 1M -e 1M -n 50 -w 5 &
   [ "${GIN:-1}" != 1 ] || gin "$name" &
@@ -107,7 +118,7 @@ output, programs, gin, hosts, *names = sys.argv[1:]
 programs = programs.split()
 bad = 0
 def read(log):
-    """Microseconds by size, out of place, and how many elements were wrong; None if the run failed."""
+    """Returns the out-of-place microseconds by size, and the number of wrong elements, or "failed"."""
     global bad
     try:
         text = open(f"{output}/{log}").read()
