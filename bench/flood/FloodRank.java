@@ -12,8 +12,9 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * One of two ranks of a flood's measurement: {@code FloodRank RENDEZVOUS RANK}. Rank 1 joins when a line comes, both
- * make their data connections and reduce when another one does; each says how long that took, in milliseconds.
+ * One of two ranks of a flood's measurement: {@code FloodRank RENDEZVOUS RANK}. Rank 1 joins when a line arrives on its
+ * standard input. When another line arrives, both ranks create their data connections and reduce. Each prints the
+ * durations in milliseconds.
  */
 public final class FloodRank {
 

@@ -1,9 +1,13 @@
-/* Clients that know no secret: connections to ports of this host, at 127.0.0.1 alone.
- * Usage: silent|hello|half=TEXT COUNT RATE SECONDS PORT...
- * silent: COUNT connections to each port stay, and say nothing; what is closed is made anew, 300 a second at the most.
- * half=TEXT: the same, and say TEXT. hello: each sends a ClientHello of TLS, and goes when it is closed, or after a
- * second. RATE: connections a second at the most, of all ports together. Ends after SECONDS, or when it is told to
- * (SIGTERM); prints how many were made, and how many stood at the most. */
+/*
+ * Clients without the secret: connections to ports of this host, only at 127.0.0.1. Usage: silent|hello|half=TEXT COUNT
+ * RATE SECONDS PORT...
+ * - silent: COUNT connections to each port stay open and send nothing. Closed ones are replaced, at most 300 a second.
+ * - half=TEXT: the same, and each sends TEXT.
+ * - hello: each sends a ClientHello of TLS, and closes when the server closes it, or after a second.
+ *
+ * RATE is the maximum number of connections a second for all ports together. The program ends after SECONDS or on
+ * SIGTERM. It prints the number of created connections, and the maximum number of open ones.
+ */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <signal.h>
@@ -98,7 +102,7 @@ int main(int count, char **arguments) {
       begin = now - made * 1000000000L / rate;
     }
     long due = (now - begin) / 1000 * rate / 1000000, skipped = 0;
-    if (made < due - rate) /* it was held up: what was missed is not made up for */
+    if (made < due - rate) /* the program was delayed: missed connections are not made up for */
       begin += (due - rate - made) * 1000000000L / rate;
     for (int opened = 0; made < due && skipped < ports && opened < EVENTS; next = (next + 1) % ports) {
       if (!isHello && standing[next] >= most) {

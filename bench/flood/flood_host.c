@@ -1,6 +1,8 @@
-/* A process as libnccl's, with the plugin: listens, and when a line comes makes CONNECTIONS to itself, one after the other,
- * and sends a message over each. Usage: LIBRARY CONNECTIONS; prints the milliseconds of the first and of the slowest, and
- * the most memory that the process had. */
+/*
+ * A process like libnccl's, with the plugin. It listens. When a line arrives on its standard input, it creates
+ * CONNECTIONS to itself, one after the other, and sends a message over each. Usage: LIBRARY CONNECTIONS. It prints the
+ * milliseconds of the first and of the slowest connection, and the maximum memory of the process.
+ */
 #define _GNU_SOURCE
 #include "versions.h"
 

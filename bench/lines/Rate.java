@@ -5,7 +5,10 @@ import org.millrace.DataType;
 import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 
-/** A rank of two: {@code Rate sendrecv|send|all_reduce BYTES OPERATIONS}; rank 0 prints the mean of the last ones, in Mbit/s each way. */
+/**
+ * One of two ranks: {@code Rate sendrecv|send|all_reduce BYTES OPERATIONS}. Rank 0 prints the mean of the last
+ * operations, in Mbit/s in each direction.
+ */
 public class Rate {
     public static void main(String[] args) {
         long bytes = Long.parseLong(args[1]);

@@ -31,7 +31,7 @@ struct packet {
 struct way {
   struct packet queue[PLACES];
   unsigned first, next;
-  int64_t free; /* when the line has sent all that is before the next packet */
+  int64_t free; /* time when the line has sent everything before the next packet */
 };
 
 static struct way ways[2];

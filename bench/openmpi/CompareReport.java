@@ -8,7 +8,7 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * What compare.sh does not do in shell. Run by the source launcher, JDK 22 or newer:
+ * The parts of compare.sh that are not written in shell. Run by the source launcher, JDK 22 or newer:
  *
  * <pre>
  *   java CompareReport.java plan FILE.json             what Open MPI's side is to run: a line per size,
@@ -19,7 +19,7 @@ import java.util.Map;
  */
 public final class CompareReport {
 
-    /** From here on Millrace is to be no slower. */
+    /** Size in bytes from which Millrace must not be slower. */
     private static final long LARGE_BYTES = 1 << 20;
 
     private final Map<Long, SizeComparison> sizes = new LinkedHashMap<>();

@@ -6,18 +6,18 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Reads what one run of either side wrote. */
+/** Reads the output of one run of either side. */
 final class Measurements {
 
     /**
-     * One size.
+     * Results of one size.
      *
      * @param bytes      operand of one rank
-     * @param warmup     operations before the timed ones; 0 where the file does not say
-     * @param iterations timed operations; 0 where the file does not say
+     * @param warmup     operations before the timed ones, 0 if the file does not contain it
+     * @param iterations timed operations, 0 if the file does not contain it
      * @param outOfPlace nanoseconds of one operation
      * @param inPlace    nanoseconds of one operation
-     * @param wrong      elements
+     * @param wrong      number of wrong elements
      */
     record Line(long bytes, int warmup, int iterations, double outOfPlace, double inPlace, long wrong) {
     }

@@ -12,10 +12,11 @@ import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 
 /**
- * What ranks that share cores take: all-reduces of floats in a fresh process, and some seconds later. A line for each
- * rank, with tabs between: the word {@code rank}; seconds from START until it had joined; microseconds of an operation
- * of 8 B and of 1 MiB in the first two seconds; LATER seconds after joining the same of 8 B, of 8 B each waited for, and
- * of 1 MiB; threads; megabytes resident, and those of which the process has its part alone (PSS).
+ * Cost of ranks that share cores: all-reduces of floats in a fresh process, and some seconds later. Prints a line for
+ * each rank, with tabs between: the word {@code rank}, seconds from START until it had joined, then microseconds of an
+ * operation of 8 B and of 1 MiB in the first two seconds. LATER seconds after joining it measures again 8 B, 8 B with a
+ * wait for each operation, and 1 MiB. The last columns are threads, resident megabytes, and the process's own share of
+ * them (PSS).
  *
  * <pre>
  *   START=&lt;ns since 1970&gt; java -cp millrace.jar:. Ranks LATER RENDEZVOUS RANK SIZE     one rank
@@ -68,10 +69,12 @@ final class Ranks {
         double large = run(LARGE, 5, false, 1);
         System.out.print(String.format(Locale.ROOT, "rank\t%.3f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%d\t%d%n", joined, fresh,
                 freshLarge, small, waited, large, status("status", "Threads:"), status("status", "VmRSS:") / 1000,
-                status("smaps_rollup", "Pss:") / 1000)); // at once: ranks share the output
+                status("smaps_rollup", "Pss:") / 1000)); // one call, because ranks share the output
     }
 
-    /** Microseconds of an operation, of those that ran for so long on any rank. */
+    /**
+     * Returns the microseconds of an operation, averaged over operations until the given time has passed on any rank.
+     */
     private double run(int bytes, int batch, boolean waits, double seconds) {
         long end = System.nanoTime() + (long) (seconds * 1e9);
         long taken = 0;

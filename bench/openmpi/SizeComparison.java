@@ -42,7 +42,7 @@ final class SizeComparison {
             return new Quartiles(quantile(sorted, 0.25), quantile(sorted, 0.5), quantile(sorted, 0.75));
         }
 
-        /** Between the two nearest values, in proportion. */
+        /** Returns a value between the two nearest values, by linear interpolation. */
         private static double quantile(double[] sorted, double share) {
             double position = share * (sorted.length - 1);
             int below = (int) position;
@@ -82,7 +82,7 @@ final class SizeComparison {
         wrong += line.wrong();
     }
 
-    /** A size that one side left out would be compared with nothing. */
+    /** Fails if one side omitted a size, because there would be nothing to compare with. */
     void requireRounds(int rounds) {
         if (outOfPlace.millrace.size() != rounds || outOfPlace.openMpi.size() != rounds) {
             throw new IllegalStateException(bytes + " bytes: Millrace has " + outOfPlace.millrace.size()

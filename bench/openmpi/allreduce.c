@@ -52,7 +52,7 @@ static int read_plan(const char *path, struct line *lines) {
     return count;
 }
 
-/* Small integers: their sums are exact, whatever the order. */
+/* Small integers, with exact sums in any order. */
 static float operand(int of, long element) {
     return (float) ((element * 7 + of * 13) % 97);
 }
@@ -75,7 +75,7 @@ static long wrong(const float *values, long count) {
     return found;
 }
 
-/* Nanoseconds of one of the operations. */
+/* Returns the nanoseconds of one of the operations. */
 static double run(const void *send, float *receive, long count, int operations) {
     double start = MPI_Wtime();
     for (int i = 0; i < operations; i++) {
@@ -88,7 +88,7 @@ static double measure(const struct line *line, float *send, float *receive, int 
     long count = line->bytes / (long) sizeof(float);
     float *result = in_place ? send : receive;
     const void *from = in_place ? MPI_IN_PLACE : send;
-    memset(send, 0, (size_t) line->bytes); /* sums in place grow with every operation: zeros stay what they are */
+    memset(send, 0, (size_t) line->bytes); /* sums in place grow with every operation, but zeros stay unchanged */
     run(from, result, count, line->warmup);
     double nanos = run(from, result, count, line->iterations);
     fill(send, count);

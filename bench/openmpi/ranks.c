@@ -20,7 +20,7 @@ static double seconds(clockid_t clock) {
     return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
 }
 
-/* Microseconds of an operation, of those that ran for so long on any rank. */
+/* Returns the microseconds of an operation, averaged over operations until the given time has passed on any rank. */
 static double run(int bytes, int batch, double time) {
     double end = seconds(CLOCK_MONOTONIC) + time;
     double taken = 0;

@@ -1,5 +1,8 @@
-/* What the comparators share. Every loop has the same shape, so that one downcall serves all: memory, arguments, how often; the result keeps the compiler from
- * leaving work out, or is negative if the other side did not answer. */
+/*
+ * Common code of the comparators. Every loop has the same parameters, so that one downcall serves all: memory,
+ * arguments and number of iterations. The result keeps the compiler from removing work, or is negative if the other
+ * side did not answer.
+ */
 #ifndef MILLRACE_BENCH_H
 #define MILLRACE_BENCH_H
 
@@ -10,13 +13,13 @@
 #define EXPORT __attribute__((visibility("default")))
 #define LOST (-1L)
 
-/* Looks at a flag between two of which the other side is not believed dead: some seconds. */
+/* Number of polls of a flag after which the other side is considered dead. This takes some seconds. */
 #define PATIENCE 2000000000L
 
 static inline long load_acquire(const void *word) { return __atomic_load_n((const long *)word, __ATOMIC_ACQUIRE); }
 static inline void store_release(void *word, long value) { __atomic_store_n((long *)word, value, __ATOMIC_RELEASE); }
 
-/* As Thread.onSpinWait: tells the core that this is a spin. */
+/* Equivalent of Thread.onSpinWait: signals a spin loop to the core. */
 static inline void spin_wait(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

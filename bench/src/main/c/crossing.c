@@ -1,11 +1,11 @@
-/* What is called, and what calls. */
+/* Functions that are called, and loops that call. */
 #include <errno.h>
 
 #include "bench.h"
 
 EXPORT long crossing_callee(long value) { return value + 1; }
 
-/* Sets errno as a system call that fails does, so that capturing it has something to capture. */
+/* Sets errno as a failing system call does, so that capturing it has an effect. */
 EXPORT long crossing_failing(long value) {
     errno = (int)(value & 7);
     return value + 1;
@@ -13,7 +13,7 @@ EXPORT long crossing_failing(long value) {
 
 typedef long (*callee)(long);
 
-/* The pointer is read anew for each call: what a call of a function that was looked up costs. */
+/* The pointer is read again for each call, which is the cost of calling a function that was looked up. */
 EXPORT long crossing_call(char *unused, long *arguments, long count) {
     (void)unused;
     long sum = 0;

@@ -1,14 +1,17 @@
-/* Frames one way, as many under way as a connection or a ring takes, both ends spinning. */
+/* Frames in one direction, as many in flight as a connection or a ring accepts. Both ends spin. */
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 
 #include "frames.h"
 
-/* Up to so many frames go to the kernel, or come from it, with one call. */
+/* Maximum number of frames that one call passes to the kernel or receives from it. */
 enum { BATCH = 16 };
 
-/* What lies between a place in a stream of frames and its end, a batch of frames at the most. Their payloads are the same memory. */
+/*
+ * Returns the parts between a position in a stream of frames and its end, at most a batch of frames. All payloads use
+ * the same memory.
+ */
 static int parts_of(struct iovec *parts, long place, long end, char *header, char *payload, long bytes) {
     int count = 0;
     for (int frame = 0; frame < BATCH && place < end; frame++) {
@@ -51,8 +54,11 @@ EXPORT long frames_tcp_take(char *unused, long *a, long count) {
     return tcp_stream(a[OTHER_SOCKET], a, count, readv);
 }
 
-/* One end of a ring while a loop runs. The other end's position is looked at again only when what was last seen of it is used up, so that its line stays where
- * it is for many frames; the first piece is published together with its header. Both as Millrace has it. */
+/*
+ * One end of a ring while a loop runs. It reads the peer's position again only when the last known one is used up, so
+ * that the cache line stays in place for many frames. The first piece is published together with its header. Millrace
+ * does both too.
+ */
 struct end {
     char *ring;
     long position, seen;
@@ -66,7 +72,7 @@ static long aligned(long bytes) { return (bytes + 63) & ~63L; }
 static int await_room(struct end *end, long bytes) {
     long least = end->position + bytes - CAPACITY, seen = end->seen;
     if (seen < least) {
-        /* pairs with the release in ring_get: what was read may be overwritten */
+        /* pairs with the release in ring_get, after which read data may be overwritten */
         for (long patience = PATIENCE; (seen = load_acquire(end->ring + CONSUMED)) < least; spin_wait()) {
             if (--patience == 0) {
                 return 0;
@@ -80,7 +86,7 @@ static int await_room(struct end *end, long bytes) {
 static int await_data(struct end *end) {
     long position = end->position, seen = end->seen;
     if (seen == position) {
-        /* pairs with the release in ring_put: the data can be read */
+        /* pairs with the release in ring_put, after which the data can be read */
         for (long patience = PATIENCE; (seen = load_acquire(end->ring + PRODUCED)) == position; spin_wait()) {
             if (--patience == 0) {
                 return 0;

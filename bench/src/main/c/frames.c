@@ -1,4 +1,4 @@
-/* Frames, bare: a header of 64 bytes and a payload over a TCP connection or through a ring, both ends spinning. */
+/* Plain frames: a header of 64 bytes and a payload, over a TCP connection or through a ring. Both ends spin. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "frames.h"
 
-/* Makes a connection over the loopback; the arguments get both its ends. */
+/* Creates a connection over loopback. Stores both its ends in the arguments. */
 EXPORT long frames_tcp_open(char *unused, long *a, long count) {
     (void)unused;
     (void)count;

@@ -1,4 +1,7 @@
-/* The proxy's answer to a GPU that posts steps: waits for tail, answers on head; FlagAnswer.java has the same loop. */
+/*
+ * The proxy's answer to a GPU that posts steps. It waits for tail and answers on head. FlagAnswer.java has the same
+ * loop.
+ */
 #include "bench.h"
 
 enum { HEAD, TAIL, SAMPLES };

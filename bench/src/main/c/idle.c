@@ -1,5 +1,7 @@
-/* A thread that waits for steps that come now and then, and records how long after its time each was seen; IdleLoop.java and BackoffIdleStrategy.java have
- * the same. */
+/*
+ * A thread that waits for occasional steps, and records the delay until each was seen. IdleLoop.java and
+ * BackoffIdleStrategy.java have the same loop.
+ */
 #define _GNU_SOURCE
 #include <sched.h>
 

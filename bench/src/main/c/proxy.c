@@ -1,11 +1,14 @@
-/* The least that a proxy could do: the accesses to the shared memory and the copy, nothing of the frames, the checks and the bookkeeping between them. */
+/*
+ * The minimum work of a proxy: the accesses to the shared memory and the copy. It omits the frames, the checks and the
+ * bookkeeping between them.
+ */
 #include <string.h>
 
 #include "bench.h"
 
 enum { CONNECTIONS, STRIDE };
 
-/* A pass over connections that finds nothing: each one's tail is looked at. */
+/* Makes a pass over connections without work: reads each connection's tail. */
 EXPORT long proxy_pass(char *memory, long *a, long count) {
     long sum = 0;
     for (long pass = 0; pass < count; pass++) {
@@ -19,7 +22,7 @@ EXPORT long proxy_pass(char *memory, long *a, long count) {
 enum { BYTES, FROM, TO };
 enum { HEAD = 0, TAIL = 4096, SIZE = 4096 + 128, SIDE = 8192 };
 
-/* A slice from device to device: posted, copied, its slots freed, announced, consumed. */
+/* Moves a slice from device to device: posted, copied, its slots freed, announced, consumed. */
 EXPORT long proxy_step(char *memory, long *a, long count) {
     char *send = memory, *receive = memory + SIDE;
     for (long i = 0; i < count; i++) {

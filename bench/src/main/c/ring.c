@@ -1,5 +1,7 @@
-/* A step through connFifo, tail and head, as device and proxy make it; RingLoop.java has the same loops. Offsets come with the arguments, from the layouts that
- * Java uses. */
+/*
+ * A step through connFifo, tail and head, as device and proxy make it. RingLoop.java has the same loops. The arguments
+ * contain the offsets, from the layouts that Java uses.
+ */
 #include <string.h>
 
 #include "bench.h"
@@ -10,7 +12,7 @@ enum { SLOTS = 8, LL128_LINE = 128, LL128_DATA = 120 };
 
 static long *size_of(char *memory, const long *a, long step) { return (long *)(memory + a[SIZE_0] + (step & (SLOTS - 1)) * a[ENTRY_BYTES]); }
 
-/* Waits until a counter reaches a value; 0 if it does not in time. */
+/* Waits until a counter reaches a value. Returns 0 if it does not in time. */
 static int await(const char *counter, long value) {
     for (long i = 0; i < PATIENCE; i++) {
         if (load_acquire(counter) - value >= 0) {
@@ -29,7 +31,7 @@ static void store_ll(char *slot, const char *payload, long bytes, uint32_t flag)
     }
 }
 
-/* All lines of a slot at once: plain loads, and one fence before the data is read. */
+/* Reads all lines of a slot at once: plain loads, and one fence before the data is read. */
 static int await_ll(const uint64_t *halves, long count, uint32_t flag) {
     uint64_t wanted = (uint64_t)flag << 32;
     for (long i = 0; i < PATIENCE; i++) {
@@ -63,7 +65,7 @@ static void store_ll128(char *slot, const char *payload, long bytes, long flag) 
     }
 }
 
-/* All lines of a slot, and no data before the last flag. */
+/* Waits for all lines of a slot. Reads no data before the last flag. */
 static int await_ll128(const char *slot, long lines, long flag) {
     for (long i = 0; i < PATIENCE; i++) {
         long line = 0;

@@ -1,4 +1,7 @@
-/* Work items through a FIFO: the host copies one and moves 'produced', the device copies it out and says so; WorkLoops.java has the same. */
+/*
+ * Work items through a FIFO. The host copies an item and advances 'produced'. The device copies it out and acknowledges
+ * it. WorkLoops.java has the same loops.
+ */
 #include "bench.h"
 
 enum { RING_BYTES, ITEM_BYTES, COUNTERS, ACKNOWLEDGED, ITEM };

@@ -28,9 +28,9 @@ import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * What the documents claim of calls and of depth, on the emulated device: operations that are waited for one by one
- * against many that are enqueued; a host that drives each leg of a round trip against kernels and proxies that do;
- * events; and a stream of frames by how many are under way and how large they are.
+ * Checks the statements of the documentation about calls and depth, on the emulated device. It compares operations that
+ * are awaited one by one with many enqueued ones. It compares a host that drives each leg of a round trip with kernels
+ * and proxies that do. It also measures events, and a stream of frames by number in flight and by size.
  *
  * <pre>
  *   java --enable-native-access=ALL-UNNAMED -cp bench/target/millrace-bench.jar org.millrace.bench.CallBench
@@ -112,7 +112,7 @@ public final class CallBench {
 
     private static void print(int rank, String network, String what, DoubleSupplier measured) {
         double[] values = new double[ROUNDS];
-        for (int round = -2 * ROUNDS; round < ROUNDS; round++) { // those below 0 are the JIT compiler's
+        for (int round = -2 * ROUNDS; round < ROUNDS; round++) { // rounds below 0 warm up the JIT compiler
             double value = measured.getAsDouble();
             values[Math.max(round, 0)] = value;
         }
@@ -175,7 +175,7 @@ public final class CallBench {
             }
         }
         while (!sent.get()) {
-            pipe.receiver().progress(); // acknowledges the last ones, when the sender asks
+            pipe.receiver().progress(); // acknowledges the last frames when the sender requests it
         }
     }
 }

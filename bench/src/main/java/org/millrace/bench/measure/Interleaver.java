@@ -1,29 +1,29 @@
 package org.millrace.bench.measure;
 
 /**
- * Measures both sides of a pair in turns, on the same thread and the same memory: a batch of Java, a batch of C, the
- * next round the other way round. What changes on the machine meanwhile (its clock, its neighbours, where its cores
- * lie) meets both.
+ * Measures both sides of a pair in turns, on the same thread and the same memory: a batch of Java, then a batch of C.
+ * The next round has the reverse order. Changes of the machine meanwhile (clock, other programs, location of the cores)
+ * affect both.
  */
 public final class Interleaver {
 
     private static final long MAX_COUNT = 1L << 40;
     private static final int MIN_WARM_UP_BATCHES = 12;
     /**
-     * Calls after which a method is compiled as a whole, and not only its loop, which would be entered through the
-     * interpreter in every batch.
+     * Number of calls after which a whole method is compiled, and not only its loop. Otherwise every batch would enter
+     * the loop through the interpreter.
      */
     private static final int COMPILING_CALLS = 2000;
     private static final int COMPILING_COUNT = 64;
-    /** So many times the warm-up's length it may take where an operation is long. */
+    /** Factor by which a warm-up may exceed its duration if an operation is long. */
     private static final int PATIENCE = 5;
 
     private final Effort effort;
 
     /**
-     * A measurer.
+     * Creates a measurer.
      *
-     * @param effort how long
+     * @param effort duration of measurements
      */
     public Interleaver(Effort effort) {
         this.effort = effort;
@@ -60,7 +60,7 @@ public final class Interleaver {
         return new Samples(java, c);
     }
 
-    /** Has the loop compiled; returns how many operations fill a batch. */
+    /** Makes the JIT compile the loop. Returns the number of operations that fill a batch. */
     private long warmUp(Pair pair, Loop loop) {
         long begin = System.nanoTime();
         for (int call = 0; call < COMPILING_CALLS
@@ -71,7 +71,7 @@ public final class Interleaver {
         long count = 1;
         for (int batch = 0; batch < MIN_WARM_UP_BATCHES || System.nanoTime() - begin < effort.warmUpNanos(); batch++) {
             double perOperation = Math.max(sample(pair, loop, count), 0.05);
-            // at most ten times as many at once: the first batches may still be slow
+            // at most ten times the previous number, because the first batches may still be slow
             count = (long) Math.clamp(effort.batchNanos() / perOperation, 1, Math.min(count * 10.0, MAX_COUNT));
             if (System.nanoTime() - begin > PATIENCE * effort.warmUpNanos()) {
                 break; // an operation that is longer than a batch

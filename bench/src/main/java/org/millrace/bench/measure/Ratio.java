@@ -4,11 +4,11 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * Java's time over C's, with what it may have been.
+ * Java's time divided by C's, with its uncertainty.
  *
- * @param value the median over JVMs of the ratio of medians within each: both sides of a JVM had the same cores
- * @param low   lower end of the interval that holds 95 % of what resampling gives
- * @param high  its upper end
+ * @param value median over JVMs of the ratio of medians within each JVM, where both sides had the same cores
+ * @param low   lower end of the interval that contains 95 % of the resampled values
+ * @param high  upper end of that interval
  */
 public record Ratio(double value, double low, double high) {
 
@@ -16,7 +16,7 @@ public record Ratio(double value, double low, double high) {
     private static final long SEED = 0x6d696c6c72616365L;
 
     /**
-     * The ratio of what several JVMs measured.
+     * Returns the ratio over several JVMs.
      *
      * @param forks their samples, all with a C side
      * @return the ratio, the same for the same samples

@@ -2,15 +2,15 @@ package org.millrace.bench.measure;
 
 import java.util.Arrays;
 
-/** Orders of samples. All are robust: a sample that another program disturbed moves none of them far. */
+/** Order statistics of samples. All are robust: a sample that another program disturbed changes none of them much. */
 public final class Statistics {
 
     private Statistics() {}
 
     /**
-     * The value below which a part of the samples lies, between two samples where it falls between them.
+     * Returns the value below which a part of the samples lies. It interpolates between two samples.
      *
-     * @param samples in any order, not empty
+     * @param samples samples in any order, not empty
      * @param part    0 to 1
      * @return the quantile
      */
@@ -27,9 +27,9 @@ public final class Statistics {
     }
 
     /**
-     * The middle.
+     * Returns the median.
      *
-     * @param samples in any order, not empty
+     * @param samples samples in any order, not empty
      * @return the median
      */
     public static double median(double[] samples) {
@@ -37,10 +37,10 @@ public final class Statistics {
     }
 
     /**
-     * All samples of several JVMs.
+     * Concatenates the samples of several JVMs.
      *
-     * @param parts one array for each
-     * @return one behind the other
+     * @param parts one array for each JVM
+     * @return all samples in this order
      */
     public static double[] join(double[]... parts) {
         return Arrays.stream(parts).flatMapToDouble(Arrays::stream).toArray();

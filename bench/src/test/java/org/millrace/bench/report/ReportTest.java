@@ -20,7 +20,7 @@ import org.xml.sax.InputSource;
 
 class ReportTest {
 
-    /** All that makes a browser fetch something. */
+    /** Everything that makes a browser request a resource. */
     private static final Pattern FETCH = Pattern.compile(
             "https?:|//[a-z]|src=|@import|url\\(|<link|<script[^>]*src|<iframe|<object", Pattern.CASE_INSENSITIVE);
 
@@ -42,7 +42,7 @@ class ReportTest {
         assertFalse(FETCH.matcher(page).find(), () -> FETCH.matcher(page).results().toList().toString());
     }
 
-    /** A run of seconds must not be taken for a measurement, wherever its figures are looked at. */
+    /** A run of seconds must not be mistaken for a measurement, on any page with its figures. */
     @Test
     void aSmokeRunSaysSo(@TempDir Path directory) throws Exception {
         Results results = Sample.results(0.5, 0.5);
@@ -57,7 +57,7 @@ class ReportTest {
         assertTrue(ResultFile.read(directory.resolve("result.json")).isSmoke());
     }
 
-    /** What the page's script sorts by. */
+    /** The page's script sorts by these numbers. */
     @Test
     void rowsCarryTheirNumbers() throws Exception {
         String page = HtmlReport.render(Sample.results(0.5, 0.25), null);

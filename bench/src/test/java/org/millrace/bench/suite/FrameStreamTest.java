@@ -31,12 +31,12 @@ import org.millrace.net.socket.SocketOptions;
 class FrameStreamTest {
 
     /**
-     * Only a stream's last payload is looked at: with so many short streams it is now and then the one that goes round
-     * the ring's end.
+     * Number of streams. The test checks only a stream's last payload. With this many short streams, that payload
+     * sometimes wraps around the ring's end.
      */
     private static final int STREAMS = 20;
     private static final int COUNT = 7;
-    /** Nothing, less than a line, an odd length, more than a piece of a ring, and several of them with a rest. */
+    /** Zero bytes, less than a line, an odd length, more than a piece of a ring, and several pieces with a rest. */
     private static final int[] SIZES = {0, 4, 4099, 200_000, (1 << 20) + 72};
 
     @TempDir
