@@ -18,8 +18,8 @@ final class Blocking {
     private Blocking() {}
 
     /**
-     * Enqueues operations, waits for them, and runs the remaining work. If the wait fails, the communicator is aborted,
-     * because ranks that give up an operation lose their common order.
+     * Enqueues operations, waits for them, and runs the remaining work. If the wait exceeds its deadline, the
+     * communicator is aborted, because ranks that give up an operation lose their common order.
      */
     static void run(BlockingOperations caller, Consumer<DeviceStream> operations) {
         Communicator communicator = (Communicator) caller;

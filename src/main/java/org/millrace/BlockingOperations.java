@@ -33,7 +33,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Reduces all ranks' elements.
+     * Reduces all ranks' elements, equally many on all ranks.
      *
      * @see TypedOperations#allReduce(Operand, Operand, ReduceOp, DeviceStream)
      */
@@ -173,15 +173,16 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Combines each rank's elements with those before it, in rank order, inclusively. It consists of two all-to-alls.
+     * Replaces each rank's elements by their combination with the elements of all earlier ranks, in rank order. It
+     * consists of two all-to-alls.
      */
     default void scan(Operand values, ReduceFunction function) {
         new HostReduction((Communicator) this, values, function).scan(true);
     }
 
     /**
-     * Stores on each rank the combined elements of all ranks before it. Rank 0 keeps its own elements. It consists of
-     * two all-to-alls.
+     * Replaces each rank's elements by the combined elements of all earlier ranks, without its own. Rank 0 keeps its
+     * elements. It consists of two all-to-alls.
      */
     default void exscan(Operand values, ReduceFunction function) {
         new HostReduction((Communicator) this, values, function).scan(false);

@@ -185,7 +185,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
 
     /**
      * Sends elements to one rank, which {@linkplain #receive receives} the same number. Operations that depend on each
-     * other belong into one {@link #group}, for instance an exchange between two ranks.
+     * other belong in one {@link #group}, for instance an exchange between two ranks.
      *
      * @param buffer {@code count} elements
      * @param count  number of elements; zero is allowed

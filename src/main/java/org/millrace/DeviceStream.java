@@ -54,9 +54,9 @@ public interface DeviceStream extends AutoCloseable {
     /**
      * Begins to record later work instead of running it ({@code cudaStreamBeginCapture}): operations of communicators,
      * copies, functions, events. A stream that waits for an event of a captured stream is captured from then on. Before
-     * the end, a captured stream must wait for an event behind that stream's work. During the capture these streams
-     * cannot be queried or waited for, and they cannot wait for earlier events. Such a call is an error, and makes the
-     * capture invalid.
+     * the end, the stream on which the capture began must wait for the work of each further stream, by an event behind
+     * that work. During the capture these streams cannot be queried or waited for, and they cannot wait for earlier
+     * events. Such a call is an error, and makes the capture invalid.
      *
      * @throws IllegalStateException         if the stream is captured already
      * @throws UnsupportedOperationException on GPUs, where {@link Communicator#plan} is available instead
@@ -72,8 +72,8 @@ public interface DeviceStream extends AutoCloseable {
      *
      * @return the plan
      * @throws IllegalStateException if no capture began on this stream
-     * @throws MillraceException     if the capture is invalid, or if no wait followed the work of one of its streams;
-     *                               the capture has ended in either case
+     * @throws MillraceException     if the capture is invalid, or if this stream does not wait for the work of another
+     *                               captured stream; the capture has ended in either case
      */
     default Plan endCapture() {
         throw new IllegalStateException(this + " is not captured");
@@ -85,10 +85,11 @@ public interface DeviceStream extends AutoCloseable {
     }
 
     /**
-     * Returns a stage for the enqueued work. It completes when all of that work is complete, and exceptionally if an
-     * operation or an earlier one failed. Dependent functions run on other threads than the device's. Enqueue
-     * operations first, then call this: {@code communicator.allReduce(...); stream.completion().thenRun(...)}. The
-     * operations of an open group are not enqueued yet. An operation by {@link Operand}s returns its own stage.
+     * Returns a stage for the work that was enqueued so far. It completes when all of that work is complete. It
+     * completes exceptionally if an operation of that work failed, or an operation before it. Dependent functions run
+     * on other threads than the device's. Enqueue operations first, then call this:
+     * {@code communicator.allReduce(...); stream.completion().thenRun(...)}. The operations of an open group are not
+     * enqueued yet. An operation by {@link Operand}s returns its own stage.
      *
      * @return the stage; it has no value
      */

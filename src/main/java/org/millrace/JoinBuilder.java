@@ -188,7 +188,8 @@ public final class JoinBuilder {
     }
 
     /**
-     * Sets the time without progress of an operation that all ranks have joined: {@code MILLRACE_STALL_DEADLINE}.
+     * Sets the maximum time without progress of an operation that all ranks have joined:
+     * {@code MILLRACE_STALL_DEADLINE}.
      *
      * @param deadline 1 ms to 24 h
      * @return this
@@ -198,7 +199,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Sets the time that a rank may be late for an operation: {@code MILLRACE_LATE_DEADLINE}.
+     * Sets the maximum time that a rank may be late for an operation: {@code MILLRACE_LATE_DEADLINE}.
      *
      * @param deadline 1 ms to 24 h
      * @return this
@@ -286,7 +287,8 @@ public final class JoinBuilder {
      * Joins. Blocks until all ranks have joined.
      *
      * @return this rank's end
-     * @throws IllegalArgumentException if rank, size and rendezvous are set only in part, or if a setting is not usable
+     * @throws IllegalArgumentException if only some of rank, size and rendezvous are set, if none is set and the
+     *                                  launcher's variables lack one, or if a setting is not usable
      * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
     public Communicator join() {

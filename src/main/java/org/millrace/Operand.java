@@ -194,7 +194,7 @@ public final class Operand {
     }
 
     /**
-     * {@return the bytes from a buffer's position to its limit, which stay unchanged}
+     * {@return the bytes from a buffer's position to its limit} Position and limit stay unchanged.
      *
      * @param buffer on the heap or direct; its byte order is native ({@link ByteOrder#nativeOrder()}), unless elements
      *               are single bytes
@@ -206,22 +206,34 @@ public final class Operand {
         return of(buffer, buffer.order(), type);
     }
 
-    /** {@return a buffer's elements from position to limit, which stay unchanged; the byte order must be native} */
+    /**
+     * {@return a buffer's elements from position to limit} Position and limit stay unchanged. The byte order must be
+     * native.
+     */
     public static Operand of(FloatBuffer buffer) {
         return of(buffer, buffer.order(), DataType.FLOAT32);
     }
 
-    /** {@return a buffer's elements from position to limit, which stay unchanged; the byte order must be native} */
+    /**
+     * {@return a buffer's elements from position to limit} Position and limit stay unchanged. The byte order must be
+     * native.
+     */
     public static Operand of(DoubleBuffer buffer) {
         return of(buffer, buffer.order(), DataType.FLOAT64);
     }
 
-    /** {@return a buffer's elements from position to limit, which stay unchanged; the byte order must be native} */
+    /**
+     * {@return a buffer's elements from position to limit} Position and limit stay unchanged. The byte order must be
+     * native.
+     */
     public static Operand of(IntBuffer buffer) {
         return of(buffer, buffer.order(), DataType.INT32);
     }
 
-    /** {@return a buffer's elements from position to limit, which stay unchanged; the byte order must be native} */
+    /**
+     * {@return a buffer's elements from position to limit} Position and limit stay unchanged. The byte order must be
+     * native.
+     */
     public static Operand of(LongBuffer buffer) {
         return of(buffer, buffer.order(), DataType.INT64);
     }

@@ -20,14 +20,14 @@ import org.jspecify.annotations.Nullable;
 sealed interface TypedOperations permits Communicator {
 
     /**
-     * Reduces all ranks' elements, and stores the result on every rank.
+     * Reduces all ranks' elements, equally many on all ranks, and stores the result on every rank.
      *
      * @param send    this rank's elements; not changed unless it is {@code receive}
      * @param receive room for the result, of the same size; the same operand for an operation in place
      * @param op      the reduction
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
      *                                  {@link Communicator#allReduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
@@ -45,7 +45,7 @@ sealed interface TypedOperations permits Communicator {
      * @param op     the reduction
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
      *                                  {@link Communicator#allReduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
@@ -54,13 +54,13 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Gathers all ranks' elements on every rank.
+     * Gathers all ranks' elements, equally many on all ranks, on every rank.
      *
      * @param send    this rank's elements; for an operation in place, {@code receive}'s part number {@code rank()}
      * @param receive room for {@code size()} times as many, ordered by rank
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
      *                                  {@link Communicator#allGather}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
@@ -79,7 +79,7 @@ sealed interface TypedOperations permits Communicator {
      * @param op      the reduction
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
      *                                  {@link Communicator#reduceScatter}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
@@ -97,7 +97,7 @@ sealed interface TypedOperations permits Communicator {
      * @param root   the rank that owns the elements
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
      *                                  {@link Communicator#broadcast}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
@@ -118,7 +118,7 @@ sealed interface TypedOperations permits Communicator {
      * @param root    the rank of the result
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
      *                                  {@link Communicator#reduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
@@ -133,7 +133,7 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Gathers all ranks' elements on one rank.
+     * Gathers all ranks' elements, equally many on all ranks, on one rank.
      *
      * @param send    this rank's elements
      * @param receive at the root room for {@code size()} times as many, ordered by rank; ignored elsewhere, where it
@@ -141,7 +141,7 @@ sealed interface TypedOperations permits Communicator {
      * @param root    the rank of the result
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
      *                                  {@link Communicator#gather}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
@@ -162,7 +162,7 @@ sealed interface TypedOperations permits Communicator {
      * @param root    the rank that sends
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
      *                                  {@link Communicator#scatter}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
@@ -182,7 +182,7 @@ sealed interface TypedOperations permits Communicator {
      * @param receive room for as many, ordered by sending rank; must not overlap {@code send}
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
      *                                  {@link Communicator#allToAll}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
@@ -200,7 +200,7 @@ sealed interface TypedOperations permits Communicator {
      * @param peer   the rank that receives them
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
      *                                  {@link Communicator#send}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
@@ -217,7 +217,7 @@ sealed interface TypedOperations permits Communicator {
      * @param peer   the rank that sends them
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, or their sizes do not fit, or see
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
      *                                  {@link Communicator#receive}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */

@@ -112,8 +112,9 @@ record CoreShare(int cores, String reason) {
     }
 
     /**
-     * Returns whether a number of proxy threads leaves as many cores to the program, among them one for short-lived
-     * threads.
+     * Returns whether each proxy thread can have its own core. This process then needs at least
+     * {@value #OWN_CORES_FROM} cores and twice as many cores as proxy threads. The rest serves the program and
+     * short-lived threads.
      */
     public boolean coreForEach(int proxyThreads) {
         return cores >= OWN_CORES_FROM && cores >= 2 * proxyThreads;

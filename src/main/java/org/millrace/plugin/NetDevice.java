@@ -97,9 +97,9 @@ record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
     }
 
     /**
-     * Writes the result of getProperties in the struct of a table's version. v9 adds virtual devices and size limits in
-     * the middle. v11 appends multi-requests. v12 enlarges virtual devices and appends rails. The fields of v8 and v9
-     * have the same offsets in all later versions.
+     * Writes the result of getProperties in the struct of a table's version. v9 adds forceFlush before speed, and
+     * virtual devices and size limits at the end. v11 appends multi-requests. v12 enlarges virtual devices and appends
+     * rails. The fields before the virtual devices have the same offsets in v9 to v12.
      *
      * <p>
      * Pointers are written as numbers, and arrays without a separate handle. The JVM takes milliseconds to compile a

@@ -18,8 +18,8 @@ import org.millrace.file.User;
 import org.millrace.foreign.CFunction;
 
 /**
- * Memory in a file without a name, a Linux memfd, whose length is sealed. A process that maps it never receives a
- * SIGBUS, whatever another process does with it. Another process of this user opens it by the descriptor of its
+ * Memory in a file without a name, a Linux memfd, with a seal against truncation. A process that maps it never receives
+ * a SIGBUS, whatever another process does with it. Another process of this user opens it by the descriptor of its
  * creator, {@code /proc/PID/fd/N}, as long as that is open. The opening process verifies the seals. It does not trust
  * the process ID, which may have been reused.
  */

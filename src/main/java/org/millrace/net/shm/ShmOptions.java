@@ -13,12 +13,12 @@ import org.millrace.file.SharedDirectory;
  *
  * @param directory         directory of sockets and unsealed rings; it should be in memory
  * @param ringBytes         length of a connection's ring: a power of two from 16 KiB to 1 GiB. Payloads may be longer.
- *                          The fastest ring is longer than a core's second-level cache and shorter than the cache that
- *                          cores share: with a shorter one each core fetches its lines from the other
+ *                          The fastest ring is longer than a core's second-level cache and not longer than the cache
+ *                          that cores share. With a shorter one, each core fetches its lines from the other
  * @param pieceBytes        number of bytes copied before the other side sees them: a multiple of 64, at most a quarter
  *                          of the ring
  * @param framesInFlight    number of frames that a sender accepts while the ring is full, 1 to 1024
- * @param connectDeadline   time limit for a connection
+ * @param connectDeadline   time limit for a connection, from the call of connect
  * @param handshakeDeadline time limit for a listener's client to identify itself, and for its connection to be expected
  * @param singleCopy        whether large payloads are read in the sender's memory
  * @param sealed            whether rings are sealed files outside all directories, if both processes support that
