@@ -10,7 +10,7 @@ import org.millrace.foreign.PageMemory;
  * counters. The step counter itself belongs to the device.
  *
  * @param buffers the buffers, one after another as {@code layout} describes; memory after them is not accessed
- * @param shared  location of the slots of protocol Simple if the connection shares them (mode OFFSET); null if each
+ * @param shared  location of the slots of protocol Simple if the connection shares them (mode OFFSET); null if the
  *                connection has its own slots
  * @param direct  view that lets the sending device point to the user's memory when no proxy lies between the devices;
  *                null if it does not

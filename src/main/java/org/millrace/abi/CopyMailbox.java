@@ -131,7 +131,10 @@ public final class CopyMailbox extends PolledStruct {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + STATE) & (1 << STREAM_SHIFT) - 1;
     }
 
-    /** {@return the stream that contains the running kernel; valid after {@link #PRESENT} was seen} */
+    /**
+     * {@return the number of the stream in which the running kernel was launched; valid after {@link #PRESENT} was
+     * seen}
+     */
     public int streamPlain() {
         return (int) Words.INT.get(Words.MEMORY, base + STATE) >>> STREAM_SHIFT;
     }

@@ -7,8 +7,8 @@ import java.util.Objects;
  * One 32-bit index for each peer of a context. Indices wrap and are compared by difference.
  *
  * <p>
- * {@code pis} counts the places handed out, and only the kernel writes it. {@code cis} counts the places that are free
- * again, and only the proxy writes it. The proxy's release pairs with the kernel's acquire. After the acquire the
+ * {@code pis} counts the places handed out, and belongs to the kernel alone. {@code cis} counts the places that are
+ * free again, and only the proxy writes it. The proxy's release pairs with the kernel's acquire. After the acquire the
  * kernel may write the place again and reuse the source of the put.
  */
 public final class GinIndices extends PolledStruct {

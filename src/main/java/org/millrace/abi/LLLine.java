@@ -140,8 +140,8 @@ public final class LLLine {
 
     /**
      * Copies lines to memory where a kernel polls their flags. Each half is stored in one access and carries its own
-     * flag, so no flag becomes visible before its data. A copy moves whole words if its addresses and its length are
-     * multiples of 8, in any order. {@code jdk.internal.misc.Unsafe.copyMemory} promises "coherent units", and
+     * flag, so no flag becomes visible before its data. A copy moves whole words, in any order, if its addresses and
+     * its length are multiples of 8. {@code jdk.internal.misc.Unsafe.copyMemory} promises "coherent units", and
      * {@link MemorySegment#copy(MemorySegment, long, MemorySegment, long, long)} uses it.
      */
     public static void copyWords(MemorySegment from, MemorySegment to, long offset, long bytes) {

@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.device.unpackNetDeviceHandle;
 
 /**
- * {@code unpackNetDeviceHandle}: the struct behind the handle of a {@link NetDeviceHandle#UNPACK} connection points.
+ * {@code unpackNetDeviceHandle}: the struct that the handle of a {@link NetDeviceHandle#UNPACK} connection points to.
  *
  * <pre>
  *    0                       8                       16                      24
@@ -18,8 +18,9 @@ import org.millrace.ffi.device.unpackNetDeviceHandle;
  *
  * <p>
  * The plugin fills it in before the connection is used. After that only the kernel writes {@code head}, at the end of
- * each operation. All accesses are plain. The kernel adds 1 <em>before</em> it uses a slice of {@link UnpackMeta}, so
- * it begins with slice 0 if the head is {@link #BEFORE_FIRST}.
+ * each operation. NCCL's accesses are plain. {@link #headRelease} and {@link #headAcquire} are ordered. The kernel adds
+ * 1 <em>before</em> it uses a slice of {@link UnpackMeta}, so it begins with slice 0 if the head is
+ * {@link #BEFORE_FIRST}.
  */
 public final class UnpackHandle {
     public static final long BYTES = unpackNetDeviceHandle.sizeof();

@@ -19,10 +19,10 @@ import org.jspecify.annotations.Nullable;
  *   FREE ──compareAndSet──▶ CLOSED    by the own thread, permanently
  * </pre>
  *
- * At most one waiting thread helps. Each further one, and each virtual thread, parks until the caller of {@link #await}
- * is unparked. The own thread then runs the passes as soon as no helper does. The agent thus has at most one polling
- * thread, and other waiting threads cost no core time. A virtual thread never runs passes: a pass and a sleep between
- * two passes make native calls, which pin its carrier.
+ * At most one waiting thread helps. Each further one, and each virtual thread, parks in {@link #await} until the pass
+ * that completes its result unparks it. The own thread then runs the passes as soon as no helper does. The agent thus
+ * has at most one polling thread, and other waiting threads cost no core time. A virtual thread never runs passes: a
+ * pass and a sleep between two passes make native calls, which pin its carrier.
  *
  * <p>
  * The own thread leaves the turn to the helper, and naps. It runs passes again when the helper has left. This object is
@@ -69,7 +69,10 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     /** Accessed by {@link #TURN} only. */
     @SuppressWarnings("unused")
     private int turn;
-    /** Number of turns of other threads. Written by the thread that has the turn. The own thread compares it. */
+    /**
+     * Number of turns of other threads. Written by the thread that has the turn. The own thread reads it (opaque) and
+     * compares it with the value that it read before.
+     */
     private long visits;
     /** Helper that waits for the turn. The thread that leaves the turn unparks it. */
     private volatile @Nullable Thread next;
@@ -201,8 +204,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
      * Waits for a result of the agent's passes. At most one waiting thread runs the passes meanwhile. Callable from any
      * thread.
      *
-     * @param done condition, checked after each pass that this thread runs, and whenever the thread is unparked. The
-     *             pass that makes it true must unpark the thread. It then stays true.
+     * @param done condition, checked after each pass that this thread runs, and whenever the thread is unparked or its
+     *             park ends. The pass that makes it true must unpark the thread. It then stays true.
      * @return false if the time was over first, or the thread is interrupted
      */
     public boolean await(BooleanSupplier done, long nanos) {
@@ -250,7 +253,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
                 Thread.yield();
             } else {
                 next = Thread.currentThread();
-                // The thread that leaves the turn sets FREE before it reads `next` (Dekker).
+                // The thread that leaves the turn sets FREE before it reads `next`. One of the two threads therefore
+                // sees the other's store (Dekker).
                 if (ownThreadNeeded || (int) TURN.getVolatile(this) != FREE) {
                     LockSupport.parkNanos(this, Math.min(TURN_NANOS, nanos));
                 }

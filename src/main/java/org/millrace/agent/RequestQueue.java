@@ -10,7 +10,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Commands and requests of other threads for one agent. Commands run before a pass. Requests are attempted after each
- * pass until they are answered. Any thread may add. All other methods are called on the agent's thread.
+ * pass until they are answered. Any thread may add, and may call {@link #wakeBy}. The other methods are called on the
+ * agent's thread.
  */
 public final class RequestQueue {
 

@@ -19,7 +19,7 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
         NEVER,
         /** Any memory that the network reaches. This rank's own elements are sent from there and received there. */
         IF_REACHED,
-        /** The output: any memory that the network reaches, and registered memory. */
+        /** The output, in any memory that the network reaches or in registered memory. */
         OUTPUT
     }
 

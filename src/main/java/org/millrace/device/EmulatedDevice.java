@@ -154,7 +154,10 @@ public final class EmulatedDevice implements Device, Agent {
         this.wake = wake;
     }
 
-    /** Wakes the thread that runs the streams: a stream has a task more, or a kernel has to leave. Any thread. */
+    /**
+     * Wakes the thread that runs the streams, because a stream has a new task or a kernel must leave. Callable from any
+     * thread.
+     */
     public void wake() {
         wake.run();
     }
@@ -164,7 +167,7 @@ public final class EmulatedDevice implements Device, Agent {
      * if the thread is interrupted.
      *
      * @param done the condition; evaluated repeatedly where this thread runs the streams meanwhile, otherwise when the
-     *             thread is unparked; the pass that makes it true must unpark the thread
+     *             thread is unparked, or after a while; the pass that makes it true must unpark the thread
      */
     boolean await(BooleanSupplier done, long nanos) {
         HelpedAgent agent = helped;

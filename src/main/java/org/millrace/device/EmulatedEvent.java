@@ -70,8 +70,8 @@ final class EmulatedEvent implements Event {
     }
 
     /**
-     * Returns the same as {@link #query}, but does not throw a failure of earlier tasks. In either case, all earlier
-     * tasks have left the stream.
+     * Returns the same as {@link #query}, but does not throw a failure of earlier tasks. If it returns true, all
+     * earlier tasks have left the stream, complete or failed.
      */
     boolean isReachedOrFailed() {
         EventMark mark = latest;

@@ -162,7 +162,8 @@ public final class EmulatedKernel implements StreamTask {
 
     /**
      * Returns the time when a block last moved something or began. The number changes from time to time while the
-     * kernel moves. If kernels are timed, it is the end time after the end. Callable from any thread (opaque access).
+     * kernel moves. If kernels are timed, an ended kernel returns its end time. Callable from any thread (opaque
+     * access).
      */
     public long lastMoved() {
         return (long) LAST_MOVED.getOpaque(this);

@@ -42,8 +42,8 @@ public final class PlanBuilder {
     }
 
     /**
-     * Returns whether a plan can take another item, if each of its channels takes it in a separate batch. The first
-     * item of a plan must always fit, even if the plan could take no other.
+     * Returns whether a plan can take another item, if each of its channels takes it in a separate batch. The sizes of
+     * the builder must make this true for the first item of a plan.
      */
     public boolean hasRoom(WorkType type, int channelCount) {
         int batchBytes = (batches + channelCount) * WorkBatch.BYTES;

@@ -44,8 +44,8 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Posts the size of the next step before its data is written. For a step of lines the proxy receives no other
-     * notification.
+     * Posts the size of the next step before its data is written. For LL the proxy receives no other notification.
+     * LL128 and Simple also move tail after the data.
      */
     public void postSize(long bytes) {
         recvMem.sizeRelease(ConnectionLayout.slot(step), bytes);

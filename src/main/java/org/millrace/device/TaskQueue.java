@@ -147,8 +147,8 @@ final class TaskQueue {
     }
 
     private void complete() {
-        // Volatile, like {@code waiters}, which is read next. A waiter adds itself before it reads {@code completed},
-        // so at least one of the two threads sees the other's write (Dekker).
+        // `completed` is volatile, as is `waiters`, which is read next. A waiter adds itself before it reads
+        // `completed`, so at least one of the two threads sees the other's write (Dekker).
         long now = completed + 1;
         completed = now;
         for (Waiter waiter : waiters) {

@@ -28,7 +28,7 @@ final class UserMemoryPrimitives extends Primitives {
     private final int chunkSteps;
     private final int sliceSteps;
     private final Slices slices;
-    /** Kinds of the slices in the window, by slice number; likewise the following three. */
+    /** Kinds of the slices in the window, by slice number. The three following arrays have the same index. */
     private final int[] kinds = new int[WINDOW];
     private final long[] inputsAt = new long[WINDOW];
     private final long[] outputsAt = new long[WINDOW];

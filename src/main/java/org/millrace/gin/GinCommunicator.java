@@ -11,9 +11,9 @@ import org.millrace.net.FrameSender;
  * out its descriptors from {@link GinAgent#add} on.
  *
  * <p>
- * All ranks make windows and contexts in the same order. A rank waits for frames of a peer that is ahead. The first
- * failure makes the communicator unusable, and no other communicator. All methods are safe from any thread, except
- * where stated otherwise.
+ * All ranks make windows and contexts in the same order. Frames of a peer that is ahead wait until this rank has made
+ * the window or context that they name. The first failure makes the communicator unusable, and no other communicator.
+ * All methods are safe from any thread, except where stated otherwise.
  */
 public final class GinCommunicator {
 

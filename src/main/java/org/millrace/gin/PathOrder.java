@@ -40,7 +40,10 @@ final class PathOrder {
         private final boolean areFrames;
         /** Number of the last entry, from 1 on; 0 without an entry, or if it was carried out. */
         private long last;
-        /** Number of frames that had been sent to the network when the last entry was; 0 before that. */
+        /**
+         * Number of frames that had been sent to the network when the last entry was found to be offered; 0 before
+         * that, and always for copies.
+         */
         private long sentByThen;
         /**
          * Range of bytes of the entries that may still be incomplete: the window, the first byte, and the end. If the

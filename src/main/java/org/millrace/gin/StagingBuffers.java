@@ -30,7 +30,10 @@ public final class StagingBuffers {
     /** Maximum number of adds in flight. One of the buffers is reserved for adds. */
     public static final int MOST_TO_ADD = 16;
     private static final int RESERVED_FOR_ADDS = 1;
-    /** One of this many buffers is reserved for outbound frames, and another one for inbound frames. */
+    /**
+     * One buffer in this many, and at least one, is reserved for outbound frames. The same number is reserved for
+     * inbound frames.
+     */
     private static final int SHARE = 4;
 
     private static final int TO_SEND = 0;

@@ -150,7 +150,8 @@ public final class ProxyAgent implements Agent {
     }
 
     /**
-     * A throw of the connection's or its listener's stays here: other connections of the thread are not its concern.
+     * Removes a connection and stops it. Logs an exception of the connection or its listener, because it must not
+     * affect the thread's other connections.
      */
     private void detach(ProxyConnection connection, @Nullable Throwable failure) {
         if (schedule.remove(connection)) {

@@ -24,7 +24,7 @@ public class ProxyException extends MillraceException {
         private final long collective;
 
         /**
-         * Creates a disagreement of an operation that is not a numbered collective.
+         * Creates a disagreement without the number of a collective.
          *
          * @param message description of the operations at both ends
          */

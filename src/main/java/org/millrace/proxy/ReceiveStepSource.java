@@ -21,15 +21,15 @@ public interface ReceiveStepSource {
     void taken();
 
     /**
-     * Completes the oldest frame that was taken, which has arrived. Its data is moved to the place where the device
-     * reads it. The device is notified next.
+     * Completes the oldest frame that was taken, which has arrived. Data that does not lie yet where the device reads
+     * it is copied there or flushed. The device is notified next.
      */
     void arrived();
 
     /**
      * Returns the resources of emptied slots, if they do not belong to the connection.
      *
-     * @param head the number of steps that the device has emptied; passed in every pass
+     * @param head the device's head: all steps before it are emptied; passed in every pass
      */
     default void consumed(long head) {}
 

@@ -32,7 +32,9 @@ public final class SendProxy extends AbstractProxy {
     private final SendStepSource source;
     private final FrameHeader header = new FrameHeader();
     private final StepWindow window = new StepWindow();
-    /** Shutdown of a peer that this side owed nothing; null before it. The network end is not called after it. */
+    /**
+     * Shutdown of a peer that this side owed no data; null before it. After it, no frame is offered to the network end.
+     */
     private @Nullable PeerClosedException peerClosed;
 
     SendProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameSender sender, SendStepSource source,
