@@ -1,8 +1,8 @@
 /*
- * A line between two network namespaces, by two TUN devices: each way so many bits a second, each packet later by a delay, and a queue in front of it of so
- * many bytes, behind which packets are lost.
+ * A line between two network namespaces, made of two TUN devices. Each direction has a bit rate, a delay for each packet, and a
+ * queue of limited size before it. Packets that exceed the queue are lost.
  *
- *   delay_line NAMESPACE_A NAMESPACE_B BITS_PER_SECOND DELAY_MICROS QUEUE_BYTES    makes a device "line" in each; runs until it is killed
+ *   delay_line NAMESPACE_A NAMESPACE_B BITS_PER_SECOND DELAY_MICROS QUEUE_BYTES    creates a device "line" in each and runs until it is killed
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -3,9 +3,9 @@
 #
 #   bench/lines/lines.sh JAR      JAR: millrace.jar, beside its dependencies or with them
 #
-# RAILS: two interfaces of 1 Gbit/s each, then of 1 Gbit/s and 100 Mbit/s (tbf); CONNECTIONS: a line of 1 Gbit/s with 10 and 50 ms of delay each way (delay_line.c:
-# there need be no netem). BYTES (64 MiB) and OPERATIONS (4) may be set; PARTS ("rails delays") says what is run, ENV (NAME=VALUE ...) sets more for the ranks. Prints
-# Mbit/s each way. Needs root, gcc, ip, tc, iperf3 and java 22 or newer.
+# RAILS: two interfaces of 1 Gbit/s each, then of 1 Gbit/s and 100 Mbit/s (tbf); CONNECTIONS: a line of 1 Gbit/s with 10 and 50 ms of delay each way
+# (delay_line.c, so that netem is not required). BYTES (64 MiB) and OPERATIONS (4) may be set. PARTS ("rails delays") selects the parts. ENV (NAME=VALUE ...) adds
+# settings for the ranks. Prints Mbit/s each way. Needs root, gcc, ip, tc, iperf3 and java 22 or newer.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [[ $# -ge 1 && $1 != -* ]] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }

@@ -1,6 +1,7 @@
 /*
- * Times MPI_Allreduce of floats, sum, as `millrace perf all_reduce` times ours: for each size warm-up operations, then operations one
- * behind the other without a barrier between them; out of place, then in place; then one more on fresh operands, whose result is checked.
+ * Times MPI_Allreduce with float sums in the same way as `millrace perf all_reduce` times Millrace. Each size has warm-up operations,
+ * then timed operations without a barrier between them, out of place and then in place. The result of one more operation on fresh
+ * operands is checked.
  *
  *   mpirun -np N allreduce PLAN
  *
@@ -8,8 +9,8 @@
  *
  *   bytes  out-of-place ns  in-place ns  wrong elements
  *
- * A time is that of one operation, averaged over the timed ones, of the slowest rank. Exit status 1 if an element was wrong, 2 if
- * something could not be had.
+ * A time is the duration of one operation on the slowest rank, averaged over the timed ones. The exit status is 1 if an element was
+ * wrong, 2 if a resource was not available.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All-reduce of floats between processes of this machine: Millrace against Open MPI, round after round, one then the other.
-# `compare.sh --help` says how; ../README.md says what is measured and where noise comes from.
+# All-reduce of floats between processes of this machine: Millrace and Open MPI in turns, round after round.
+# `compare.sh --help` prints the usage. ../README.md describes the measurement and the sources of noise.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -74,7 +74,7 @@ case $net in
     *) fail 2 "--net $net: allowed are socket and shm" ;;
 esac
 
-# What is needed.
+# Requirements.
 
 java_release() {
     "$1" -XshowSettings:properties -version 2>&1 | sed -n 's/^ *java\.specification\.version = \([0-9]*\).*/\1/p'

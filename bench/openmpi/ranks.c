@@ -1,5 +1,5 @@
 /*
- * What ranks that share cores take with Open MPI: the same as Ranks.java does with Millrace, whose comment says what is printed.
+ * Cost of ranks that share cores with Open MPI. Ranks.java does the same with Millrace, and its comment describes the output.
  *
  *   START=<ns since 1970> mpirun -np N ranks LATER
  */

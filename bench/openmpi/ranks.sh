@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # More ranks than cores: joining, all-reduces of 8 B and 1 MiB, threads and memory, Millrace and Open MPI in turns on the same cores.
-# `ranks.sh --help` says how; Ranks.java says what is measured.
+# `ranks.sh --help` prints the usage. Ranks.java describes the measurement.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -47,7 +47,7 @@ fi
 mpicc -O3 -Wall -Wextra -o "$work/ranks" "$here/ranks.c"
 [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-# Each writes a line for every rank.
+# Each function writes a line for every rank.
 
 millrace() { # RANKS shm|tcp processes|threads
     local command=(taskset -c "$cores" env "START=$(date +%s%N)" "$java" --enable-native-access=ALL-UNNAMED $options -cp "$jar:$work" Ranks "$later")
