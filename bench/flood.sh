@@ -1,10 +1,18 @@
 #!/bin/bash
-# What clients without the secret cost: they flood rank 0's control port while rank 1 joins, the data ports of both ranks
-# while these make their connections, and the plugin's port while it makes some. In clear and under TLS, heap 256 MB.
-# Prints a line for each: the milliseconds that it took (the plugin's: the first, and the slowest of nine others), the
-# peak of memory in MB of who was flooded, and the flood; "FAILED" if it was not done in 60 s, or anything was lost.
-# All is on loopback, and each flood ends by itself: bench/flood.sh [JAR]. FLOODS ("none hello-300 silent-1200 silent-5000 half-1200") and TLS ("0 1") choose.
-# Needs target/millrace.jar (mvn package -DskipTests) or another JAR, a C compiler and ss. It takes five to ten minutes.
+# Measures the effect of clients without the secret. They flood three targets: rank 0's control port while rank 1 joins,
+# the data ports of both ranks while these make their connections, and the plugin's port while it makes some. The runs
+# are in clear text and under TLS, with a heap of 256 MB. All traffic is on loopback, and each flood ends after a
+# limited time.
+#
+#   bench/flood.sh [JAR]
+#
+# Prints a line for each run: the time in milliseconds, the peak memory of the flooded process in MB, and the flood. For
+# the plugin it prints the time of the first connection and of the slowest of nine others. "FAILED" means that the run
+# did not end in 60 s, or that anything was lost. FLOODS ("none hello-300 silent-1200 silent-5000 half-1200") and TLS
+# ("0 1") select the runs.
+#
+# Requires target/millrace.jar (mvn package -DskipTests) or another JAR, a C compiler and ss. It takes five to ten
+# minutes.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 jar=$(realpath "${1:-target/millrace.jar}")
@@ -17,11 +25,11 @@ cc -std=gnu11 -O2 bench/flood/flood.c -o "$work/flood" \
   && cc -std=gnu11 -O2 -DNET_VERSION=12 -I headers -I src/test/c/plugin bench/flood/flood_host.c -o "$work/host" \
   && "$java" -jar "$jar" plugin install "$work/plugin" > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 
-ports() { # PID...: where they listen
+ports() { # PID...: prints the ports on which the processes listen
   for pid in "$@"; do ss -Htlnp | awk -v pid="pid=$pid," 'index($0, pid) {sub(/.*:/, "", $4); print $4}'; done | sort -u
 }
 
-await() { # FILE WORD: what stands behind it, once a line has it
+await() { # FILE WORD: prints the number behind the word, as soon as a line has it
   for ((i = 0; i < 600; i++)); do
     value=$(sed -n "s/.*\b$2 \([0-9]*\).*/\1/p" "$1" | head -1)
     [ -n "$value" ] && { echo "$value"; return 0; }
@@ -30,7 +38,7 @@ await() { # FILE WORD: what stands behind it, once a line has it
   return 1
 }
 
-flood() { # KIND PORT...: begins, and has had two seconds
+flood() { # KIND PORT...: starts a flood, and waits two seconds
   local kind count rate
   case $1 in
     none) return;;
@@ -59,7 +67,7 @@ begin_ranks() {
   done
 }
 
-end_all() { # and prints the line of what was measured
+end_all() { # ends all processes, and prints the line of the measurement
   local flooded=-
   if [ -n "$flooder" ]; then
     kill "$flooder"

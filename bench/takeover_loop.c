@@ -1,6 +1,11 @@
-/* Two processes that behave as libnccl's do on two hosts, over connections that the plugin has taken over: they time
- * rings' all-reduces of several sizes, as far as a network sees them. Nobody looks at the data.
- * Usage: LIBRARY SIZE...; prints a line "SIZE MICROSECONDS" for each. */
+/*
+ * Two processes that act as libnccl does on two hosts, over connections that the plugin has taken over. They time the
+ * network traffic of ring all-reduces of several sizes. The program does not check the data.
+ *
+ * Usage: LIBRARY SIZE...
+ *
+ * It prints a line "SIZE MICROSECONDS" for each size.
+ */
 #define _GNU_SOURCE
 #include "communicator.h"
 
@@ -8,13 +13,16 @@
 #define WARM_NANOSECONDS 3000000000L
 #define TIMED_NANOSECONDS 1500000000L
 #define MOST_BATCHES 4096
-/* Looks that found nothing, after which a size that is no matter of microseconds leaves the core to others. */
+/* Number of fruitless polls in a row after which a size without LL sleeps between polls, and so frees the core. */
 #define PATIENCE 64
 
 static int sizeCount;
 static char **sizeTexts;
 
-/* What one rank sends to the next in a loop of a ring of two: its own part, and the other's, once it has come. */
+/*
+ * Sends of one rank to the next in a loop of a ring of two: its own part, and the other rank's part after it has
+ * arrived.
+ */
 struct ring {
   int protocol;
   int stepsOfSlice;
@@ -43,7 +51,7 @@ static struct ring ring_of(size_t bytes, const struct buffer_sizes *sizes) {
                        (long)divide_up(part, most)};
 }
 
-/* The length of a chunk's slice, by NCCL's rule: whole 16 bytes, not so small that they do not pay. */
+/* Returns the length of a chunk's slice by NCCL's rule: a multiple of 16 bytes, and not below a minimum. */
 static size_t slice_bytes(const struct ring *ring, const struct buffer_sizes *sizes, int slice) {
   if (ring->protocol == LL)
     return sizeof(ncclLLFifoLine);
@@ -97,7 +105,7 @@ static void wait_a_little(const struct ring *ring, long fruitless) {
     sched_yield();
 }
 
-/* One all-reduce: a chunk's second half of sends passes on what was received, and the next chunk waits for its end. */
+/* Runs one all-reduce. The second half of a chunk's sends forwards received data. The next chunk waits for its end. */
 static void all_reduce(struct rank *rank, const struct ring *ring) {
   struct connection *in = &rank->connections[0], *out = &rank->connections[1];
   long slices = ring->slicesOfChunk, ofChunk = 2 * slices, all = ring->chunks * ofChunk;
@@ -130,7 +138,10 @@ static int by_size(const void *one, const void *other) {
   return (a > b) - (a < b);
 }
 
-/* Rank 0 says when a size has been warmed up, and when it is done. */
+/*
+ * Returns the next phase. Rank 0 decides when the warm-up of a size is over and when the size is done, and tells rank
+ * 1.
+ */
 static char next_phase(struct rank *rank, char phase, long since) {
   if (rank->number == 0) {
     if (nanoseconds() - since > (phase == 'w' ? WARM_NANOSECONDS : TIMED_NANOSECONDS))

@@ -1,9 +1,13 @@
 #!/bin/bash
-# Clear text and TLS over TCP, in turns: all-reduces of the engine between two processes, and what a takeover moves
-# between two hosts in C (takeover_loop.c), on the same cores. Prints microseconds an operation, warm, for each size and
-# round, and at the end the medians, and the share of the clear bandwidth that is left: bench/tls.sh [ROUNDS] [SECONDS]
-# No round begins after SECONDS (270): all ends within SECONDS and a round, which takes some 80 seconds on two cores.
-# Run it where nothing else runs. It needs target/millrace.jar (mvn package -DskipTests) and a C compiler.
+# Compares clear text and TLS over TCP, in turns and on the same cores. One measurement is the engine's all-reduces
+# between two processes. The other is the traffic of a takeover between two hosts, in C (takeover_loop.c).
+#
+#   bench/tls.sh [ROUNDS] [SECONDS]
+#
+# Prints warm microseconds per operation for each size and round. At the end it prints the medians, and the share of the
+# clear bandwidth that TLS reaches. No round starts after SECONDS (270). So the run ends within SECONDS and one round,
+# which takes about 80 seconds on two cores. Run it on an idle machine. Requires target/millrace.jar (mvn package
+# -DskipTests) and a C compiler.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 rounds=${1:-5}
@@ -14,14 +18,14 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 export MILLRACE_NET=socket MILLRACE_SECRET=of-the-benchmark NCCL_SOCKET_IFNAME=lo
 sizes=(8 64K 2M 128M)
-# What the JIT compiler needs, and a second or two that are timed.
+# Numbers of warm-up operations for the JIT compiler, and of timed operations, which take a second or two.
 declare -A warm=([8]=40000 [64K]=8000 [2M]=400 [128M]=8) timed=([8]=20000 [64K]=4000 [2M]=200 [128M]=8)
 
 "$java" -jar target/millrace.jar plugin install "$work/plugin" > "$work/install.log" 2>&1 \
   && cc -std=gnu11 -O2 -pthread -DNET_VERSION=12 -I headers -I src/test/c/plugin bench/takeover_loop.c -o "$work/loop" \
   || { cat "$work/install.log" >&2; exit 1; }
 
-said() { # WAY TLS: reads lines of a size and a time
+said() { # WAY TLS: reads lines with a size and a time, and prints and stores the measurements
   while read -r size time; do
     echo "$1 $size $([ "$2" = 1 ] && echo TLS || echo clear) $time" | tee -a "$work/times"
   done
