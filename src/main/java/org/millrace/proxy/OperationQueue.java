@@ -36,8 +36,9 @@ public final class OperationQueue {
     }
 
     /**
-     * Checks that {@code head} of a receiving device has not passed the announced steps. The device's release of
-     * {@code head} comes after the announcement, and the caller's acquire pairs with it.
+     * Checks that {@code head} of a receiving device has not passed the announced steps by more than
+     * {@link ConnectionLayout#SLOTS} steps. The device's release of {@code head} comes after the announcement, and the
+     * caller's acquire pairs with it.
      */
     void requireAnnounced(ConnectionName name, long head) {
         if (!Steps.reached(announced + ConnectionLayout.SLOTS, head)) {
