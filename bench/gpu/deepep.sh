@@ -31,7 +31,7 @@
 # - SETTINGS: environment for all ranks, as NAME=VALUE NAME=VALUE. MILLRACE_NET (shm) selects the network.
 # - RANKS (2) and RANKS_PER_HOST (1). agrs has all ranks on one host, because DeepEP runs it only over NVLink.
 # - LIMIT (90 s, for a test with compiled kernels) and COMPILE_LIMIT (300 s, for a test with kernels to compile).
-# - DEADLINE: seconds for all tests together. Tests that do not fit are omitted.
+# - DEADLINE: seconds for all tests together. Tests that do not fit are not run, and count as failed.
 # - DEBUGGER=1: adds the output of cuda-gdb for a test that does not end. cuda-gdb stops the test for this.
 # - WORK (/tmp/millrace-deepep): keeps the build and the kernels that DeepEP compiled. A second run compiles nothing.
 #

@@ -254,8 +254,8 @@ static bool meet(group_t *group) {
 }
 
 /*
- * Maps memory that all ranks share. Rank 0 creates the file with its full size. The file gets the name that the other
- * ranks open only when it is complete.
+ * Maps memory that all ranks share. Rank 0 creates the file and allocates its full size. The other ranks wait until the
+ * file exists and has this size.
  */
 static segment_t *map(const char *name, int rank, size_t bytes) {
   int file = shm_open(name, rank ? O_RDWR : O_CREAT | O_EXCL | O_RDWR, 0600);

@@ -5,9 +5,10 @@
  *
  * nccl_delays RANK RANKS ID_FILE ROUNDS
  *
- * Prints for each call the time from the end of the kernel to the end of the call. The call has to wait for the
- * kernel's puts. One figure is for a kernel that puts nothing, one for a kernel that puts. If CUBLAS names the library,
- * the program also prints the speed of matrix products alone and beside puts, and the number of puts in that time.
+ * Prints for each call its delay after the end of the kernel that puts. A synchronous call is measured at its return,
+ * and a launch at the start of the launched kernel. Each call is measured behind a kernel that puts nothing, and behind
+ * a kernel that puts. If CUBLAS names the library, the program also prints the speed of matrix products alone and
+ * beside puts, and the time per put meanwhile.
  */
 #include "gin_setting.cuh"
 #include <algorithm>
@@ -24,7 +25,11 @@
 #define PIECE 7168
 #define QUIET_CYCLES 300000
 
-struct Words { /* In host memory: the last round with a completed kernel, and the last round with a follow-up kernel that runs on all multiprocessors. */
+/*
+ * Words in host memory: the number of the last kernel `puts` that has ended, and the number of the last kernel that has
+ * started on all multiprocessors.
+ */
+struct Words {
   uint32_t ended, begun;
 };
 
@@ -50,7 +55,7 @@ __global__ void puts(ncclDevComm devComm, int contexts, ncclWindow_t to, ncclWin
     tell(&words->ended, round);
 }
 
-/* Runs one block on each multiprocessor. The last block to start stores the round. */
+/* Runs one block on each multiprocessor. The last block to start stores the kernel's number. */
 __global__ void whole(uint32_t round, uint32_t *arrived, Words *words) {
   if (threadIdx.x == 0 && atomicAdd(arrived, 1) == round * gridDim.x - 1)
     tell(&words->begun, round);
@@ -68,7 +73,8 @@ static std::atomic<long long> endedAt{0}, begunAt{0};
 
 static long long now() { return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count(); }
 
-static void watch(const Words *words, std::atomic<bool> *stop) { /* Observes changes of the words, even while the program's thread is blocked. */
+/* Observes changes of the words, even while the program's thread is blocked. */
+static void watch(const Words *words, std::atomic<bool> *stop) {
   uint32_t ended = 0, begun = 0;
   while (!*stop) {
     uint32_t e = __atomic_load_n(&words->ended, __ATOMIC_ACQUIRE), b = __atomic_load_n(&words->begun, __ATOMIC_ACQUIRE);

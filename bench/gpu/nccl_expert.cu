@@ -284,8 +284,8 @@ static void requireCounts(Exchange const &x, uint64_t batch) {
 }
 
 /*
- * Returns the number of received tokens that differ from the tokens sent. Stores the number of received tokens in
- * *came.
+ * Returns the number of received tokens that differ from the tokens sent. Adds the number of tokens that this rank
+ * should have received to *came.
  */
 static size_t wrongDispatched(Exchange const &x, uint64_t batch, size_t *came) {
   std::vector<uint64_t> kept((size_t)x.plan.ranks * x.plan.tokens * x.plan.words);

@@ -1,12 +1,12 @@
 /*
  * Tests the life of communicators, not their speed: repeated creation and destruction, an abort in mid-transfer, the
- * loss of a peer, and the work after a loss. 
+ * loss of a peer, and the work after a loss.
  *
  * nccl_life RANK RANKS ID_FILE MODE [ARGUMENTS]
  *
  * - cycles N: creates N communicators one after another, with a checked all-reduce on each.
  * - abort: rank 0 aborts while a long all-reduce runs. All ranks end.
- * - kill: the last rank is killed during a transfer. The other ranks wait at most 20 s, abort and end.
+ * - kill: the last rank is killed during a transfer. The other ranks wait at most 5 s, abort and end.
  * - survive N: kills the last rank N times in the middle of all-reduces. Each other rank is one process. It asks NCCL
  * for errors, aborts when NCCL reports one, and joins a new communicator. The last rank is a new process each time:
  * `survive N LOSS`, with LOSS counted from 0.

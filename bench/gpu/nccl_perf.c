@@ -231,8 +231,8 @@ int main(int argc, char **argv) {
   CUDA(cudaEventCreate(&begin));
   CUDA(cudaEventCreate(&end));
   /*
-   * Warms up all ranks equally: clocks, connections, and the compiler of a proxy in Java. All ranks count the same
-   * operations, because each operation waits for all ranks.
+   * Warms up clocks, connections, and the compiler of a proxy in Java. All ranks run the same number of operations,
+   * because each operation waits for all ranks.
    */
   CUDA(cudaMemset(in, 0, 4096));
   CUDA(cudaDeviceSynchronize());
@@ -283,7 +283,11 @@ int main(int argc, char **argv) {
          after.seconds[NCCL_PROXY] - threadsBefore.seconds[NCCL_PROXY], after.seconds[JAVA_PROXY] - threadsBefore.seconds[JAVA_PROXY],
          after.seconds[NCCL_OTHER] - threadsBefore.seconds[NCCL_OTHER], seconds, after.count[NCCL_PROXY], after.count[JAVA_PROXY], after.count[NCCL_OTHER]);
   for (int left = getenv("IDLE") ? atoi(getenv("IDLE")) : 0; left > 0; left--) {
-    launch(ALL_REDUCE, in, in, 2); /* The ranks leave the all-reduce together. They start together at the second whole second from now, because all ranks read one clock. */
+    /*
+     * The ranks leave the all-reduce together. They start the next one together, at the second whole second after that,
+     * because all ranks read one clock.
+     */
+    launch(ALL_REDUCE, in, in, 2);
     CUDA(cudaStreamSynchronize(stream));
     double from = now(), until = (uint64_t)from + 2;
     struct threads asleep = threads();
