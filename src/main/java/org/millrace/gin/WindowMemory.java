@@ -18,7 +18,7 @@ package org.millrace.gin;
  * A method that opens or begins a transfer stores its own data in the transfer. It returns false if no room is
  * available now, and the agent calls it again. Ranges are already checked, and have between 1 byte and the
  * communicator's chunk. Ranges of copies between devices may be longer. If the communicator ends before a transfer
- * does, the transfer is abandoned instead of released, at any point. A method with nothing to do may be left out.
+ * does, the transfer is abandoned instead of released, at any point. A transfer skips the steps that it does not need.
  *
  * <p>
  * Transfers may become readable and written in another order than they were begun. The agent keeps signals after the

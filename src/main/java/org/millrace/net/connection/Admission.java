@@ -34,7 +34,7 @@ public final class Admission<C> {
         /** Returns whether a client has proven that it knows the secret, although it has not identified itself yet. */
         boolean knowsSecret(C client);
 
-        /** Closes a client that was dropped, and sends it the reason. */
+        /** Closes a client that was dropped, and logs the reason. */
         void drop(C client, String why);
     }
 
