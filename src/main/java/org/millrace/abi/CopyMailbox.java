@@ -36,10 +36,11 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  * Numbers wrap at 2<sup>32</sup>.
  *
  * <p>
- * A word of a command is present if it contains the lower bits of the command's number, as in a line of LL. Thus one
- * read across PCIe can fetch many commands. The releases of the words pair with the kernel's acquires, so the data to
- * copy is visible to the kernel. The kernel's releases of {@code done} and {@code copied} pair with the acquires here.
- * A thread that is notified of a copy after such an acquire therefore sees the copied data.
+ * A word of a command is present if it contains the lower bits of the command's number, as in a line of LL. The kernel
+ * can therefore fetch many commands by reads across PCIe that are in flight together. The releases of the words pair
+ * with the kernel's acquires, so the data to copy is visible to the kernel. The kernel's releases of {@code done} and
+ * {@code copied} pair with the acquires here. A thread that is notified of a copy after such an acquire therefore sees
+ * the copied data.
  */
 public final class CopyMailbox extends PolledStruct {
     public static final long BYTES = millraceCopyMailbox.sizeof();

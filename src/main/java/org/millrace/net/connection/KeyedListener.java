@@ -51,8 +51,9 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     /** Minimum number of looks in a client's time: see {@link #watched}. */
     private static final int LOOKS = 10;
     /**
-     * Pause between two looks of {@link #attend}. Each look covers all clients. It polls slowly while no client
-     * connects. The short pause lets other pollers proceed in between.
+     * Pause between two looks of {@link #attend}, in nanoseconds. Each look covers all clients, so a look for few
+     * clients is not worth its price. The short pause applies while more clients may wait. It lets other pollers
+     * proceed in between.
      */
     private static final long PAUSE_NANOS = 20_000_000;
     private static final long SHORT_PAUSE_NANOS = 1_000_000;

@@ -8,15 +8,15 @@ import java.util.Set;
 import java.util.function.Consumer;
 
 /**
- * Logs once for each host with a round trip of milliseconds the buffer size that fills the path. The amount in flight
+ * Logs the buffer size that fills the path, once for each host with a round trip of milliseconds. The amount in flight
  * on a connection is fixed before the path can be measured, and is the same on all ranks. Only the user can choose it.
  * One thread.
  */
 final class LongLines {
 
     /**
-     * Round trip above which a host is reported. NCCL has 4 MiB in flight on a connection by default: 800 MB/s at this
-     * round trip.
+     * Round trip from which on a host is reported, in microseconds. NCCL has 4 MiB in flight on a connection by
+     * default: 800 MB/s at this round trip.
      */
     static final int LONG_MICROS = 5_000;
     /** Rate of 10 Gbit/s. */

@@ -52,7 +52,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
      *
      * @param name     name with the peer, for messages
      * @param limit    time limit for the connection
-     * @param patience time for new attempts if a listener does not answer; at least one second
+     * @param patience time for new attempts if a listener does not answer; less than a second counts as one second
      */
     protected OutgoingConnection(OpenResources network, String name, Duration limit, Duration patience) {
         this.network = network;

@@ -131,8 +131,8 @@ final class TcpInfo {
     }
 
     /**
-     * Returns the time since which this idle side has sent more than one probe without an answer; 0 if it waits for
-     * none. A closed window is a different case: see {@link TcpStream}.
+     * Returns the duration in nanoseconds for which this idle side has sent more than one probe without an answer; 0 if
+     * it waits for none. A closed window is a different case: see {@link TcpStream}.
      */
     long askedNanos() {
         boolean asked = number(UNACKED_OFFSET) == 0 && bytes.get(ValueLayout.JAVA_BYTE, PROBES_OFFSET) > 1

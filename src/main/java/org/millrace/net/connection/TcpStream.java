@@ -100,7 +100,10 @@ public final class TcpStream {
         return heard;
     }
 
-    /** Returns the time since which expected input is missing; 0 if none is expected. */
+    /**
+     * Returns the duration of the silence in nanoseconds: expected input has been missing for this time. 0 if none is
+     * expected.
+     */
     long silentNanos() {
         return Math.max(unheardNanos, Math.max(unansweredNanos, askedNanos));
     }

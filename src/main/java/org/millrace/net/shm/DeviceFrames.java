@@ -103,7 +103,7 @@ final class DeviceFrames {
         }
     }
 
-    /** Returns copied payloads to the sender. Returns their number. */
+    /** Releases the oldest copied frames to the sender. Returns their number. */
     int removeCopied() {
         int copied = 0;
         DeviceRegion.Copies by = Objects.requireNonNull(copies);

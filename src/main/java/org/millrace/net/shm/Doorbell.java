@@ -232,8 +232,8 @@ public final class Doorbell implements AutoCloseable {
         /** A longer yield went to a computing thread, such as a compiler, which keeps a core for milliseconds. */
         private static final long LONG_YIELD_NANOS = 1_000_000;
         /**
-         * Time after a long yield in which the thread sleeps at once, which other threads cannot delay. It doubles each
-         * time.
+         * Minimum time after a long yield in which the thread sleeps at once and does not yield, in nanoseconds. Other
+         * threads cannot delay a sleep. Each further long yield doubles the time.
          */
         private static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         private static final long MOST_AVOIDANCE_NANOS = 100_000_000;

@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  * A position counts bytes since {@code first}. It only grows, wraps past 2<sup>63</sup>, and is compared by difference.
  * The bytes between the consumer's and the producer's position are published and not consumed yet. A position's place
  * in the data is the position modulo the capacity, a power of two. Both are multiples of {@value #ALIGNMENT}. The two
- * positions are two cache lines apart. Neither side's stores, nor the prefetcher's pairs of lines, take the other
- * side's line.
+ * positions are two cache lines apart. One side's stores, and a prefetcher that fetches lines in pairs, therefore do
+ * not take the other side's line away.
  *
  * <p>
  * Pairs of accesses:

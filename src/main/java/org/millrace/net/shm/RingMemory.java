@@ -72,20 +72,20 @@ final class RingMemory {
     /**
      * Copies from the ring to the caller's memory. It stores whole 8-byte words if addresses and length are multiples
      * of 8. {@link MemorySegment#copy} uses {@code jdk.internal.misc.Unsafe.copyMemory}, which guarantees "coherent
-     * units", and below 64 bytes accesses of 8 bytes.
+     * units". Below 64 bytes it uses accesses of 8 bytes instead.
      */
     void copyOut(long offset, MemorySegment to, long toOffset, long bytes) {
         MemorySegment.copy(segment, offset, to, toOffset, bytes);
     }
 
-    /** Releases the mapping. Callable repeatedly, and by any thread. */
+    /** Releases the mapping. May be called repeatedly, and by any thread. */
     synchronized void unmap() {
         if (arena.scope().isAlive()) {
             arena.close();
         }
     }
 
-    /** Closes the file and releases the mapping. Callable repeatedly, and by any thread. */
+    /** Closes the file and releases the mapping. May be called repeatedly, and by any thread. */
     public final void close() {
         ConnectionState.closeQuietly(channel);
         unmap();

@@ -159,7 +159,7 @@ final class SealedFile implements AutoCloseable {
         return FileChannel.open(path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
     }
 
-    /** Prevents further opens; existing mappings stay. Callable twice. */
+    /** Prevents further opens; existing mappings stay. May be called twice. */
     @Override
     public synchronized void close() {
         if (!closed) {

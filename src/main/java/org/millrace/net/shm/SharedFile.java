@@ -88,7 +88,7 @@ final class SharedFile {
         return channel;
     }
 
-    /** Prevents further opens, because no process needs them. Callable twice. */
+    /** Prevents further opens, because no process needs them. May be called twice. */
     public void withdraw() {
         if (sealed != null) {
             sealed.close();

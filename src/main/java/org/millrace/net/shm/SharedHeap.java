@@ -17,7 +17,7 @@ import org.millrace.file.FileName;
 /**
  * Memory that a process allocates in parts, and that other processes map as a whole. They read there the data that its
  * owner refers to, at any position. It resembles CUDA memory opened by a handle ({@code cudaIpcMemHandle_t}). Its
- * length is the machine's memory; only allocated parts occupy memory.
+ * length is the size of the machine's memory; only allocated parts occupy memory.
  */
 public final class SharedHeap implements AutoCloseable {
 
@@ -94,7 +94,7 @@ public final class SharedHeap implements AutoCloseable {
         return mapping.segment();
     }
 
-    /** Allocates zeros at a page, until the arena is closed; null without room. */
+    /** Allocates zeros that begin at a page boundary, until the arena is closed; null without room. */
     @SuppressWarnings("restricted") // within the heap
     public @Nullable MemorySegment allocate(long bytes, Arena owner) {
         long whole = (Math.max(bytes, 1) + PAGE - 1) / PAGE * PAGE;

@@ -125,7 +125,7 @@ public final class SharedMemory implements AutoCloseable {
                 : FileName.sealed(key[0], owner, descriptor);
     }
 
-    /** Called when all processes that need the memory have mapped it. Callable twice. */
+    /** Called when all processes that need the memory have mapped it. May be called twice. */
     public void deleteFile() {
         if (made != null) {
             made.withdraw();
@@ -202,7 +202,7 @@ public final class SharedMemory implements AutoCloseable {
         return mapping.segment();
     }
 
-    /** Unmaps the memory, and deletes its file if that still exists. Callable twice. */
+    /** Unmaps the memory, and deletes its file if that still exists. May be called twice. */
     @Override
     public synchronized void close() {
         if (mapping.isOpen()) {
@@ -240,7 +240,7 @@ public final class SharedMemory implements AutoCloseable {
             return arena.scope().isAlive();
         }
 
-        /** Callable twice. */
+        /** May be called twice. */
         @Override
         public synchronized void close() {
             if (isOpen()) {

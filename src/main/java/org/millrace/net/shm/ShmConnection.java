@@ -22,8 +22,8 @@ final class ShmConnection extends ConnectionState {
     /** Maximum number of idle calls between two looks at the clock. */
     private static final int CLOCK_INTERVAL = 256;
     /**
-     * Minimum time between two checks of the socket and of the peer's process. The checks cost one and several system
-     * calls.
+     * Minimum time between two checks of the socket and of the peer's process. The check of the socket costs one system
+     * call, and the check of the process costs several.
      */
     private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final long PROCESS_INTERVAL_NANOS = 100 * SOCKET_INTERVAL_NANOS;

@@ -311,7 +311,10 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             return window.isFull();
         }
 
-        /** Adds a new frame. {@code place} is the ring's position of its payload's place. */
+        /**
+         * Adds the frame that was written last. {@code number} is the number of frames before it. {@code place} is the
+         * offset in the ring of the line that states its payload's place.
+         */
         void add(long number, long place, MemorySegment payload, @Nullable DeviceRegion device, long offset,
                 long bytes) {
             int slot = window.begin();

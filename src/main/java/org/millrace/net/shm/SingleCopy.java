@@ -38,9 +38,9 @@ public record SingleCopy(Use use, int fromBytes) {
     public static final String SETTING = "MILLRACE_SHM_SINGLE_COPY";
 
     /**
-     * Default minimum length of such a payload. On a fast kernel a call costs 0.4 us before the first byte, on a slow
-     * one 1.3 us, of 8 and 12 us for this length. It must be longer than the largest slot of protocol LL, 64 KiB,
-     * because a device polls the slot's lines while they are stored.
+     * Default minimum length of such a payload. On a fast kernel a call costs 0.4 us before the first byte, of 8 us in
+     * all for this length. On a slow kernel these are 1.3 us of 12 us. It must be longer than the largest slot of
+     * protocol LL, 64 KiB, because a device polls the slot's lines while they are stored.
      */
     private static final int FROM_BYTES = 128 << 10;
 
@@ -66,7 +66,7 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Checks whether this process can read another one, and logs it once if it cannot.
+     * Determines whether this process reads another one, and logs the reason once if it does not.
      *
      * @param peer   the other process
      * @param cookie its {@link #invite invitation}

@@ -35,7 +35,7 @@ final class HeaderFormat {
     /** Alignment of a payload's parts and pieces: a page, relative to the payload's beginning. */
     public static final int PART_ALIGNMENT = 4096;
 
-    /** The last header of a connection that is closed in order. */
+    /** The last header of a connection that is closed deliberately. */
     static final int TYPE_SHUTDOWN = 2;
 
     /** A piece of a frame. */

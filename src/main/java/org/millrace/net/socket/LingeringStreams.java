@@ -12,10 +12,10 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.connection.TlsChannel;
 
 /**
- * Streams that were closed in order while the peer may not have read all data. Closing a socket with unread bytes, or
- * bytes that arrive later, resets its stream, and data that the peer has not received is lost. These streams are
- * therefore read, and the input is discarded, until the peer closes, too, or for ten seconds. One thread of the process
- * does so, as long as such streams exist.
+ * Streams that were closed deliberately, after a shutdown message, while the peer may not have read all data. Closing a
+ * socket with unread bytes, or bytes that arrive later, resets its stream, and data that the peer has not received is
+ * lost. These streams are therefore read, and the input is discarded, until the peer closes, too, or for ten seconds.
+ * One thread of the process does so, as long as such streams exist.
  */
 final class LingeringStreams {
 

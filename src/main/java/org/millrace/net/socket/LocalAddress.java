@@ -97,7 +97,7 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
 
     /**
      * Returns an address of this machine. An address without an interface, like most of 127.0.0.0/8, has the subnet of
-     * its class.
+     * the loopback interface that contains it. Without such an interface its subnet is the address alone.
      */
     public static LocalAddress of(InetAddress address) {
         LocalAddress loopback = null;

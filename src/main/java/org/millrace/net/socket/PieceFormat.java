@@ -104,7 +104,7 @@ final class PieceFormat {
         /** Pieces arrived. */
         static final int TYPE_ACK = 1;
 
-        /** The receiver is closed in order; this is its last message. */
+        /** The receiver is closed deliberately; this is its last message. */
         static final int TYPE_SHUTDOWN = 2;
 
         /** A part of a lost process's name. */

@@ -6,11 +6,11 @@ package org.millrace.net.socket;
  */
 final class Reinjection {
 
-    /** A stream is slow with a piece if it would take this many times as long as the idle stream. */
+    /** A stream is slow with a piece if it would take more than this many times as long as the idle stream. */
     private static final double ADVANTAGE = 4;
     /** Minimum age of a reinjected piece: a receiver's thread may not run for this time. */
     private static final long PATIENCE_NANOS = 1_000_000;
-    /** Minimum age of reinjected pieces that probably wait for a destination. */
+    /** Minimum age of reinjected pieces that wait for a destination, as far as the sender knows. */
     private static final long UNACCEPTED_PATIENCE_NANOS = 100_000_000;
     /** A stream is lost if it delivers nothing for this time although others delivered its pieces. */
     private static final long SILENCE_NANOS = 10_000_000_000L;

@@ -29,7 +29,7 @@ final class SendStream {
     static final int SHORT_BYTES = 16 << 10;
     private static final int PADDING_BYTES = 64 << 10;
     private static final int ACKS = 64;
-    /** Weight of a short piece's time in their average. */
+    /** Divisor of the newest short piece's weight: its time counts for one eighth of their average. */
     private static final int NEWEST_SHORT_SHARE = 8;
 
     private final SocketChannel channel;
@@ -417,8 +417,8 @@ final class SendStream {
         private static final double FIRST_NANOS_PER_BYTE = 1;
 
         /**
-         * A piece that took longer than this was delayed by another cause than its rail's rate. It does not count after
-         * that cause has ended.
+         * Maximum time that counts for a delivery, in nanoseconds. A longer delay has another cause than the rail's
+         * rate. Because of this limit, the rate determines the estimate again as soon as that cause has ended.
          */
         private static final long LONGEST_NANOS = 100_000_000;
 

@@ -25,7 +25,7 @@ final class SendWindow extends PieceWindow {
     private int heldCount;
     /** Number of held frames without a request for an acknowledgement. */
     private int unasked;
-    /** Whether the next frame requests an immediate acknowledgement. */
+    /** Whether an acknowledgement is requested at once: for the held frames, or with the next held frame. */
     private boolean hasty;
     private long added;
     /** Number of frames with memory that belongs to their owner again. */
@@ -143,7 +143,7 @@ final class SendWindow extends PieceWindow {
         return unasked > 0;
     }
 
-    /** Makes all held and later frames request an immediate acknowledgement. */
+    /** Makes the sender request an acknowledgement at once: for the held frames, or with the next held frame. */
     void hasten() {
         hasty = true;
     }

@@ -116,7 +116,9 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         connection.checkOpen();
         if (pieces.isWhole() && !frames.isReceiving() && ++callsWithoutPoll < StreamSet.WATCH_INTERVAL) {
             settle();
-            return 0; // poll() reads the next header; without this read the sender may wait for an acknowledgement
+            // poll() reads the next header; the limit is for an owner that does not call it while the sender requests
+            // an acknowledgement
+            return 0;
         }
         callsWithoutPoll = 0;
         long before = frames.completed();
@@ -129,8 +131,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     private long move() {
         long moved = 0;
-        // Acknowledges data of an earlier call: its owner has used it by now, and need not wait for the sender's
-        // notification.
+        // Acknowledges data of an earlier call: its owner has used it by now, and need not wait until the sender has
+        // been notified.
         settle();
         if ((++passes & StreamSet.WATCH_INTERVAL - 1) == 0) {
             loseSilent();

@@ -177,7 +177,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Returns whether a necessary acknowledgement may be available. On a single stream, others are read at intervals.
+     * Returns whether a necessary acknowledgement may be available. On a single stream one is necessary only if frames
+     * are held or the staging buffer is full; others stay unread until then.
      */
     private boolean mayHear(SendStream stream) {
         if (!stream.isGreeted()) {
@@ -260,7 +261,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         }
         frames.retireWhole();
         if (frames.isEmpty() || !more || now - leftAt > LAST_WORDS_NANOS) {
-            tell(); // an end that closes after its peer has no one to inform
+            tell(); // logged here, because the close of a failed connection does not log it
             throw connection.closedByPeer(howFar(), lostPeer);
         }
         return (int) (frames.released() - before);

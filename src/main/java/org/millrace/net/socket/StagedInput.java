@@ -18,8 +18,8 @@ import org.millrace.net.connection.SilentLink;
 final class StagedInput {
 
     /**
-     * Maximum length of a payload that is read whole. A payload of 4 or 8 bytes is stored at once, because a thread may
-     * poll the number at its destination.
+     * Maximum length of a payload that is read whole. A payload of 4 or 8 bytes is stored by a single access, because a
+     * thread may poll the number at its destination.
      */
     static final int NUMBER_BYTES = Long.BYTES;
 

@@ -26,7 +26,7 @@ final class StreamInput {
     private final SocketChannel channel;
     /** The same channel, if it is under TLS: it may hold earlier data. */
     private final @Nullable TlsChannel tls;
-    /** Poll of the thread that made these reads; null before that. */
+    /** Poll of the thread that made {@link #PATIENCE} reads without data in a row; null before that. */
     private volatile @Nullable ReadPoll poll;
     private int fruitless;
     private long reads;

@@ -30,7 +30,7 @@ import org.millrace.net.connection.ConnectionState;
  */
 public final class StreamRecovery {
 
-    /** A host that refuses a port for this time has no process behind it. */
+    /** Time in nanoseconds after which a refused port counts as a port without a process. */
     private static final long REFUSED_NANOS = 1_000_000_000;
 
     /** A stream that replaces a lost one, with the receiving end's first message on it. */
@@ -76,11 +76,14 @@ public final class StreamRecovery {
     /** By stream: the last epoch that the peer reports as lost. Written by the reconnector, like {@code tried}. */
     private final AtomicLongArray lostThere;
     private final long[] tried;
-    /** Whether a field above has changed: written after it, read before it. */
+    /**
+     * Whether a field above, or {@code end}, has changed. It is written after that change, and read before these
+     * fields.
+     */
     private volatile boolean news;
     /** Reason why no stream will be restored; null while one may be. */
     private volatile @Nullable String end;
-    /** Whether the reason is the peer's orderly close; written before it. */
+    /** Whether the reason is the peer's orderly close; written before {@code end}, and read after it. */
     private boolean closedThere;
     /** Time since which no stream is left, by {@link System#nanoTime}; 0 while one is left. */
     private volatile long noneSince;
@@ -214,7 +217,7 @@ public final class StreamRecovery {
         return end;
     }
 
-    /** Returns whether the peer was closed in order. Valid after {@link #end} was set. */
+    /** Returns whether the peer was closed in order. Valid only after {@link #end()} has returned a reason. */
     public boolean isClosedThere() {
         return closedThere;
     }

@@ -42,10 +42,13 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     /** Offered frames that are not complete. */
     private final InFlight window = new InFlight(UcxFormat.FRAMES);
     private long posted;
-    /** Number of sent payloads that were separate messages. */
+    /** Number of payloads that were separate messages and that the receiver has, according to UCX. */
     private long received;
 
-    /** End of the connection that established this connection, if it is reported later, after the last frames. */
+    /**
+     * End of the connection that established this connection. It is kept until UCX has completed the posted frames, for
+     * at most FLUSH_NANOS, and then thrown.
+     */
     private @Nullable ConnectionException foundEnd;
     private long foundEndAt;
     private boolean sentShutdown;
@@ -179,7 +182,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         return out.add(header(frame), payloads[frame], lengths[frame]);
     }
 
-    /** Counts frames with payloads that UCX has read. Confirms the payloads that the receiver has by UCX's report. */
+    /** Counts frames with payloads that UCX has read. Confirms the payloads that the receiver has, according to UCX. */
     private int complete(OutgoingMessages out) {
         long before = window.done();
         while (window.done() < posted) {
@@ -269,7 +272,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     /**
      * Waits until UCX and the peer no longer read this side's memory. This is true if UCX has sent all. It is also true
      * if the peer has closed the connection that established this connection, because it then awaits no message.
-     * Returns false if the time is over first.
+     * Returns false if the peer is not awaited, or the time is over first.
      */
     private boolean awaitPeer() {
         long start = System.nanoTime();
