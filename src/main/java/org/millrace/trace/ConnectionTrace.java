@@ -37,11 +37,11 @@ public final class ConnectionTrace implements AutoCloseable {
     private final long base;
     /** Address of the ring; 0 if no frames are remembered. */
     private final long ring;
-    /** Address of the time without anything to take. */
+    /** Address of the counter of the time, in nanoseconds, while no step was present. */
     private final long idle;
-    /** Address of the time with frames in flight. */
+    /** Address of the counter of the time, in nanoseconds, while frames were in flight. */
     private final long wire;
-    /** Address of the time with a step that could not be taken. */
+    /** Address of the counter of the time, in nanoseconds, while a step could not be taken. */
     private final long full;
     /** Null if the process is not recorded. */
     private final Recorder.@Nullable Steps recorder;
