@@ -16,7 +16,8 @@ final class ReceiveStream {
     }
 
     /**
-     * Maximum length of pieces that are read before they have a destination. The sender's memory is released earlier.
+     * Maximum length in bytes of pieces that are read before they have a destination, so that the sender's memory is
+     * released earlier.
      */
     private static final int SMALL_BYTES = 16 << 10;
     /** Maximum number of pieces in a call, so that the other streams have their turn. */

@@ -357,7 +357,10 @@ public final class Reconnector implements Runnable {
         private @Nullable SocketChannel channel;
         private boolean connected;
         private boolean known;
-        /** Progress of the TLS handshake, as far as known. */
+        /**
+         * Last stage of the handshake, as far as known: 0, 1 after the challenge, 2 when TLS is established or not
+         * used; -1 before.
+         */
         private int stage;
         private long epoch;
         private long begin = System.nanoTime();
@@ -429,7 +432,10 @@ public final class Reconnector implements Runnable {
             return hear(open, now);
         }
 
-        /** A slow host is no cut network, so its time counts from its last data. */
+        /**
+         * Starts the time limit again when the handshake has reached its next stage, because a slow host is no cut
+         * network.
+         */
         private void noteProgress(SocketChannel open, long now) {
             int reached =
                     !(open instanceof TlsChannel tls) || tls.isEstablished() ? 2 : tls.isChallengePassed() ? 1 : 0;
@@ -561,7 +567,7 @@ public final class Reconnector implements Runnable {
             }
         }
 
-        /** Ends the outage: no thread waits for the connection. */
+        /** Ends the trace entry, because the connection no longer waits. */
         public synchronized void over() {
             if (cut != null) {
                 cut.heard();

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 final class ShortPieces {
 
     /**
-     * A stream is left for another one that is faster by this time and by half. The time is less than a few calls of
-     * the kernel.
+     * A stream is left for another one if it needs more than twice the time of that one and this many nanoseconds in
+     * addition. These are less than a few calls of the kernel.
      */
     private static final double DETOUR_NANOS = 10_000;
     private static final double DETOUR = 2;
