@@ -64,8 +64,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     /**
      * Gathers all ranks' elements on every rank.
      *
-     * @param send    {@code count} elements of this rank; for an operation in place, {@code receive}'s part number
-     *                {@code rank()}
+     * @param send    {@code count} elements of this rank; for an operation in place, part number {@code rank()} of
+     *                {@code receive}
      * @param receive {@code size() * count} elements, ordered by rank
      * @param count   number of elements of each rank; zero is allowed
      * @param type    element type
@@ -81,7 +81,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * Reduces all ranks' elements and stores on each rank its part of the result.
      *
      * @param send    {@code size() * count} elements; not changed unless {@code receive} lies in it
-     * @param receive {@code count} elements; for an operation in place, {@code send}'s part number {@code rank()}
+     * @param receive {@code count} elements; for an operation in place, part number {@code rank()} of {@code send}
      * @param count   number of elements for each rank; zero is allowed
      * @param type    element type
      * @param op      the reduction
@@ -148,8 +148,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     /**
      * Gathers all ranks' elements on one rank.
      *
-     * @param send    {@code count} elements of this rank; for an operation in place, the root's are {@code receive}'s
-     *                part number {@code root}
+     * @param send    {@code count} elements of this rank; for an operation in place, the root passes part number
+     *                {@code root} of {@code receive}
      * @param receive {@code size() * count} elements at the root, ordered by rank; ignored elsewhere, where it may be
      *                null
      * @param count   number of elements of each rank; zero is allowed
@@ -169,8 +169,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      *
      * @param send    {@code size() * count} elements at the root, ordered by rank; ignored elsewhere, where it may be
      *                null
-     * @param receive {@code count} elements of this rank; for an operation in place, the root's are {@code send}'s part
-     *                number {@code root}
+     * @param receive {@code count} elements of this rank; for an operation in place, the root passes part number
+     *                {@code root} of {@code send}
      * @param count   number of elements of each rank; zero is allowed
      * @param type    element type
      * @param root    the rank that owns the elements

@@ -56,7 +56,7 @@ sealed interface TypedOperations permits Communicator {
     /**
      * Gathers all ranks' elements, equally many on all ranks, on every rank.
      *
-     * @param send    this rank's elements; for an operation in place, {@code receive}'s part number {@code rank()}
+     * @param send    this rank's elements; for an operation in place, part number {@code rank()} of {@code receive}
      * @param receive room for {@code size()} times as many, ordered by rank
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
@@ -75,7 +75,7 @@ sealed interface TypedOperations permits Communicator {
      * Reduces all ranks' elements and stores on each rank its part of the result.
      *
      * @param send    {@code size()} parts; not changed unless {@code receive} lies in it
-     * @param receive room for one part; for an operation in place, {@code send}'s part number {@code rank()}
+     * @param receive room for one part; for an operation in place, part number {@code rank()} of {@code send}
      * @param op      the reduction
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure

@@ -19,6 +19,6 @@ public interface Agent {
 
     /** Tells the agent that no more passes follow. Called once on its thread, as the last call. */
     default void onClose() {
-        // most agents hold nothing that waits for another pass
+        // most agents have nothing to complete or to release
     }
 }

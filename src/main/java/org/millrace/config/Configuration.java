@@ -237,7 +237,7 @@ public final class Configuration {
      * @param setting  setting to read
      * @param instead  the replacement
      * @param words    effect of the replacement, in words that complete "Here "
-     * @param complain receives the sentence that reports it
+     * @param complain receives a sentence that reports the unusable value
      * @param <T>      type of its values
      */
     public <T> T get(Setting<T> setting, T instead, String words, Consumer<String> complain) {

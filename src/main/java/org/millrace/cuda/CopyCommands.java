@@ -75,7 +75,7 @@ final class CopyCommands {
     private final int[] sinceStrict;
     /** By worker: the last copy of its sequences that each other worker was given. */
     private final int[][] spread;
-    /** By worker: whether other workers may have such copies that are not complete. */
+    /** By worker: whether copies of its sequences that other workers were given may be incomplete. */
     private final boolean[] isSpread;
     /**
      * Last values read from the kernel: its progress through the commands and, by worker, through the copies. This
@@ -220,8 +220,8 @@ final class CopyCommands {
             poster = by;
         }
         int worker = worker(to, from, bytes, order);
-        // The number of an unseen command is not reused, because the next kernel would find the old words at its
-        // position.
+        // A kernel may leave before it reads a command. The command's number is not reused, because the next kernel
+        // would find the old command's words at that position.
         int number = next++;
         mailbox.copyRelease(number, to, from, bytes, worker, CopyOrder.isStrict(order));
         workers[number & CopyMailbox.COMMANDS - 1] = (byte) worker;
@@ -304,7 +304,7 @@ final class CopyCommands {
         return given.length > 1 && order > CopyOrder.FREE && CopyOrder.isStrict(order) && isSpread[own(order)];
     }
 
-    /** Waits until the copies that a strict copy must follow are complete. */
+    /** Waits until all copies that a {@linkplain CopyOrder#strict strict} copy must follow are complete. */
     void awaitSpread(int order) {
         if (unsealed != next) {
             poster.seal(); // otherwise the kernel may not see the awaited commands

@@ -129,8 +129,9 @@ public final class CopyQueue implements AutoCloseable {
 
     /**
      * Returns whether two more copies may begin without waiting for copies in flight. The number of copies in flight is
-     * limited. If the kernel has started, the engine first completes its copies when copies must follow others. If the
-     * kernel is about to start, the engine receives only a few.
+     * limited. If the kernel is ready and the last copy had to follow others, the engine first completes its copies.
+     * Later copies can then pass to the kernel. While the kernel starts, the engine receives at most
+     * {@link #MAX_BEFORE_KERNEL} copies before it completes them.
      */
     public boolean hasRoom() {
         if (begun - done > COPIES - 2 && !isDone(begun - COPIES + 2)) {
@@ -256,7 +257,7 @@ public final class CopyQueue implements AutoCloseable {
                 kernel.awaitSpread(order);
             }
         }
-        return kernel.isReady() && isEngineDone(); // the engine may have received unseen copies
+        return kernel.isReady() && isEngineDone(); // the engine may have copies that the kernel left unread
     }
 
     /** Returns whether the engine has made all copies that the new one must follow. */
@@ -321,7 +322,7 @@ public final class CopyQueue implements AutoCloseable {
             seal();
             if (atKernel || numberOf(number) >= 0) { // workers do not finish in the order of their commands
                 advance(number);
-            } else if (engine.isDone(~numberOf(number))) { // and all earlier copies
+            } else if (engine.isDone(~numberOf(number))) { // then all earlier copies are complete too
                 done = number;
             }
         }

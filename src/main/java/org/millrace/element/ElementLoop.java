@@ -154,7 +154,7 @@ final class ElementLoop implements Loop {
 
         /** This rank's elements, later replaced by the results. */
         final float[] x = new float[Loop.BLOCK_BYTES / Short.BYTES];
-        /** The received elements, in the same order. */
+        /** The received elements, in the order of {@link #x}. */
         final float[] y = new float[x.length];
         private final MemorySegment xBits = MemorySegment.ofArray(x);
         private final MemorySegment yBits = MemorySegment.ofArray(y);

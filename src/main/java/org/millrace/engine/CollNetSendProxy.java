@@ -117,7 +117,7 @@ final class CollNetSendProxy extends AbstractProxy {
 
     /**
      * Returns slots of completed requests to the device. The release store of head pairs with the device's acquire load
-     * of head. The device then sees the empty size and may write the slot.
+     * of head. The device then sees the size {@code EMPTY} and may write the slot.
      */
     private int release() {
         long done = send.firstStep() + requests.done();

@@ -21,7 +21,7 @@ final class Connector<P> {
 
     /** State of the connection. Only the service's thread advances it. */
     enum State {
-        /** An operation needs it; the service's thread has not seen it yet. */
+        /** An operation needs the connection. The service's thread has not seen the request yet. */
         ASKED,
         /** This end has its resources and has informed the peer. It waits for the peer's answer. */
         SETTING_UP,

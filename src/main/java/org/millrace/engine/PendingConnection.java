@@ -30,7 +30,7 @@ final class PendingConnection implements Pending<TransportConnection> {
     private final BiConsumer<PendingConnection, TransportConnection> onMade;
     /** Ranks of the peers. */
     private final int[] others;
-    /** Set-up messages of the peers, in the same order. */
+    /** Set-up messages of the peers, in the order of {@link #others}; an element is null until its message arrives. */
     private final byte @Nullable [][] theirs;
     /** Set-up message of this end. */
     private byte[] mine = {};

@@ -21,7 +21,7 @@ final class GetPath extends Path {
         long offset;
         long missing;
 
-        /** Records that bytes of the answer have a place. */
+        /** Records that a destination was assigned to the next bytes of the answer. */
         void advance(long bytes) {
             offset += bytes;
             missing -= bytes;
@@ -76,7 +76,10 @@ final class GetPath extends Path {
         return answered;
     }
 
-    /** Records that the last bytes of the oldest get have a place. The get is complete when these bytes are written. */
+    /**
+     * Records that a destination was assigned to the last bytes of the oldest get. The get is complete when these bytes
+     * are written.
+     */
     void oldestAnswered(InboundFrame frame) {
         Get get = ring[(int) answered++ & MAX_GETS - 1];
         frame.completes(get.queue, get.index);

@@ -14,8 +14,8 @@ package org.millrace.gin;
 public final class WaitRelease {
 
     /**
-     * Increment of signals. A wait on 64, 32 or 16 bits sees more than it waits for, after each of at least three
-     * increments.
+     * Increment of signals. A wait compares 64, 32 or 16 bits of a signal. At least the first three increments each
+     * raise these bits above the awaited value.
      */
     private static final long STEP = 1L << 61 | 1L << 29 | 1L << 13;
     private static final long PERIOD_NANOS = 10_000_000;

@@ -34,7 +34,7 @@ final class LossWatch {
         /**
          * Ends the process.
          *
-         * @param leave closes connections before; may take some time
+         * @param leave action that closes the connections before the process ends; may take some time
          */
         void end(Runnable leave);
 

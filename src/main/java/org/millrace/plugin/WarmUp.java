@@ -43,7 +43,7 @@ final class WarmUp implements Runnable {
      * Number of steps that suffices for C1, the only compiler with few cores. A rank's start must not wait for more.
      */
     private static final int STEPS_ON_FEW_CORES = 10_000;
-    /** Number of steps through slots that a GPU copies, which take microseconds each. */
+    /** Number of steps through slots that a GPU copies. Each such step takes microseconds. */
     private static final int STEPS_ON_DEVICE = 500;
     private static final int TUNER_CALLS = 1_000;
     private static final long POLL_NANOS = 50_000;

@@ -12,7 +12,7 @@ import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
  * operations are announced.
  *
  * <p>
- * A step s with a {@code connFifo} size that is not empty is
+ * A step s with a size other than {@link RecvMem#EMPTY} in {@code connFifo} is
  * <ul>
  * <li>without data, if the size is 0. It may belong to any protocol. LL posts such a step with neither lines nor tail,
  * so the step is taken at once. A Simple step still moves tail, which is then forwarded when it moves.
@@ -21,9 +21,9 @@ import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
  * <li>LL128, if its lines carry the flag of s, for the same reason as LL.
  * <li>Simple otherwise.
  * </ul>
- * A step that tail has passed may have an empty size. It then belongs to the slice before it, because Simple slices of
- * two steps have one size. Or it was skipped when an operation rounded its first step up. Such a step is covered by the
- * frame before it, or forwarded by a frame without data.
+ * A step that tail has passed may have the size {@code EMPTY}. It then belongs to the slice before it, because Simple
+ * slices of two steps have one size. Or it was skipped when an operation rounded its first step up. Such a step is
+ * covered by the frame before it, or forwarded by a frame without data.
  *
  * <p>
  * A kernel with an aborted communicator stops waiting for credits and runs through the rest of its operation. It moves

@@ -60,8 +60,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Stores the time since which the thread that runs the kernels has been in a function of the program; 0 if it is in
-     * none.
+     * Stores the time at which the thread that runs the kernels entered a function of the program; 0 if it is in none.
      */
     public synchronized void inFunction(long since) {
         if (!closed) {

@@ -87,8 +87,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns the number of processes that have recently been without a core for long. No verdict is given about these
-     * processes or about ranks that wait for them.
+     * Returns the number of processes that have recently been without a core for a long time. No verdict is given about
+     * these processes or about ranks that wait for them.
      */
     public static long withoutCore(List<TracedProcess> processes, Duration quiet) {
         return processes.stream()

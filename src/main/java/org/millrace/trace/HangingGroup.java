@@ -96,8 +96,8 @@ class HangingGroup {
     }
 
     /**
-     * Returns whether all processes had a core recently. The others do not wait because of a process that had no core
-     * for long. Such a process has not written its state.
+     * Returns whether all processes had a core recently. Then no process waits for one that had no core for a long
+     * time. Such a process has not written its state.
      */
     boolean hadCores() {
         return links.members()

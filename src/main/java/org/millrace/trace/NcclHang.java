@@ -18,8 +18,8 @@ final class NcclHang extends HangingGroup {
     }
 
     /**
-     * Returns whether ranks have enqueued different numbers of operations for long. Then a rank waits without a trace
-     * in memory.
+     * Returns whether ranks have enqueued different numbers of operations for a long time. Then a rank waits without a
+     * trace in memory.
      */
     boolean waitsInOperations() {
         long newest = Long.MIN_VALUE;

@@ -510,7 +510,7 @@ public final class ProcessTrace {
             process.close(index);
         }
 
-        /** Called when the silent streams have ended and no data has arrived before. */
+        /** Called when the link's last silent stream has closed before data arrived again. */
         public void lost() {
             process.lost(index);
         }

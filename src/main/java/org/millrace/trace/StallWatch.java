@@ -52,7 +52,7 @@ public final class StallWatch {
      * Watches this process's connections while it lives.
      *
      * @param quiet  minimum time without progress of a connection before it is reported; zero disables reports
-     * @param report receives the sentence
+     * @param report receives the text of each report
      */
     public static void start(ProcessTrace own, Duration quiet, Consumer<String> report) {
         if (quiet.isZero()) {

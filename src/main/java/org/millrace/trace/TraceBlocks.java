@@ -50,7 +50,10 @@ final class TraceBlocks {
         return TraceMemory.getInt(file.header() + TraceLayout.BLOCKS_OFFSET);
     }
 
-    /** Takes a block that is empty except for the fields of all types. Returns -1 if the file has no room. */
+    /**
+     * Takes a block, sets the fields that all types have, and clears the others. Returns the block's index, or -1 if
+     * the file has no room.
+     */
     int take(int type, long communicator, int rank) {
         int index =
                 closed.size() > KEPT || addresses.size() == MAX_BLOCKS && !closed.isEmpty() ? closed.poll() : next();

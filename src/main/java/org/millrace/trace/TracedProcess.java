@@ -61,7 +61,10 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
         return connections.stream().anyMatch(one -> one.state() == TracedState.OPEN);
     }
 
-    /** Returns the last time when it is known to have had no core for long, which may be now. */
+    /**
+     * Returns the last time at which the process is known to have been without a core for a long time. This is
+     * {@code read} if a beat is overdue then.
+     */
     public long lastLate() {
         return read - heartbeat > TraceLayout.LATE_NANOS ? read : late;
     }

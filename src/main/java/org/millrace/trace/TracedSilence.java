@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.SilenceFields;
 
 /**
- * A link without arriving data for long.
+ * A link on which no data has arrived for a long time.
  *
  * @param state   open while it is silent; failed if its streams were lost meanwhile
  * @param streams number of streams of connections over it; 0 for a link between two other hosts, as reported by a peer

@@ -156,7 +156,7 @@ class TimedIdleStrategyTest {
         strategy.idle(0);
         assertEquals(List.of(1_000L, 1_000_000L / 20, LONGEST_PARK), scheduler.parks);
         strategy.idle(1);
-        strategy.idle(0); // yields are tried again by now
+        strategy.idle(0); // after work, the strategy yields again
         strategy.idle(0);
         assertEquals(IdleProfile.TimedIdleStrategy.SHORT_PARK_NANOS, scheduler.parks.getLast(), "work begins anew");
     }

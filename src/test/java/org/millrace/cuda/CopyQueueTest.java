@@ -29,7 +29,7 @@ class CopyQueueTest {
 
     private static final int BYTES = 1 << 14;
     private static final int SEQUENCES = 5;
-    /** Length of the memory's end, which no copy writes. */
+    /** Number of bytes at the end of the memory. No copy writes them. */
     private static final int CONSTANT = 400;
 
     private final MemorySegment mailbox = Arena.ofShared().allocate(CopyMailbox.BYTES, CopyMailbox.ALIGNMENT);

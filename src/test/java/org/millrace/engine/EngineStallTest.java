@@ -29,8 +29,8 @@ import org.millrace.trace.Verdict;
 
 /**
  * Processes of the engine that stall for a random reason. The first verdict names the reason and its rank. If a
- * connection shows it, the verdict also names the peer, the channel and the direction. {@code -Dmillrace.stalls=200}
- * draws more stalls, and {@code -Dmillrace.stalls.seed=N} repeats the stalls of a seed.
+ * connection's trace shows the stall, the verdict also names the peer, the channel and the direction.
+ * {@code -Dmillrace.stalls=200} draws more stalls, and {@code -Dmillrace.stalls.seed=N} repeats the stalls of a seed.
  */
 @Tag("slow")
 @Timeout(900)

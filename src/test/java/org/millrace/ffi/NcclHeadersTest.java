@@ -22,16 +22,17 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.CCompiler;
 
 /**
- * Compares the declarations in {@code headers/} with NCCL's and CUDA's own, if they are available: checkouts of NCCL's
- * repository, for any number of releases,
+ * Compares the declarations in {@code headers/} with NCCL's and CUDA's own headers, if a property names these. The
+ * following command names checkouts of NCCL's repository, for any number of releases, and the folder of CUDA's headers:
  *
  * <pre>{@code
  * mvn test -Dtest=NcclHeadersTest -Dmillrace.nccl.sources=nccl-2.28.9:nccl-2.29.7:nccl-2.30.7 -Dmillrace.cuda.headers=/usr/local/cuda/include
  * }</pre>
  *
- * or {@code -Dmillrace.nccl.headers=} and an include path with nccl.h and cuda_runtime_api.h. If that path also has
- * NCCL's source, the plugin tables and the structs shared with the device are compared as well. The source consists of
- * {@code src/include}, {@code src/include/plugin} and {@code src}, with the cccl folder of CUDA's headers.
+ * Alternatively, {@code -Dmillrace.nccl.headers=} names an include path with nccl.h and cuda_runtime_api.h. If that
+ * path also has NCCL's source, the plugin tables and the structs shared with the device are compared as well. The
+ * source consists of {@code src/include}, {@code src/include/plugin} and {@code src}, with the cccl folder of CUDA's
+ * headers.
  *
  * <p>
  * Names that these headers do not know (ours, or another release's) are omitted and printed.

@@ -112,7 +112,8 @@ class GinFuzzTest {
         communicator.register(HostWindowMemory.register(new NoNetwork(), guarded.asSlice(WINDOW, WINDOW)));
         GinPair.Context context = new GinPair.Context(arena, 0, GinDescriptorFormat.V30, 4, 4, 0);
         communicator.add(context.agentSide);
-        GinDescriptorFormat.V30.begin(context.words, GinOp.GET, 2 * CHUNK); // so that an answer is acceptable
+        // without this get, every answer would be refused
+        GinDescriptorFormat.V30.begin(context.words, GinOp.GET, 2 * CHUNK);
         GinDescriptorFormat.V30.source(context.words, 1, 0);
         GinDescriptorFormat.V30.target(context.words, 1, WINDOW - 2 * CHUNK);
         context.post(1);

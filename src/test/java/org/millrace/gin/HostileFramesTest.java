@@ -182,7 +182,8 @@ class HostileFramesTest {
                 GinHeader.hello(header, 1, 2, CHUNK);
                 peer.offer(header, null, 0);
                 MemorySegment payload = arena.allocate(2 * CHUNK).fill((byte) -1);
-                GinDescriptorFormat.V30.begin(context.words, GinOp.GET, 2 * CHUNK); // so that an answer is acceptable
+                // without this get, every answer would be refused
+                GinDescriptorFormat.V30.begin(context.words, GinOp.GET, 2 * CHUNK);
                 GinDescriptorFormat.V30.source(context.words, 1, 0);
                 GinDescriptorFormat.V30.target(context.words, 1, WINDOW - 2 * CHUNK);
                 context.post(1);

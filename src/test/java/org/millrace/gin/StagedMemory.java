@@ -13,7 +13,7 @@ final class StagedMemory implements WindowMemory {
     /** Number of copies to or from a peer without the network. */
     int copies;
     int reads;
-    /** Whether the last such copy must not be made before earlier copies of its sequence. */
+    /** Whether the last copy to or from a peer must follow earlier copies of its sequence. */
     boolean ordered;
 
     StagedMemory(MemorySegment memory, StagedDevice device) {

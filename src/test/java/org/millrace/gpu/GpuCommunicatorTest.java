@@ -314,7 +314,8 @@ class GpuCommunicatorTest {
                     other.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream);
                 }));
                 assertTrue(refused.getMessage().contains("ncclGroupEnd"), refused.getMessage());
-                third.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream); // it was not in the group
+                // the third communicator was not in the group
+                third.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream);
                 for (Communicator failed : List.of(communicator, other)) {
                     assertThrows(MillraceException.class,
                             () -> failed.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream));

@@ -18,7 +18,7 @@ class NcclVersionsTest {
             + " newer than this Millrace: how its memory is laid out is not known. NCCL's proxy stays in charge;"
             + " MILLRACE_TAKEOVER=0 says so without this warning";
 
-    /** Builds a host as a separate NCCL that is loaded beside others. */
+    /** Builds a host program as a shared library that acts as an NCCL of its version. Several can be loaded at once. */
     private static String library(String host, int table, int version) throws Exception {
         return HostProgram
                 .compile(host, "-DNET_VERSION=" + table, "-DNCCL_CODE=" + version, "-shared", "-fPIC", "-Dmain=play")

@@ -203,8 +203,8 @@ class PeerGoneTest {
     }
 
     /**
-     * A receiving kernel reads no flag and no counter for an LL step without data. It may end, and its communicator
-     * with it, before that step was sent.
+     * A receiving kernel reads no flag and no counter for an LL step without data. The kernel and its communicator may
+     * therefore end before the proxy has sent that step.
      */
     @Test
     void onlyDataIsOwedToAPeerThatLeft() {

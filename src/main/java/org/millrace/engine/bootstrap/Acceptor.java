@@ -49,8 +49,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     /** Time that a failed group continues to accept, so that ranks that still connect receive the reason at once. */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
-     * Maximum number of clients without a proof. Ranks do not arrive in larger numbers at once. Some clients above it
-     * are dropped, so that they cannot use up the process's file descriptors.
+     * Maximum number of clients that have not yet proved that they know the secret. More ranks do not arrive at once.
+     * If more clients arrive, some are dropped, so that clients cannot use up the process's file descriptors.
      */
     private static final int MAX_UNPROVEN = 1024;
 

@@ -137,8 +137,8 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     }
 
     /**
-     * Sends a message to one rank. A message to a rank that has left is dropped. The rank that waits for its answer
-     * learns of the loss by another message.
+     * Sends a message to one rank. A message to a rank that has left is dropped. If the sender waits for an answer,
+     * another message reports the loss to it.
      */
     private void send(PeerMessage message) {
         for (AcceptedConnection member : members) {

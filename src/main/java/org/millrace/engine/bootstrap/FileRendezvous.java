@@ -268,7 +268,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
             }
         }
 
-        /** Returns the description of the group in messages, without its secret. */
+        /** Returns a description of the group for use in messages. It does not contain the secret. */
         @Override
         public String toString() {
             return "the group of " + size + " ranks whose rank 0 is " + owner.process() + ", at "

@@ -148,7 +148,7 @@ final class RecordCipher extends CipherSpi {
         throw new UnsupportedOperationException(padding);
     }
 
-    /** Where the JDK's TLS finds it. */
+    /** Provider of the cipher for the JDK's TLS. */
     private static final class Source extends Provider {
 
         private static final long serialVersionUID = 1L;

@@ -117,7 +117,7 @@ final class TcpInfo {
         return number(SEGMENTS_IN_OFFSET);
     }
 
-    /** Returns whether this side retransmits data without an acknowledgement. */
+    /** Returns whether this side has unacknowledged data and retransmits it. */
     boolean sendsAgain() {
         return number(UNACKED_OFFSET) > 0 && bytes.get(ValueLayout.JAVA_BYTE, RETRANSMITS_OFFSET) != 0;
     }
@@ -131,8 +131,8 @@ final class TcpInfo {
     }
 
     /**
-     * Returns the duration in nanoseconds for which this idle side has sent more than one probe without an answer; 0 if
-     * it waits for none. A closed window is a different case: see {@link TcpStream}.
+     * Returns the time since the peer's last segment, in nanoseconds, if this side is idle and more than one keep-alive
+     * probe is unanswered; otherwise 0. A closed window is a different case: see {@link TcpStream}.
      */
     long askedNanos() {
         boolean asked = number(UNACKED_OFFSET) == 0 && bytes.get(ValueLayout.JAVA_BYTE, PROBES_OFFSET) > 1

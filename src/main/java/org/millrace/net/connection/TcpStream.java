@@ -101,8 +101,8 @@ public final class TcpStream {
     }
 
     /**
-     * Returns the duration of the silence in nanoseconds: expected input has been missing for this time. 0 if none is
-     * expected.
+     * Returns the duration of the silence in nanoseconds: expected input has been missing for this time. 0 if no input
+     * is expected.
      */
     long silentNanos() {
         return Math.max(unheardNanos, Math.max(unansweredNanos, askedNanos));

@@ -17,8 +17,8 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * Common part of the two ends of a connection: the TCP connection beside the plugin's communicators, and the end of
- * both. The TCP connection shows whether the peer is alive, and carries each side's shutdown message.
+ * Common part of a connection's sender and receiver. It holds the TCP connection beside the plugin's communicators, and
+ * closes both. The TCP connection shows whether the peer is alive, and carries each side's shutdown message.
  *
  * <pre>
  *   0          8         16               64      a shutdown message, little-endian

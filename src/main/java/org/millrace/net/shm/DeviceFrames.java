@@ -120,7 +120,8 @@ final class DeviceFrames {
     }
 
     /**
-     * Copies a payload that the sender has moved to the ring's file to the device. Does not wait for the device.
+     * Copies a payload from the ring's file to the device, after the sender has moved it to that file. Does not wait
+     * for the device.
      *
      * @return false until the device has made the copy: call it again in a later pass
      */

@@ -9,9 +9,9 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.foreign.CFunction;
 
 /**
- * Reads a process's memory by {@code process_vm_readv}. Every call reads the process's {@link Cookie} first. It detects
- * a process ID that was reused, and a process that runs another program. The kernel looks up the memory once per call,
- * so the cookie is valid for all its bytes.
+ * Reads a process's memory by {@code process_vm_readv}. Every call reads the process's {@link Cookie} first. The cookie
+ * reveals a reused process ID, and a process that runs another program. The kernel looks up the process's memory once
+ * per call, so the cookie applies to all bytes of the call.
  */
 final class ProcessReader implements PeerMemory {
 

@@ -35,7 +35,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     private final @Nullable PeerMemory peer;
     /** Place of the shown header's payload, or of the payload that is being received. */
     private FrameLayout.Payload payload = FrameLayout.Payload.IN_RING;
-    /** Frames that a device copies, all older than the frame that is being received otherwise. */
+    /** Frames that a device copies. All of them are older than the frame that is received at present. */
     private final DeviceFrames deviceFrames;
     /** Destination of a payload that the sender was asked to move; null if it is the normal destination. */
     private @Nullable DeviceRegion movedTo;

@@ -182,17 +182,18 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * What of a core's time it costs on this machine to move memory between processes, measured with this process's
-     * own. The kernel looks every page up before it copies it: on some machines that costs less than a second copy, on
+     * Processor time on this machine to move memory between processes, measured with this process's own memory. The
+     * kernel looks up every page before it copies the page. On some machines this costs less than a second copy, on
      * others more.
      *
      * <p>
-     * Frames of eight slots between two processes on one core of a virtual AMD EPYC, read and copied twice: 64 KiB 9 to
-     * 12 and 3.5 to 4 us, 128 KiB 14 and 7.5 to 9, 512 KiB 55 and 37, 4 MiB 1900 and 1040 to 1290. On a virtual Xeon
-     * with GPUs the kernel reads 64 KiB in 4.4 us, 256 KiB in 16.
+     * Times of frames of eight slots between two processes on one core of a virtual AMD EPYC, first for the kernel's
+     * read, then for two copies: 64 KiB 9 to 12 us and 3.5 to 4 us; 128 KiB 14 us and 7.5 to 9 us; 512 KiB 55 us and 37
+     * us; 4 MiB 1900 us and 1040 to 1290 us. On a virtual Xeon with GPUs the kernel reads 64 KiB in 4.4 us and 256 KiB
+     * in 16 us.
      *
-     * @param readNanos   of {@value #BYTES} bytes by {@code process_vm_readv}
-     * @param copiesNanos of as many from a slot to a ring, and from the ring to another slot
+     * @param readNanos   time to read {@value #BYTES} bytes by {@code process_vm_readv}
+     * @param copiesNanos time to copy as many bytes from a slot to a ring, and from the ring to another slot
      */
     record CopyCost(long readNanos, long copiesNanos) {
 

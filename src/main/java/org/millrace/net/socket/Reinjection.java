@@ -77,7 +77,8 @@ final class Reinjection {
     }
 
     /**
-     * Returns a stream that has delivered nothing for long while others delivered its oldest piece; null without one.
+     * Returns a stream that has delivered nothing for a long time, although others delivered its oldest piece; null
+     * without one.
      */
     SendStream silent(long now) {
         for (SendStream stream : streams) {

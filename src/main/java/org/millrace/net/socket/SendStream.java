@@ -57,7 +57,9 @@ final class SendStream {
     private int directEnd;
     private long directFrame;
     private long owedBytes;
-    /** Recent duration of short pieces, from their write; 0 without any. */
+    /**
+     * Moving average of the time from sending a short piece to its acknowledgement, in nanoseconds; 0 before the first.
+     */
     private long shortNanos;
     private long deliveredBytes;
     private boolean open = true;

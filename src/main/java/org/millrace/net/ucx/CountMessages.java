@@ -3,8 +3,8 @@ package org.millrace.net.ucx;
 import org.millrace.ffi.ucx.ucp_h;
 
 /**
- * A growing count, for instance of credits, in messages of one word. One end sends it, and the other receives it. All
- * methods require the worker's turn.
+ * A growing count, for instance of credits, in messages of one word. One end sends it, and the other receives it.
+ * Callers of all methods must hold the worker's turn.
  */
 final class CountMessages {
 

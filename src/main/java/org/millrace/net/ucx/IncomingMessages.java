@@ -27,7 +27,8 @@ final class IncomingMessages {
     private long limit;
 
     /**
-     * Posts buffers of one length. Credits for them go to the sender with their own tag. Requires the worker's turn.
+     * Posts buffers of one length. Credits for them go to the sender with their own tag. The caller must hold the
+     * worker's turn.
      */
     IncomingMessages(UcxEnd end, long tag, long creditTag, int bufferBytes) {
         this.end = end;
@@ -48,7 +49,7 @@ final class IncomingMessages {
         return buffers + (message & MASK) * bufferBytes;
     }
 
-    /** Reads the next frame's header, if one has arrived. Requires the worker's turn. */
+    /** Reads the next frame's header, if one has arrived. The caller must hold the worker's turn. */
     boolean next(FrameHeader header) {
         if (came == taken) {
             int slot = (int) came & MASK;
@@ -91,7 +92,7 @@ final class IncomingMessages {
         }
     }
 
-    /** Posts free buffers again, and sends credits for them at intervals. Requires the worker's turn. */
+    /** Posts free buffers again, and sends credits for them at intervals. The caller must hold the worker's turn. */
     void giveBack() {
         while (returned < taken) {
             await((int) returned & MASK);
@@ -102,14 +103,14 @@ final class IncomingMessages {
         }
     }
 
-    /** Cancels the waiting buffers. Requires the worker's turn. */
+    /** Cancels the waiting buffers. The caller must hold the worker's turn. */
     void cancel() {
         for (long request : requests) {
             end.cancel(request);
         }
     }
 
-    /** Returns whether UCX has no request. Frees complete requests. Requires the worker's turn. */
+    /** Returns whether UCX has no request. Frees complete requests. The caller must hold the worker's turn. */
     boolean isIdle() {
         return end.areOver(requests) & credits.isIdle();
     }

@@ -4,7 +4,7 @@ import org.millrace.ffi.ucx.ucp_h;
 
 /**
  * Messages with headers and short payloads in flight. They are written here, with all available frames in one message,
- * and sent while the receiver has buffers for them. All methods require the worker's turn.
+ * and sent while the receiver has buffers for them. Callers of all methods must hold the worker's turn.
  */
 final class OutgoingMessages {
 

@@ -10,8 +10,8 @@ import org.millrace.net.Network;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * Handshake of a sender: it sends its worker's address, and receives the address of the receiver's worker. All methods
- * require the worker's turn.
+ * Handshake of a sender: it sends its worker's address, and receives the address of the receiver's worker. Callers of
+ * all methods must hold the worker's turn.
  */
 final class SenderMeeting {
 

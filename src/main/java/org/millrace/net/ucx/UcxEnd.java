@@ -105,7 +105,7 @@ abstract class UcxEnd extends ConnectionState {
         return endpoint.noticesFailures();
     }
 
-    /** Returns the endpoint to send to. Throws if it was given up. Requires the worker's turn. */
+    /** Returns the endpoint to send to. Throws if it was given up. The caller must hold the worker's turn. */
     final long endpoint() {
         long handle = endpoint.handle();
         if (handle == 0) {
@@ -129,7 +129,7 @@ abstract class UcxEnd extends ConnectionState {
                 | (workers.context().sharesMemory() ? UcxFormat.SHARES_MEMORY : 0);
     }
 
-    /** Connects to the peer's worker. Requires the worker's turn. */
+    /** Connects to the peer's worker. The caller must hold the worker's turn. */
     final void connect(MemorySegment address, long host, long peersFlags, long pid, long startTicks) {
         boolean shared = host == SharedMemory.thisHost() && (flags() & peersFlags & UcxFormat.SHARES_MEMORY) != 0;
         try {
@@ -140,7 +140,9 @@ abstract class UcxEnd extends ConnectionState {
         }
     }
 
-    /** Waits a limited time until the data passed to UCX has left this process. Requires the worker's turn. */
+    /**
+     * Waits a limited time until the data passed to UCX has left this process. The caller must hold the worker's turn.
+     */
     final void flush() {
         if (endpoint != null && endpoint.handle() != 0 && !peerHasEnded()) {
             worker().flush(endpoint.handle(), FLUSH_NANOS);
@@ -149,7 +151,7 @@ abstract class UcxEnd extends ConnectionState {
 
     /**
      * Makes UCX release all messages. The peer helps with that if it can. If it does not, and UCX detects failures of
-     * the endpoint, all connections between the two workers are given up. Requires the worker's turn.
+     * the endpoint, all connections between the two workers are given up. The caller must hold the worker's turn.
      *
      * @param safe whether the peer no longer reads or writes shared memory
      * @return false if UCX still has messages
@@ -165,7 +167,7 @@ abstract class UcxEnd extends ConnectionState {
         return drain(CLOSE_NANOS);
     }
 
-    /** Releases the endpoint. Requires the worker's turn. */
+    /** Releases the endpoint. The caller must hold the worker's turn. */
     final void disconnect() {
         if (endpoint != null) {
             worker().disconnect(endpoint);
@@ -253,7 +255,7 @@ abstract class UcxEnd extends ConnectionState {
         }
     }
 
-    /** Drives the worker until UCX has no more requests. Requires the worker's turn. */
+    /** Drives the worker until UCX has no more requests. The caller must hold the worker's turn. */
     final boolean drain(long nanos) {
         long start = System.nanoTime();
         while (!isIdle()) {
@@ -268,7 +270,10 @@ abstract class UcxEnd extends ConnectionState {
     /** Returns whether UCX has no request of this end. Frees complete requests. */
     abstract boolean isIdle();
 
-    /** Removes messages that no receive will take, so that UCX need not keep them. Requires the worker's turn. */
+    /**
+     * Removes messages that no receive will take, so that UCX need not keep them. The caller must hold the worker's
+     * turn.
+     */
     final void discard(long tag) {
         long message = ucp_h.ucp_tag_probe_nb(worker().handle(), tag, -1, 1, received);
         while (message != 0) {

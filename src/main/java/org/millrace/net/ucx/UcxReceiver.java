@@ -141,7 +141,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         close(this::sendShutdown);
     }
 
-    /** Does the work that needs no waiting. Requires the worker's turn. */
+    /** Does the work that needs no waiting. The caller must hold the worker's turn. */
     private int advance() {
         int work = drive(worker());
         IncomingMessages in = messages;
@@ -152,7 +152,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         return work + post(in) + complete();
     }
 
-    /** Reads the next frame's header, if it has arrived. Requires the worker's turn. */
+    /** Reads the next frame's header, if it has arrived. The caller must hold the worker's turn. */
     private boolean next() {
         int ignored = advance();
         boolean came = messages != null && messages.next(header);
@@ -217,7 +217,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         }
     }
 
-    /** Posts receives for payloads, and free buffers. Requires the worker's turn. */
+    /** Posts receives for payloads, and free buffers. The caller must hold the worker's turn. */
     private int post(IncomingMessages in) {
         long before = posted;
         while (posted < window.begun()) {

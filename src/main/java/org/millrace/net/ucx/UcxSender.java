@@ -136,7 +136,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         }
     }
 
-    /** Does the work that needs no waiting. Requires the worker's turn. */
+    /** Does the work that needs no waiting. The caller must hold the worker's turn. */
     private int advance() {
         int work = drive(worker());
         OutgoingMessages out = messages;
@@ -182,7 +182,10 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         return out.add(header(frame), payloads[frame], lengths[frame]);
     }
 
-    /** Counts frames with payloads that UCX has read. Confirms the payloads that the receiver has, according to UCX. */
+    /**
+     * Returns the number of frames with payloads that UCX has read since the last call. Sends the receiver the number
+     * of payloads in separate messages that it has, according to UCX.
+     */
     private int complete(OutgoingMessages out) {
         long before = window.done();
         while (window.done() < posted) {

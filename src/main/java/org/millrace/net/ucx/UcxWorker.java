@@ -22,7 +22,8 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * One of UCX's workers. It has no lock: a thread that uses it takes the turn, and returns it after a few calls.
+ * One of UCX's workers. It has no lock. Instead it has a turn, an atomic flag that one thread holds at a time. A thread
+ * that uses the worker takes the turn, and returns it after a few calls.
  *
  * <pre>
  *   free ──compareAndSet──▶ taken     setRelease publishes the thread's writes, also those in UCX's memory; the next
@@ -35,7 +36,7 @@ import org.millrace.net.connection.NativeRegion;
  */
 final class UcxWorker {
 
-    /** Upper limit for the duration of a pass. A thread that has the turn never waits. */
+    /** Upper limit for the duration of a pass. A thread that holds the turn never waits. */
     private static final long TURN_PATIENCE_NANOS = 10_000_000_000L;
     private static final long RETRY_NANOS = 20_000;
     /** Number of passes between two checks of connections that wait for their peers to leave; a power of two. */
@@ -51,7 +52,7 @@ final class UcxWorker {
 
     /**
      * A connection that this side has closed, but that UCX still needs until its peer has the sent data. The thread
-     * that has the turn calls its methods.
+     * that holds the turn calls its methods.
      */
     public interface Lingering {
 

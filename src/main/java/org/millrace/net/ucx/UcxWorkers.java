@@ -45,7 +45,7 @@ final class UcxWorkers {
         return mine;
     }
 
-    /** Destroys workers that accept no connection and have none. The caller must not have a worker's turn. */
+    /** Destroys workers that accept no connection and have none. The caller must not hold a worker's turn. */
     public synchronized void endUnused() {
         workers.removeIf(one -> !one.isFit() && one.destroyIfUnused());
     }

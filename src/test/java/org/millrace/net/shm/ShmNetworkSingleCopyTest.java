@@ -20,7 +20,8 @@ class ShmNetworkSingleCopyTest extends NetworkContract {
     @BeforeAll
     static void possible() {
         assumeTrue(SingleCopy.isPossible(), SingleCopy::describe);
-        // makes the JIT compile system calls: one call in 64 frames would take long to reach the threshold
+        // These calls make the JIT compile the code of system calls. The test itself makes one call in 64 frames, and
+        // would take long to reach the JIT's threshold.
         PeerMemory self = READ.open(ProcessIdentity.CURRENT, READ.invite());
         for (int i = 0; i < 50_000; i++) {
             assertEquals(0, self.read(0, 0));
