@@ -30,7 +30,7 @@ class ProcessRanksTest {
                 try {
                     taken.add(new byte[64 << 10]);
                 } catch (OutOfMemoryError none) {
-                    System.exit(0); // as a process does if one thread has died and another ends normally
+                    System.exit(0); // a process exits like this if one thread has died and another ends normally
                 }
             }
         }

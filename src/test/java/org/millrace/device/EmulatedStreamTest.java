@@ -78,7 +78,7 @@ class EmulatedStreamTest {
         assertTrue(stream.query());
         assertArrayEquals(source, target);
         device.copyToHost(MemorySegment.ofArray(target).asSlice(0, 2 << 20),
-                // overlapping memory is copied as if at once
+                // a copy of overlapping memory behaves as if all bytes moved at once
                 MemorySegment.ofArray(target).asSlice(1, 2 << 20), stream);
         run();
         assertArrayEquals(Arrays.copyOf(source, 2 << 20), Arrays.copyOfRange(target, 1, target.length));

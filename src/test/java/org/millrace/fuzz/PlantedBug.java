@@ -53,7 +53,7 @@ final class PlantedBug {
         assertEquals(0, status, said.toString());
     }
 
-    /** Returns the exception that a test of the copy throws; null if it finds nothing. */
+    /** Returns the exception that a test throws when it runs with the changed class; null if the test does not fail. */
     @Nullable
     Throwable foundBy(Class<?> test, String method) throws Exception {
         ClassLoader loader = new Copy(test.getClassLoader());

@@ -22,7 +22,7 @@ class CoreShareTest {
             // usable, allowed, online, ranks: cores
             "32, 32, 32, 2, 16", // not bound: shared by all
             "2, 2, 32, 2, 2", // each bound to its own cores
-            "16, 16, 32, 4, 8", // two on each of two sockets
+            "16, 16, 32, 4, 8", // two ranks on each of two sockets
             "2, 32, 32, 2, 1", // a quota of two is shared
             "1, 32, 32, 4, 1", // never less than one
             "3, 3, 4, 1, 3"})

@@ -94,7 +94,10 @@ class PluginHostTest {
         assertTrue(outcome.endsWith("OK\n"), outcome.output());
     }
 
-    /** The JVM detects null pointers by that signal. The program's handler runs after the JVM's, as with libjsig. */
+    /**
+     * The JVM detects null pointers by SIGSEGV. The program's handler for that signal runs after the JVM's, as with
+     * libjsig.
+     */
     @Test
     void aHandlerOfFaultsThatIsSetAfterTheJvmsServesTheProgramsFaults() throws Exception {
         HostProgram host = HostProgram.compile("signals_host");

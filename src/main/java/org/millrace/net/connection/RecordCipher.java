@@ -22,21 +22,21 @@ import javax.crypto.ShortBufferException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The JDK's own AES-GCM, for streams under TLS: it decrypts from a copy. The JDK's TLS decrypts a record where it lies,
- * and there its AES-GCM does without the processor's instructions for both halves of the work at once
- * ({@code inPlaceArray} in {@code com.sun.crypto.provider.GaloisCounterMode}): 2.8 microseconds for 16 KiB, otherwise
- * 1.1; the copy costs 0.3 (AMD Zen 5, JDK 25).
+ * The JDK's own AES-GCM, for streams under TLS. It decrypts from a copy of the record. The JDK's TLS decrypts a record
+ * in place. In this case the JDK's AES-GCM does not use the processor's instructions for both halves of the work at
+ * once ({@code inPlaceArray} in {@code com.sun.crypto.provider.GaloisCounterMode}). For 16 KiB it then takes 2.8
+ * microseconds, otherwise 1.1. The copy takes 0.3 microseconds (AMD Zen 5, JDK 25).
  *
  * <p>
- * The JDK's TLS asks the process's providers for its ciphers. So this is one of them, and has ciphers for
- * {@link TlsChannel} alone: other callers get what would have been found without it. A JDK that believes only signed
- * providers, as Oracle's, leaves it aside in the same way: streams are slower then.
+ * The JDK's TLS asks the process's providers for its ciphers. Millrace therefore adds a provider, which has ciphers for
+ * {@link TlsChannel} alone. Other callers receive the cipher that they would find without this provider. A JDK that
+ * accepts only signed providers, such as Oracle's, ignores this provider in the same way. Streams are slower then.
  */
 final class RecordCipher extends CipherSpi {
 
     private static final String NAME = "AES/GCM/NoPadding";
     private static final String OF_THE_JDK = "SunJCE";
-    /** The JDK uses these instructions for so many bytes and more. */
+    /** Minimum number of bytes that the JDK decrypts with these instructions. */
     private static final int WORTH_A_COPY = 512;
 
     private final Cipher cipher = Cipher.getInstance(NAME, OF_THE_JDK);
@@ -45,7 +45,10 @@ final class RecordCipher extends CipherSpi {
 
     RecordCipher() throws GeneralSecurityException {}
 
-    /** Lets streams have it from now on, unless another AES-GCM than the JDK's was chosen for the process. */
+    /**
+     * Makes this cipher available to streams from now on, unless another AES-GCM than the JDK's was chosen for the
+     * process.
+     */
     static synchronized void install() throws GeneralSecurityException {
         if (Cipher.getInstance(NAME).getProvider().getName().equals(OF_THE_JDK)) {
             Security.insertProviderAt(new Source(), 1);

@@ -16,8 +16,8 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.ConnectionException;
 
 /**
- * Whether large payloads are copied once: the receiving process reads them in the sending process's memory. Memory of
- * another process is only read, never written.
+ * The choice whether large payloads are copied only once. The receiving process then reads them in the sending
+ * process's memory. Memory of another process is only read, never written.
  *
  * @param use       condition of its use
  * @param fromBytes minimum length of such a payload; the sending side's value counts
@@ -199,7 +199,7 @@ public record SingleCopy(Use use, int fromBytes) {
 
         static final int BYTES = 256 << 10;
 
-        /** Number of blocks that exceeds every core's own cache: slots are written by other cores. */
+        /** Number of blocks. Together they exceed every core's own cache, because slots are written by other cores. */
         private static final int BLOCKS = 16;
         private static final int RING_BLOCKS = 8;
         private static final int ROUNDS = 2;
@@ -249,8 +249,8 @@ public record SingleCopy(Use use, int fromBytes) {
         }
 
         /**
-         * Returns the lower quartile: while a process starts, on cores that others use, too, the median is often a
-         * preempted measurement.
+         * Returns the lower quartile. While a process starts on cores that other processes use too, the median is often
+         * a preempted measurement.
          */
         private static long typical(long[] times) {
             Arrays.sort(times);

@@ -154,7 +154,7 @@ class LostAnswerTest {
         }
     }
 
-    /** The client may know already, and continue as soon as it has a stream. */
+    /** The client may already know that it is accepted. It continues as soon as it has a stream. */
     @Test
     void whoAsksForItsStreamKnowsThatItIsAccepted() throws IOException {
         try (Socket lost = answered(hello(5));
