@@ -19,6 +19,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -30,9 +31,10 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
 /**
- * The page {@code seeds.md} agrees with the code. Its classes and tests exist, its commands can be parsed, each partial
- * item has a reason, and its counts are right. Every variable of the seeds and every setting has a row. Each row's
- * variable is read, or the row states that it has no meaning.
+ * The page {@code seeds.md} matches the code. Its classes and tests exist, and its commands can be parsed. A claim that
+ * is not whole has a reason. A whole claim names test methods, and their sources mention a class of the row. The counts
+ * are right. Every variable of the seeds and every setting has a row, and the code reads each row's variable unless the
+ * row states that it is meaningless.
  */
 class SeedsPageTest {
 
@@ -51,17 +53,36 @@ class SeedsPageTest {
             "NCCL_PROXY_IDLE_THRESHOLD", "NCCL_PROXY_IDLE_SLEEP_US", "NCCL_NET_MAX_RECVS", "NCCL_WORK_FIFO_BYTES",
             "NCCL_NET_DEVICE_UNPACK_ENABLED", "NCCL_NET_DEVICE_UNPACK_THRESHOLD", "NCCL_SHM_USE_CUDA_MEMCPY",
             "NCCL_SHM_MEMCPY_MODE", "NCCL_SHM_LOCALITY", "NCCL_P2P_USE_CUDA_MEMCPY", "NCCL_MY_TRANSPORT_ENABLE");
-    private static final List<String> STATES = List.of("whole", "partial", "not here");
+    private static final List<String> STATES = List.of("whole", "partial", "measured, not met", "not here");
+    /** Annotated test methods. Group 1 is the method's name. */
+    private static final Pattern TEST_METHOD =
+            Pattern.compile("(?s)@(?:Test|ParameterizedTest|TestFactory|RepeatedTest)\\b.*?\\bvoid (\\w+)\\(");
+    private static final Pattern SUPERCLASS = Pattern.compile("\\bclass \\w+(?:<[^{]*>)? extends (\\w+)");
+    /**
+     * Tests that run whole ranks, commands, or C programs, or that check all of NCCL's declarations. They reach a row's
+     * classes from outside and do not name them. All other tests of whole rows must name a class of the row.
+     */
+    private static final Set<String> FROM_OUTSIDE = Set.of("AbiProofTest", "AbortTest", "CollNetHostTest",
+            "CollNetLeadersTest", "CollNetTest", "CommunicatorsInOneGroupTest", "DisagreementTest",
+            "EngineAllReduceTest", "EngineAllocationTest", "EngineBufferModesTest", "EngineCollectivesTest",
+            "EngineErrorsTest", "EnginePlanTest", "EngineRailsTest", "EngineUnpackTest", "EngineWorkTest",
+            "ExamplesTest", "GoesOnHostTest", "GroupedReceivesTest", "InspectCommandsTest", "KilledPeerTest",
+            "LossHostTest", "MatrixCommandTest", "NcclHeadersTest", "PartialFailureTest", "PlantedBugsTest",
+            "PlantedStallTest", "PluginCollectivesTest", "PluginHostTest", "PluginRailsTest", "ProfilerEventsTest",
+            "RandomProgramTest", "ReadInPlaceTest", "SplitTest", "StreamCaptureTest", "TakeoverTeardownTest",
+            "TransportsTest", "TypedFailuresTest", "UnpackHostTest", "WhyCommandTest");
     private static final List<String> EFFECTS = List.of("works", "NCCL's", "set", "refused", "meaningless");
 
-    /** Cells by row: items have six cells, counts five, variables four. */
+    /** Cells by row: six of an item, six of a count, four of a variable. */
     private static final List<List<String>> items = new ArrayList<>();
-    /** Number of items per state, by seed, as the page states it and as its rows show it. */
+    /** Number of items in each state, by seed, in the page's table; the first number is the total. */
     private static final Map<String, List<Integer>> said = new TreeMap<>();
+    /** The same numbers, counted from the rows. */
     private static final Map<String, List<Integer>> counted = new TreeMap<>();
     private static final Map<String, List<String>> variables = new HashMap<>();
-    private static final Set<String> files = new HashSet<>();
-    /** Names of the benchmarks. */
+    /** Source files by class name. */
+    private static final Map<String, Path> files = new HashMap<>();
+    /** Names of the benchmark suites. */
     private static final Set<String> suites = new HashSet<>();
     /** Variables that the code names. */
     private static final Set<String> named = new HashSet<>();
@@ -78,12 +99,12 @@ class SeedsPageTest {
                 if (cells.size() == 4 && !cells.getFirst().equals("variable")) {
                     String name = quoted(cells.getFirst()).getFirst();
                     assertEquals(null, variables.put(name, cells), name + " has two rows");
-                } else if (cells.size() == 5 && !cells.getFirst().equals("seed")) {
-                    said.put(cells.getFirst(), cells.subList(1, 5).stream().map(Integer::valueOf).toList());
-                } else if (cells.size() == 6 && !cells.getFirst().equals("item")) {
+                } else if (cells.size() == 6 && STATES.contains(cells.get(1))) {
                     items.add(cells);
                     count(seed, cells.get(1));
                     count("all", cells.get(1));
+                } else if (cells.size() == 6 && cells.get(1).matches("\\d+")) {
+                    said.put(cells.getFirst(), cells.subList(1, 6).stream().map(Integer::valueOf).toList());
                 } else {
                     assertTrue(List.of("variable", "item", "seed").contains(cells.getFirst()), line);
                 }
@@ -93,7 +114,7 @@ class SeedsPageTest {
             try (Stream<Path> sources = Files.walk(Path.of(root))) {
                 for (Path source : (Iterable<Path>) sources
                         .filter(path -> path.toString().endsWith(".java"))::iterator) {
-                    files.add(source.getFileName().toString().replace(".java", ""));
+                    files.put(source.getFileName().toString().replace(".java", ""), source);
                     if (source.getParent().endsWith("bench/suite")) {
                         SUITE.matcher(Files.readString(source)).results().forEach(found -> suites.add(found.group(1)));
                     }
@@ -106,7 +127,7 @@ class SeedsPageTest {
     }
 
     private static void count(String seed, String state) {
-        List<Integer> counts = counted.computeIfAbsent(seed, _ -> new ArrayList<>(List.of(0, 0, 0, 0)));
+        List<Integer> counts = counted.computeIfAbsent(seed, _ -> new ArrayList<>(List.of(0, 0, 0, 0, 0)));
         counts.set(0, counts.getFirst() + 1);
         int at = 1 + STATES.indexOf(state);
         counts.set(at, counts.get(at) + 1);
@@ -122,11 +143,51 @@ class SeedsPageTest {
             List<String> classes = quoted(row.get(2));
             List<String> tests = quoted(row.get(3));
             assertTrue(!classes.isEmpty() && !tests.isEmpty(), row.toString());
-            classes.forEach(name -> assertTrue(files.contains(name), name + " in " + row));
-            tests.forEach(test -> assertTrue(test.endsWith("Test") && files.contains(test), test + " in " + row));
+            classes.forEach(name -> assertTrue(files.containsKey(name), name + " in " + row));
+            tests.stream()
+                    .map(SeedsPageTest::classOf)
+                    .forEach(test -> assertTrue(test.endsWith("Test") && files.containsKey(test), test + " in " + row));
             assertTrue(STATES.contains(row.get(1)), row.toString());
             assertEquals(row.get(1).equals("whole"), row.get(5).isEmpty(), "a reason, or none, for " + row);
         }
+    }
+
+    @Test
+    void aWholeClaimNamesTestMethodsThatMentionItsClasses() throws IOException {
+        Set<String> wrong = new TreeSet<>();
+        Set<String> needless = new TreeSet<>(FROM_OUTSIDE);
+        for (List<String> row : items) {
+            for (String test : quoted(row.get(3))) {
+                String source = source(classOf(test));
+                boolean isMethod = test.contains(".");
+                if (isMethod || row.get(1).equals("whole")) {
+                    String method = test.substring(test.indexOf('.') + 1);
+                    if (TEST_METHOD.matcher(source).results().noneMatch(found -> method.equals(found.group(1)))) {
+                        wrong.add(test + " is no test method: " + row.getFirst());
+                    }
+                }
+                boolean mentions = quoted(row.get(2)).stream()
+                        .anyMatch(name -> Pattern.compile("\\b" + name + "\\b").matcher(source).find());
+                if (row.get(1).equals("whole") && !mentions && !needless.remove(classOf(test))
+                        && !FROM_OUTSIDE.contains(classOf(test))) {
+                    wrong.add(test + " mentions none of " + row.get(2) + ": " + row.getFirst());
+                }
+            }
+        }
+        assertEquals(Set.of(), wrong);
+        assertEquals(Set.of(), needless, "tests that need no exception");
+    }
+
+    /** Returns the class of a test that is named {@code Class} or {@code Class.method}. */
+    private static String classOf(String test) {
+        return test.split("\\.")[0];
+    }
+
+    /** Returns the source of a test class and of its superclasses in this repository. */
+    private static String source(String test) throws IOException {
+        String source = Files.readString(files.get(test));
+        Matcher matcher = SUPERCLASS.matcher(source);
+        return matcher.find() && files.containsKey(matcher.group(1)) ? source + source(matcher.group(1)) : source;
     }
 
     @Test
@@ -184,7 +245,7 @@ class SeedsPageTest {
 
     private static void checkMaven(String word, String command, String pom) {
         if (word.startsWith("-Dtest=")) {
-            assertTrue(files.contains(word.substring("-Dtest=".length())), command);
+            assertTrue(files.containsKey(word.substring("-Dtest=".length())), command);
         } else if (word.startsWith("-Dmatrix.args=")) {
             String arguments = word.substring("-Dmatrix.args=".length()).replace("\"", "");
             List<String> words = new ArrayList<>(List.of("matrix"));
@@ -202,12 +263,13 @@ class SeedsPageTest {
         if (words.getFirst().equals("-cp")) {
             assertEquals(List.of("-cp", "bench/target/millrace-bench.jar"), words.subList(0, words.size() - 1),
                     command);
-            assertTrue(files.contains(name.substring(name.lastIndexOf('.') + 1)), command);
+            assertTrue(files.containsKey(name.substring(name.lastIndexOf('.') + 1)), command);
             return;
         }
         assertEquals(List.of("-jar", "bench/target/millrace-bench.jar"), words.subList(0, 2), command);
         if (words.get(2).equals("jmh")) {
-            assertTrue(files.stream().anyMatch(file -> file.startsWith(name) && file.endsWith("Benchmark")), command);
+            assertTrue(files.keySet().stream().anyMatch(file -> file.startsWith(name) && file.endsWith("Benchmark")),
+                    command);
         } else {
             assertEquals("--suite", words.get(2), command);
             assertTrue(suites.contains(name), command + ": " + suites);
@@ -255,9 +317,11 @@ class SeedsPageTest {
                 }
             }
         }
+        // NCCL's constants
         found.removeAll(Set.of("NCCL_STEPS", "NCCL_NET_DEVICE_PACK", "NCCL_NET_DEVICE_RDMA", "NCCL_NET_DEVICE_COMPRESS",
-                "NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH")); // NCCL's constants
-        found.add("NCCL_MY_TRANSPORT_ENABLE"); // "MY_TRANSPORT_ENABLE" in the argument of a macro
+                "NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH"));
+        // "MY_TRANSPORT_ENABLE" in the argument of a macro
+        found.add("NCCL_MY_TRANSPORT_ENABLE");
         assertEquals(OF_THE_SEEDS, found);
     }
 }
