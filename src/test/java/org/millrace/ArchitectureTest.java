@@ -71,7 +71,7 @@ class ArchitectureTest {
             """;
     // @formatter:on
 
-    /** Position of a package. Packages of a group are numbered in the order in which they are named. */
+    /** Position of a package. Packages of a group are numbered in the order of their names in the list. */
     private record Place(int level, String group, int index) {
 
         boolean mayUse(Place other) {

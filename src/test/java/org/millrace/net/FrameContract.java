@@ -83,7 +83,7 @@ abstract class FrameContract extends NetworkFixture {
         }
     }
 
-    /** Also covers memory across a boundary of the pieces in which a network sees memory. */
+    /** Also covers memory across a boundary between a network's pieces of memory. */
     @Test
     void memoryThatNobodyRegisteredIsReachedByItsAddress(@TempDir Path directory) throws IOException {
         long piece = 1L << 30;
@@ -262,7 +262,7 @@ abstract class FrameContract extends NetworkFixture {
 
     /**
      * Returns the number of frames that must not allocate. A network that differs from another only in its set-up may
-     * return less. A network for which this JVM cannot avoid allocation returns 0.
+     * return less. Returns 0 if this JVM cannot avoid allocation in the network.
      */
     protected int framesWithoutAllocation() {
         return 1_000_000;

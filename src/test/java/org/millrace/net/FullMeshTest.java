@@ -57,7 +57,7 @@ class FullMeshTest {
                 (proxy, method, arguments) -> answer.get()));
     }
 
-    /** A connection has the mesh's deadline. The order in which the two are detected does not depend on the clock. */
+    /** A connection has the mesh's deadline. The order of the two detections does not depend on the clock. */
     @Test
     void whyThereIsNoConnectionIsSaidAtTheDeadline() {
         Network network = answering(Network.class, Hopeless<FrameSender>::new);

@@ -38,10 +38,10 @@ import org.jspecify.annotations.Nullable;
  * acquire load before its next write there.
  * <li>The release store of a state, after the last position, pairs with the other side's acquire load before its last
  * read of that position.
- * <li>The full fence after the store of the state {@link #ABANDONED}, before the producer's memory may be freed, pairs
- * with the consumer's acquire fence between its read of that memory and its load of the state. Bytes that were stored
- * after the fence are never taken for a payload. For a single payload, the field {@code moved} in {@link FrameLayout}
- * has the same purpose.
+ * <li>The full fence after the store of the state {@link #ABANDONED} comes before the producer's memory may be freed.
+ * It pairs with the consumer's acquire fence between its read of that memory and its load of the state. Bytes that were
+ * stored after the fence are never taken for a payload. For a single payload, the field {@code moved} in
+ * {@link FrameLayout} has the same purpose.
  * </ul>
  */
 final class RingLayout {

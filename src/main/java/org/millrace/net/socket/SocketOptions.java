@@ -69,8 +69,9 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
     }
 
     /**
-     * Returns options for most machines: one stream (a threshold of 256 KiB with more), buffers adjusted by the system,
-     * 16 frames in flight, 30 s to connect, 10 s for a handshake, any interface, 60 s to reconnect.
+     * Returns options for most machines: one stream (a threshold of 256 KiB with more) and buffers adjusted by the
+     * system. 16 frames are in flight, on any interface. The deadlines are 30 s to connect, 10 s for a handshake, and
+     * 60 s to reconnect.
      */
     public static SocketOptions defaults() {
         return new SocketOptions(1, 256 << 10, 0, 0, 16, Duration.ofSeconds(30), Duration.ofSeconds(10), "", null,

@@ -92,8 +92,8 @@ final class StreamInput {
      *
      * <p>
      * A poll allocates 16 bytes for each ready stream with a descriptor beyond the JDK's cache of Integers (127, in the
-     * plugin's JVM 4095), because {@code sun.nio.ch.EPollSelectorImpl} looks up keys by them. It allocates nothing
-     * else.
+     * plugin's JVM 4095). The reason is that {@code sun.nio.ch.EPollSelectorImpl} looks up keys by them. It allocates
+     * nothing else.
      */
     static final class ReadPoll {
 

@@ -27,7 +27,7 @@ public final class CLibrary {
      * Loads the library permanently.
      *
      * @param file library from {@link CompiledLibrary}, null without a compiler
-     * @return the library, or one without loops if there is no file
+     * @return the library, or one without loops without a file
      */
     @SuppressWarnings("restricted")
     public static CLibrary load(Path file) {

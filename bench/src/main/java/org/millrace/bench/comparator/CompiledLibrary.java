@@ -26,7 +26,7 @@ public final class CompiledLibrary {
      * Compiles.
      *
      * @param directory directory for source and library
-     * @return the library, or null if there is no compiler
+     * @return the library, or null without a compiler
      * @throws IOException           if files cannot be written
      * @throws IllegalStateException if a compiler exists but fails. The message contains its output
      */
@@ -55,7 +55,7 @@ public final class CompiledLibrary {
     /**
      * The compiler's version.
      *
-     * @return its first line; null if there is none
+     * @return its first line; null if unknown
      */
     public static String version() {
         String compiler = compiler();

@@ -9,7 +9,7 @@ import org.millrace.abi.SendMem;
 import org.millrace.bench.access.Access;
 import org.millrace.bench.measure.Loop;
 
-/** The ways in which Java accesses memory, each with the same three accesses. */
+/** Java's ways to access memory, each with the same three accesses. */
 public final class Accesses {
 
     private Accesses() {}

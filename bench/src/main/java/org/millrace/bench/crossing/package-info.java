@@ -1,2 +1,2 @@
-/** Cost of calls from Java to C and from C to Java, and of the ways in which Java accesses memory. */
+/** Cost of calls from Java to C and from C to Java, and of Java's ways to access memory. */
 package org.millrace.bench.crossing;

@@ -15,7 +15,7 @@ public final class Interleaver {
      */
     private static final int COMPILING_CALLS = 2000;
     private static final int COMPILING_COUNT = 64;
-    /** Factor by which a warm-up may exceed its duration if an operation is long. */
+    /** Maximum ratio of a warm-up's time to its intended duration, for long operations. */
     private static final int PATIENCE = 5;
 
     private final Effort effort;

@@ -9,12 +9,12 @@ package org.millrace.bench.measure;
  * @param java    the Java side
  * @param c       the C side, null if it has no meaning in C
  * @param sameWay whether both access memory in the same way, so that the goal is a ratio of 1
- * @param bytes   payload of one operation, for a bandwidth. 0 if there is none
+ * @param bytes   payload of one operation, for a bandwidth. 0 for none
  */
 public record Pair(String id, String group, String title, Loop java, Loop c, boolean sameWay, long bytes) {
 
     /**
-     * Returns a pair whose sides access memory in the same way.
+     * Returns a pair with equal memory accesses on both sides.
      *
      * @param id    see {@link Pair}
      * @param group see {@link Pair}
@@ -28,7 +28,7 @@ public record Pair(String id, String group, String title, Loop java, Loop c, boo
     }
 
     /**
-     * Returns a pair whose C side is the minimum cost of the task, without the same accesses.
+     * Returns a pair with the minimum cost of the task on the C side, without the same accesses.
      *
      * @param id    see {@link Pair}
      * @param group see {@link Pair}

@@ -12,8 +12,8 @@ import org.millrace.bench.measure.Ratio;
 import org.millrace.bench.measure.Statistics;
 
 /**
- * Earlier results of a kind of machine. Each line has the ratio to C with its interval. If there is no C side, it has
- * Java's time with its quartiles.
+ * Earlier results of a kind of machine. Each line has the ratio to C with its interval. Without a C side, it has Java's
+ * time with its quartiles.
  */
 public final class Baseline {
 

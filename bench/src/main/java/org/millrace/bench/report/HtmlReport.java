@@ -28,7 +28,7 @@ public final class HtmlReport {
      * Writes the page.
      *
      * @param results   measured results
-     * @param movements changes since the baseline, null if there is none for this kind of machine
+     * @param movements changes since the baseline, null without one for this kind of machine
      * @param file      file to write
      * @throws IOException if it cannot be written
      */
@@ -40,7 +40,7 @@ public final class HtmlReport {
      * Returns the page.
      *
      * @param results   measured results
-     * @param movements changes since the baseline, null if there is none for this kind of machine
+     * @param movements changes since the baseline, null without one for this kind of machine
      * @return HTML that is also XML
      */
     public static String render(Results results, List<Movement> movements) {

@@ -16,7 +16,7 @@ import org.millrace.bench.measure.Statistics;
  * @param group   heading of its group
  * @param title   its title
  * @param sameWay whether Java and C access memory in the same way
- * @param bytes   payload of an operation, 0 if there is none
+ * @param bytes   payload of an operation, 0 without one
  * @param forks   samples of each JVM
  */
 public record Line(String suite, String variant, String id, String group, String title, boolean sameWay, long bytes,

@@ -42,7 +42,7 @@ public final class Results {
     /**
      * The lines.
      *
-     * @return in the order in which they were first measured
+     * @return in the order of their first measurements
      */
     public List<Line> lines() {
         return new ArrayList<>(lines.values());
@@ -51,7 +51,7 @@ public final class Results {
     /**
      * The distributions.
      *
-     * @return in the order in which they were first recorded
+     * @return in the order of their first records
      */
     public List<Latency> latencies() {
         return new ArrayList<>(latencies.values());

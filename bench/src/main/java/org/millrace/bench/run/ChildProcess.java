@@ -69,7 +69,7 @@ final class ChildProcess {
         }
     }
 
-    /** Returns the location of this run's comparators, null if there are none. */
+    /** Returns the location of this run's comparators, null without comparators. */
     static Path library() {
         String library = System.getProperty(LIBRARY, Child.NONE);
         return library.equals(Child.NONE) ? null : Path.of(library);

@@ -18,7 +18,7 @@ public final class Main {
      * Runs a command.
      *
      * @param arguments see {@code --help}
-     * @throws Exception for a failure without a message of its own
+     * @throws Exception for a failure without its own message
      */
     public static void main(String[] arguments) throws Exception {
         // warnings go to the terminal
