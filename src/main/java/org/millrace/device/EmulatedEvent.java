@@ -35,8 +35,9 @@ final class EmulatedEvent implements Event {
                 "event " + event + " is none of an emulated device: make it with the device's newEvent()");
     }
 
-    EventMark newMark() {
-        EventMark mark = new EventMark();
+    /** @param by device of the stream that reaches the mark */
+    EventMark newMark(EmulatedDevice by) {
+        EventMark mark = new EventMark(by);
         captured = null;
         latest = mark;
         return mark;
@@ -112,7 +113,7 @@ final class EmulatedEvent implements Event {
         Thread self = Thread.currentThread();
         mark.add(self);
         try {
-            return device.await(mark::done, TimeUnit.NANOSECONDS.convert(deadline));
+            return mark.device.await(mark::done, TimeUnit.NANOSECONDS.convert(deadline));
         } finally {
             mark.remove(self);
         }
@@ -144,10 +145,18 @@ final class EmulatedEvent implements Event {
      */
     static final class EventMark implements StreamTask {
 
+        /** Device whose stream reaches the mark. */
+        private final EmulatedDevice device;
         private long nanos;
         private Throwable failure;
         private volatile boolean done;
         private volatile List<Thread> waiting = List.of();
+        /** Other devices with a stream that waits for the mark. */
+        private volatile List<EmulatedDevice> waitingDevices = List.of();
+
+        EventMark(EmulatedDevice device) {
+            this.device = device;
+        }
 
         @Override
         public int progress() {
@@ -162,10 +171,20 @@ final class EmulatedEvent implements Event {
             reach();
         }
 
-        /** A thread adds itself before it reads `done`, so one of the two sees the other (Dekker). */
+        /** A thread or device is added before it reads `done`, so one of the two sees the other (Dekker). */
         private void reach() {
             done = true;
             waiting.forEach(LockSupport::unpark);
+            waitingDevices.forEach(EmulatedDevice::wake);
+        }
+
+        /** Has a device, one of whose streams waits for the mark, woken when another device reaches the mark. */
+        synchronized void add(EmulatedDevice waits) {
+            if (waits != device && !done && !waitingDevices.contains(waits)) {
+                List<EmulatedDevice> more = new ArrayList<>(waitingDevices);
+                more.add(waits);
+                waitingDevices = List.copyOf(more);
+            }
         }
 
         /** Has a thread unparked when the mark is reached. */

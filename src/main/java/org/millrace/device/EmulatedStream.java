@@ -103,7 +103,7 @@ public final class EmulatedStream implements DeviceStream {
             return;
         }
         tasks.awaitRoom();
-        enqueue(EmulatedEvent.of(event).newMark());
+        enqueue(EmulatedEvent.of(event).newMark(device));
     }
 
     @Override
@@ -117,6 +117,7 @@ public final class EmulatedStream implements DeviceStream {
         if (mark != null) {
             refuseIfCaptured("it cannot wait for an event that was recorded outside of the capture");
             tasks.awaitRoom();
+            mark.add(device);
             enqueue(new Work(() -> isReached(mark)));
         }
     }

@@ -388,6 +388,40 @@ class EmulatedStreamTest {
         assertEquals(2, wakes.get());
     }
 
+    /** The thread that runs the other device may sleep until then. */
+    @Test
+    void anEventThatIsReachedWakesTheOtherDeviceWhoseStreamWaitsForIt() {
+        EmulatedDevice other = new EmulatedDevice(1);
+        AtomicInteger wakes = new AtomicInteger();
+        EmulatedEvent event = device.newEvent();
+        device.newStream().record(event);
+        EmulatedStream waits = other.newStream();
+        other.wakeBy(wakes::incrementAndGet);
+        waits.waitFor(event);
+        waits.waitFor(event);
+        assertEquals(0, other.doWork());
+        assertEquals(2, wakes.get(), "one for each task");
+        run();
+        assertEquals(3, wakes.get());
+        while (other.doWork() > 0) {
+            continue;
+        }
+        assertTrue(waits.query());
+    }
+
+    /** The passes of the event's own device do not reach it. */
+    @Test
+    @Timeout(60)
+    void aThreadThatWaitsForAnEventRunsTheDeviceWhoseStreamRecordedIt() {
+        EmulatedDevice other = new EmulatedDevice(1);
+        device.runBy(new HelpedAgent(device, new Backoff(1, 1, 1, 1), new Backoff(1, 1, 1, 1), 1));
+        other.runBy(new HelpedAgent(other, new Backoff(1, 1, 1, 1), new Backoff(1, 1, 1, 1), 1));
+        EmulatedEvent event = device.newEvent();
+        other.newStream().record(event);
+        event.synchronize(Duration.ofSeconds(10));
+        assertTrue(event.query());
+    }
+
     /** Nothing wakes a thread that waits for an event but the pass that reaches it. */
     @Test
     @Timeout(60)
