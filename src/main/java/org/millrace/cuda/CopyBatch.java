@@ -3,8 +3,12 @@ package org.millrace.cuda;
 import java.util.Arrays;
 
 /**
- * Requested copies that have not begun yet, sorted into levels. The copies of one level may be made in any order or at
- * once. The copies of a level begin after the previous level.
+ * Requested copies that have not been passed to the driver yet, sorted into levels. The copies of one level may be made
+ * in any order or at once. The copies of a level begin after all copies of the previous level.
+ *
+ * <p>
+ * In the example a, b, c, d and e are strict copies of two sequences, and f is a copy without an order
+ * ({@link CopyOrder#FREE}):
  *
  * <pre>
  *   sequence 1      a  b  c           level 0:  a d f
@@ -13,49 +17,56 @@ import java.util.Arrays;
  * </pre>
  *
  * <p>
- * A relaxed copy extends the previous copy of its sequence if it continues that copy in target and source. It becomes a
- * further row of that copy if it has the same length and the same distance from the previous row, in target and in
- * source. One call begins all rows, and the engine of an H100 makes 128 rows of 7 KiB in the time of four copies.
+ * A relaxed copy can join the previous copy of its sequence in two ways. If target and source both begin where the
+ * previous copy ends, the previous copy becomes longer. If the length is the same and both addresses have a constant
+ * distance from the previous row, the new copy becomes a further row. One driver call begins all rows of a copy. The
+ * engine of an H100 makes 128 rows of 7 KiB in the time of four copies.
  */
 final class CopyBatch {
 
     /** Maximum number of copies in a batch. */
     static final int MAX_COPIES = 256;
-    /** Number of bytes that keep an engine busy for longer than the call that begins their copies. */
+    /**
+     * Minimum number of bytes that make a batch full. The engine needs longer for these bytes than the CPU needs for
+     * the driver call that begins their copies.
+     */
     private static final long FULL_BYTES = 1 << 20;
     /**
-     * Maximum length of an extended copy, in bytes. A longer copy is not extended, so that its first bytes may arrive
-     * earlier.
+     * Maximum length that a copy may reach by extension, in bytes. A longer copy would delay the completion of its
+     * first bytes.
      */
     private static final long MAX_MERGED_BYTES = 256 << 10;
-    /** Maximum distance between rows, in bytes: CU_DEVICE_ATTRIBUTE_MAX_PITCH. */
+    /** Maximum distance between the starts of two rows, in bytes: CU_DEVICE_ATTRIBUTE_MAX_PITCH. */
     private static final long MAX_PITCH = Integer.MAX_VALUE;
     /**
-     * Number of sequences that are distinguished. Sequences whose numbers differ by a multiple of it wait for each
-     * other.
+     * Size of the tables that are indexed by sequence. Two sequences share an entry if their numbers differ by a
+     * multiple of this size. Their copies then wait for each other.
      */
     private static final int SEQUENCES = 1 << 10;
 
     private final long[] to = new long[MAX_COPIES];
     private final long[] from = new long[MAX_COPIES];
-    /** Length of each row, in bytes. */
+    /** Length of each row of a copy, in bytes. */
     private final long[] bytes = new long[MAX_COPIES];
     private final int[] rows = new int[MAX_COPIES];
-    /** Distance from row to row, in bytes, for copies of several rows. */
+    /** Distance between the starts of two rows, in bytes; valid for copies of several rows. */
     private final long[] targetPitch = new long[MAX_COPIES];
     private final long[] sourcePitch = new long[MAX_COPIES];
     private final boolean[] fromHost = new boolean[MAX_COPIES];
     private final int[] level = new int[MAX_COPIES];
     private final int[] sequence = new int[MAX_COPIES];
-    /** By sequence: the level of its last copy, and the last copy if it may be extended; -1 for none. */
+    /**
+     * State of each sequence: {@code top} is the level of its last copy, and {@code growing} is the index of its last
+     * copy if later copies may join that copy. Each is -1 without such a copy.
+     */
     private final int[] top = new int[SEQUENCES];
     private final int[] growing = new int[SEQUENCES];
     private final int[] sorted = new int[MAX_COPIES];
-    /** By level, after {@link #sort}: the index after its last copy. */
+    /** For each level, after {@link #sort}: the index after the last copy of the level in {@link #sorted}. */
     private final int[] ends = new int[MAX_COPIES + 1];
     private int count;
     private int levels;
-    /** Lowest level for later copies. */
+    /** Lowest level for later copies, one above the level of the last copy with {@link CopyOrder#IN_TURN}. */
     private int floor;
     private long allBytes;
 
@@ -68,7 +79,7 @@ final class CopyBatch {
         return count == 0;
     }
 
-    /** Returns whether the copies should begin now. */
+    /** Returns whether the batch has enough copies or bytes, so that the caller should begin the copies now. */
     boolean isFull() {
         return count == MAX_COPIES || allBytes >= FULL_BYTES;
     }
@@ -78,9 +89,10 @@ final class CopyBatch {
     }
 
     /**
-     * Adds a copy, for which the batch has room. Returns false if the copy became part of an earlier one.
+     * Adds a copy. The batch must not contain {@link #MAX_COPIES} copies yet. Returns false if the new copy joined an
+     * earlier copy.
      *
-     * @param ofHost whether it copies from host memory to the device
+     * @param ofHost whether the copy reads host memory and writes device memory
      */
     boolean add(long target, long source, long length, int order, boolean ofHost) {
         allBytes += length;
@@ -101,8 +113,8 @@ final class CopyBatch {
     }
 
     /**
-     * Tries to add a copy to an earlier one, if that one exists and may be extended. A copy below the floor level may
-     * not. Returns whether it succeeded.
+     * Tries to make a copy a part of the earlier copy at an index; -1 for no earlier copy. An earlier copy below the
+     * {@link #floor} level cannot be extended. Returns whether the copy joined the earlier copy.
      */
     private boolean grow(int at, long target, long source, long length, boolean ofHost) {
         if (at < 0 || level[at] < floor || fromHost[at] != ofHost) {
@@ -159,18 +171,19 @@ final class CopyBatch {
         for (int i = 0; i < levels; i++) {
             ends[i + 1] += ends[i];
         }
-        for (int i = 0; i < count; i++) { // each level's end is initially its start
+        // In this loop, ends[level] grows from the start of the level to its end.
+        for (int i = 0; i < count; i++) {
             sorted[ends[level[i]]++] = i;
         }
         return levels;
     }
 
-    /** Returns the first index of a level, after {@link #sort}. */
+    /** Returns the index of the first copy of a level, after {@link #sort}. */
     int start(int number) {
         return number == 0 ? 0 : ends[number - 1];
     }
 
-    /** Returns the index after the last copy of a level. */
+    /** Returns the index after the last copy of a level, after {@link #sort}. */
     int end(int number) {
         return ends[number];
     }
@@ -183,7 +196,7 @@ final class CopyBatch {
         return from[sorted[place]];
     }
 
-    /** Returns the length of each row, in bytes. */
+    /** Returns the length of each row of a copy, in bytes. */
     long bytes(int place) {
         return bytes[sorted[place]];
     }

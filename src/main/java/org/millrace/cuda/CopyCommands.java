@@ -11,84 +11,104 @@ import org.millrace.abi.CopyMailbox;
 import org.millrace.agent.Waiting;
 
 /**
- * Commands to a kernel that stays on a GPU as long as it has copies to make. It leaves without being told, and is
- * invited again when a copy for it arrives. No thread waits for its arrival, because it may take long until a GPU has
- * room for it.
+ * The host's side of {@link CopyMailbox}: commands to a kernel that stays on a GPU as long as it has copies to make.
+ * The kernel decides itself when to leave the GPU. It is launched again when a copy arrives that it can make. No thread
+ * waits for the start of the kernel, because a GPU may have no room for it for a long time.
  *
  * <pre>
  *    ABSENT  ───────→  PRESENT  ───────→  LEAVING  ───────→  GONE
- *      ↑      it runs           nothing to        it looked    │
- *      │                        do, or too long   once more    │
- *      └──────────────────────── invite() ─────────────────────┘
+ *      ↑   kernel starts      no commands,    last read of the  │
+ *      │                      or time is up   commands is done  │
+ *      └──────────────────────── invite() ──────────────────────┘
  * </pre>
  *
  * <p>
- * The warp that reads the commands makes a few short copies itself, which is fastest. Workers make the other copies,
- * many at once. Copies of one sequence have one worker, which keeps the order of the strict copies. If a sequence has
- * had no strict copy for long, all workers share its copies. A strict copy is then posted after those copies are made.
- * So is a copy that must follow all copies of the workers.
+ * One warp reads the commands. It makes a few short copies itself, which is fastest. Workers (the kernel's other
+ * blocks) make the other copies, many at once. All copies of one sequence go to the same worker, which keeps the order
+ * of the strict copies. If a sequence has had no strict copy for long, its copies are spread over all workers. A later
+ * strict copy of this sequence is then posted only after the spread copies are complete. A copy that must follow all
+ * other copies is posted only after all workers' copies are complete.
  *
  * <p>
- * Commands are posted one after another and sealed together. Sealing determines the commands that the kernel sees,
- * because it may leave at any time. {@link CopyQueue}s that share a kernel take turns: one queue seals its posted
- * commands before the next queue posts.
+ * Commands are posted one after another and sealed together. A kernel can leave at any time, so a posted command may
+ * never be read. Sealing determines how many posted commands the kernel reads. Several {@link CopyQueue}s can use one
+ * kernel. The posted commands of one queue are sealed before another queue posts.
  *
  * <p>
- * One thread at a time.
+ * One thread at a time, except where a method states otherwise.
  */
 final class CopyCommands {
 
-    /** Maximum number of loads of a copy by the warp. Its 32 lanes load all of a copy at once, with 4 loads each. */
+    /**
+     * Maximum number of loads for a copy by the warp. Each of its 32 lanes has 4 loads in flight, and these loads cover
+     * the whole copy.
+     */
     private static final int LOADS = 32 * 4;
     private static final int WIDEST_LOAD = 16;
     /**
-     * Maximum length in bytes of a copy for the workers. A copy engine alone has the bandwidth of all workers and makes
-     * longer copies.
+     * Maximum length of a copy for the workers, in bytes. A copy engine makes longer copies, because it alone has the
+     * bandwidth of all workers.
      */
     private static final int MAX_BYTES = 32 << 10;
-    /** Number of copies in flight below which the warp is faster than a worker, which must be notified first. */
+    /**
+     * Number of unfinished commands below which the warp makes a short copy itself. The warp is then faster than a
+     * worker, which must first be notified of the copy.
+     */
     private static final int FEW_COPIES = 2;
-    /** Fraction of the golden ratio. It assigns numbers at any constant distance to workers that are far apart. */
+    /**
+     * Fractional part of the golden ratio, times 2<sup>32</sup>. A multiplication by this number assigns sequences to
+     * workers that are far apart, even if the numbers of the sequences have a constant distance.
+     */
     private static final long GOLDEN = 0x9e37_79b9L;
-    /** Time within which a kernel starts if it starts at all, in nanoseconds. */
+    /** Time after an invitation within which a kernel starts if it starts at all, in nanoseconds. */
     static final long START_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
     /**
-     * Number of copies of a sequence, after its last strict one, that go to its own worker before they are spread. A
-     * strict copy would have to wait for spread copies.
+     * Number of relaxed copies that the worker of a sequence makes after a strict copy, before further relaxed copies
+     * are spread over all workers. A strict copy must wait for spread copies, so copies are spread only where strict
+     * copies are rare.
      */
     private static final int COPIES_BEFORE_SPREADING = 16;
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
 
     private final CopyMailbox mailbox;
     private final Runnable launcher;
-    /** By worker, from 1: number of copies given to it. */
+    /** For each worker, from 1: total number of copies that were given to it. Wraps. */
     private final int[] given;
     private int next;
-    /** First command that is posted but not sealed. */
+    /** Number of the first command that is posted but not sealed. */
     private int unsealed;
-    /** By command: its worker; 0 for the warp. */
+    /** For each command, by its number modulo the array length: the worker that makes the copy; 0 for the warp. */
     private final byte[] workers = new byte[CopyMailbox.COMMANDS];
-    /** Queue that posted the unsealed commands. */
+    /** Queue that posted last. All unsealed commands are from this queue. */
     private @Nullable CopyQueue poster;
     private int nextWorker;
-    /** By worker: number of copies of its sequences posted after the last strict one. */
+    /**
+     * For each worker: number of relaxed copies of its sequences that it was given after their last strict copy, up to
+     * {@link #COPIES_BEFORE_SPREADING}.
+     */
     private final int[] sinceStrict;
-    /** By worker: the last copy of its sequences that each other worker was given. */
+    /**
+     * For each worker, and each other worker: number of the last copy that the other worker was given for a sequence of
+     * the first worker.
+     */
     private final int[][] spread;
-    /** By worker: whether copies of its sequences that other workers were given may be incomplete. */
+    /** For each worker: whether other workers may have incomplete copies of its sequences. */
     private final boolean[] isSpread;
     /**
-     * Last values read from the kernel: its progress through the commands and, by worker, through the copies. This
-     * thread sees the effects of completed copies.
+     * Values that this thread last read from the mailbox: the number of the first unfinished command, and, for each
+     * worker, the number of its completed copies. This thread sees the data of the copies that these values count.
      */
     private int done;
     private final int[] copied;
-    /** Upper bound of the number of copies that any worker still has to make. */
+    /** Upper bound of the number of incomplete copies of any worker. */
     private int maxGiven;
     private boolean launched;
-    /** Time when the kernel was invited and had not started yet; 0 after it has started. */
+    /** Time of the last invitation ({@link System#nanoTime}); 0 after this thread has seen that the kernel started. */
     private long invitedAt;
-    /** Statistics for {@link #counts}. Threads other than this one may read slightly outdated values. */
+    /**
+     * Statistics for {@link #counts}. Other threads read these fields without ordering and may see slightly outdated
+     * values.
+     */
     private long copies;
     private final long[] visitsByStream = new long[CopyLaunches.MAX_STREAMS];
     private long visits;
@@ -96,12 +116,12 @@ final class CopyCommands {
     private long longestWait;
 
     /**
-     * Creates the commands for a kernel that was never launched.
+     * Creates the commands for a kernel that has never been launched.
      *
-     * @param first    number of the first command; 1, or a value near a wrap in tests
+     * @param first    number of the first command; 1, or in tests a value near the wrap of the number
      * @param workers  number of workers, 0 to {@link CopyMailbox#WORKERS}
-     * @param launcher enqueues the kernel without making the caller wait; after a failed attempt that may be repeated,
-     *                 the state is {@link CopyMailbox#GONE}
+     * @param launcher requests a launch of the kernel without waiting for the launch. If the launch fails and may be
+     *                 repeated, the launcher sets the state to {@link CopyMailbox#GONE}.
      */
     CopyCommands(CopyMailbox mailbox, int first, int workers, Runnable launcher) {
         this.mailbox = mailbox;
@@ -118,25 +138,26 @@ final class CopyCommands {
         mailbox.donePlain(first);
     }
 
-    /** Returns whether the kernel can make a copy. */
+    /** Returns whether the kernel can make a copy of this length, alignment and order. */
     boolean fits(long to, long from, long bytes, int order) {
         return given.length > 1 && order != CopyOrder.IN_TURN && bytes <= MAX_BYTES || fitsWarp(to, from, bytes);
     }
 
     /**
-     * Returns whether the warp can make a copy at once. It copies units of 16 bytes, 8 bytes or 1 byte, depending on
-     * the alignment of all three numbers.
+     * Returns whether the warp can make a copy with one round of loads. The warp copies units of 16 bytes, 8 bytes or 1
+     * byte, depending on the alignment of both addresses and of the length.
      */
     private static boolean fitsWarp(long to, long from, long bytes) {
         long width = Long.lowestOneBit(to | from | bytes | WIDEST_LOAD);
         return bytes <= LOADS * (width < Long.BYTES ? 1 : width);
     }
 
-    /** Has the kernel launched if it is not present. */
+    /** Requests a launch of the kernel if the kernel has left or was never launched. */
     void invite() {
         if (!launched || mailbox.stateAcquire() == CopyMailbox.GONE) {
             if (unsealed != next) {
-                poster.seal(); // the next kernel begins after all posted commands
+                // The next kernel begins with the first command after the sealed commands.
+                poster.seal();
             }
             mailbox.stateAbsentRelease();
             launched = true;
@@ -145,7 +166,7 @@ final class CopyCommands {
         }
     }
 
-    /** Returns the statistics as text for people and scripts. */
+    /** Returns the statistics as readable text that scripts can parse. */
     String counts() {
         return copies + ", in " + visits + " visits that began "
                 + (visits == 0 ? 0 : TimeUnit.NANOSECONDS.toMicros(waited / visits)) + " us after they were asked for ("
@@ -153,7 +174,7 @@ final class CopyCommands {
                 + Arrays.stream(visitsByStream).mapToObj(Long::toString).collect(Collectors.joining(" ")) + ")";
     }
 
-    /** Returns whether the kernel is present and has room for another command. */
+    /** Returns whether the kernel is present, and the mailbox and each worker have room for another command. */
     boolean isReady() {
         if (mailbox.stateAcquire() != CopyMailbox.PRESENT) {
             return false;
@@ -165,7 +186,7 @@ final class CopyCommands {
         return (next - done < CopyMailbox.COMMANDS || next - readDone() < CopyMailbox.COMMANDS) && workersHaveRoom();
     }
 
-    /** Returns whether the kernel was invited and may start soon. */
+    /** Returns whether the kernel was invited less than {@link #START_NANOS} ago and may still start. */
     boolean isStarting() {
         return invitedAt != 0 && System.nanoTime() - invitedAt < START_NANOS;
     }
@@ -178,7 +199,8 @@ final class CopyCommands {
     private int readCopied(int worker) {
         int now = mailbox.copiedAcquire(worker);
         if (now != copied[worker]) {
-            // The line was fetched from memory. It contains the other workers' words, which are read next.
+            // A changed value means that the cache line was fetched from memory. The same line contains the words of
+            // the other workers, so reading these words now is cheap.
             for (int other = 1; other < copied.length; other++) {
                 copied[other] = mailbox.copiedAcquire(other);
             }
@@ -191,7 +213,8 @@ final class CopyCommands {
         visits++;
         waited += wait;
         longestWait = Math.max(longestWait, wait);
-        visitsByStream[mailbox.streamPlain() % CopyLaunches.MAX_STREAMS]++; // the kernel may have left meanwhile
+        // The kernel may have left since this thread saw PRESENT. The stream's number stays valid.
+        visitsByStream[mailbox.streamPlain() % CopyLaunches.MAX_STREAMS]++;
     }
 
     private boolean workersHaveRoom() {
@@ -206,11 +229,11 @@ final class CopyCommands {
     }
 
     /**
-     * Posts a copy. The kernel must be ready. A copy that must follow all others is posted when
-     * {@link #areWorkersIdle}.
+     * Posts a copy. The kernel must be {@linkplain #isReady ready}. Before a copy that must follow all others is
+     * posted, the workers must be {@linkplain #areWorkersIdle idle}.
      *
-     * @param by queue whose {@link CopyQueue#seal} is called before another queue posts
-     * @return ticket for {@link #isDone}, valid once the copy is sealed
+     * @param by queue that posts; its {@link CopyQueue#seal} is called before another queue posts
+     * @return ticket for {@link #isDone}, valid after the command is sealed
      */
     long post(long to, long from, int bytes, int order, @Nullable CopyQueue by) {
         if (poster != by) {
@@ -220,8 +243,8 @@ final class CopyCommands {
             poster = by;
         }
         int worker = worker(to, from, bytes, order);
-        // A kernel may leave before it reads a command. The command's number is not reused, because the next kernel
-        // would find the old command's words at that position.
+        // A kernel may leave before it reads this command. The number is not reused even then, because the next
+        // kernel would find the words of the old command at that position.
         int number = next++;
         mailbox.copyRelease(number, to, from, bytes, worker, CopyOrder.isStrict(order));
         workers[number & CopyMailbox.COMMANDS - 1] = (byte) worker;
@@ -232,21 +255,22 @@ final class CopyCommands {
         return ticket(worker, ++given[worker]);
     }
 
-    /** Returns the number of the queue's commands that are posted but not sealed. */
+    /** Returns the number of commands of a queue that are posted but not sealed. */
     int unsealed(CopyQueue of) {
         return poster == of ? next - unsealed : 0;
     }
 
     /**
-     * Makes sure that the kernel sees the posted commands. If it has left before, its last look determines which
-     * commands it saw.
+     * Seals the posted commands: determines how many posted commands the kernel reads. If the kernel is still present
+     * after the commands were posted, it reads all of them. Otherwise this method waits for the end of the kernel's
+     * last read of the commands.
      *
-     * @return number of commands, at the end, that the kernel does not see
+     * @return number of the last posted commands that the kernel does not read; they are withdrawn
      */
     int seal() {
         int unseen = 0;
         if (next != unsealed && mailbox.stateBehindCommand() != CopyMailbox.PRESENT) {
-            // a read across PCIe: one or two microseconds
+            // The kernel's last read of the commands crosses PCIe and takes one or two microseconds.
             await(next, () -> mailbox.stateAcquire() == CopyMailbox.GONE);
             unseen = next - readDone();
             for (int number = done; number != next; number++) {
@@ -269,8 +293,8 @@ final class CopyCommands {
             return warp ? 0 : anyWorker();
         }
         int own = own(order);
-        // The warp passes on later copies only after its own copies are complete, but it does not wait for a worker's
-        // copies.
+        // The warp gives later commands to workers only after its own copies are complete, so the order is kept in
+        // this direction. The warp does not wait for copies of a worker, so the worker of this sequence must be idle.
         if (warp && isIdle(own)) {
             return 0;
         }
@@ -297,21 +321,26 @@ final class CopyCommands {
     }
 
     /**
-     * Returns whether a copy must wait, before it is posted, for earlier copies of its sequence that several workers
-     * make.
+     * Returns whether a copy is strict and other workers may have incomplete earlier copies of its sequence. If so, the
+     * caller must call {@link #awaitSpread} before it posts the copy.
      */
     boolean isAfterSpread(int order) {
         return given.length > 1 && order > CopyOrder.FREE && CopyOrder.isStrict(order) && isSpread[own(order)];
     }
 
-    /** Waits until all copies that a {@linkplain CopyOrder#strict strict} copy must follow are complete. */
+    /**
+     * Waits until the copies of a sequence that were spread over other workers are complete. A
+     * {@linkplain CopyOrder#strict strict} copy of this sequence may then be posted.
+     */
     void awaitSpread(int order) {
         if (unsealed != next) {
-            poster.seal(); // otherwise the kernel may not see the awaited commands
+            // Without sealing, the kernel may never read the awaited commands.
+            poster.seal();
         }
         int own = own(order);
         for (int worker = 1; worker < given.length; worker++) {
-            // commands that the kernel did not see were withdrawn
+            // Commands that the kernel did not read were withdrawn, so the last spread copy may have a larger number
+            // than the last given copy.
             int last = spread[own][worker] - given[worker] > 0 ? given[worker] : spread[own][worker];
             await(ticket(worker, last));
         }
@@ -326,7 +355,7 @@ final class CopyCommands {
         return (long) worker << 32 | Integer.toUnsignedLong(number);
     }
 
-    /** Returns whether a copy was made. */
+    /** Returns whether the copy with this ticket is complete. If so, the calling thread sees the copied data. */
     boolean isDone(long ticket) {
         int worker = (int) (ticket >>> 32) & 0xff;
         int number = (int) ticket;
@@ -336,25 +365,26 @@ final class CopyCommands {
 
     private boolean areWorkersIdle() {
         for (int worker = 1; worker < given.length; worker++) {
-            if (given[worker] != mailbox.copiedAcquire(worker)) { // from any thread
+            // The mailbox is read instead of the field copied, because settle() may be called on any thread.
+            if (given[worker] != mailbox.copiedAcquire(worker)) {
                 return false;
             }
         }
         return true;
     }
 
-    /** Waits until all copies sealed so far are complete. Callable from any thread. */
+    /** Waits until all copies that have been sealed are complete. Callable from any thread. */
     void settle() {
         int last = unsealed - 1;
         await(last, () -> mailbox.doneAcquire() - last > 0 && areWorkersIdle());
     }
 
-    /** Waits until a copy is complete. */
+    /** Waits until the copy with this ticket is complete. */
     void await(long ticket) {
         await((int) ticket, () -> isDone(ticket));
     }
 
-    /** Waits until the kernel has left, which it does without being told. Callable from any thread. */
+    /** Waits until the kernel has left. The kernel decides itself when to leave. Callable from any thread. */
     void awaitLeave() {
         await(next - 1, () -> !launched || mailbox.stateAcquire() == CopyMailbox.GONE);
     }

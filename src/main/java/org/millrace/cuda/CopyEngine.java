@@ -12,24 +12,24 @@ import org.millrace.foreign.CFunction;
 import org.millrace.library.DynamicLoader;
 
 /**
- * A GPU's copy engine. Copies wait until the caller asks for the completion of one of them, or until there are many. If
- * the driver has a call for it, that call begins all copies that may be made in any order. All of them share an event,
- * which reports their completion.
+ * A GPU's copy engine. Requested copies are collected in a batch. The batch is passed to the driver when the caller
+ * asks for the completion of one of its copies, or when it is full. If the driver has {@code cuMemcpyBatchAsync}, one
+ * call begins several copies that may be made in any order. One event reports the completion of the whole batch.
  *
  * <p>
- * One thread at a time, with the device current. After construction, no call allocates.
+ * One thread at a time, except {@link #settle}. After construction, no method allocates memory in the steady state.
  */
 final class CopyEngine implements CopyQueue.Engine {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
-    /** Number of events, more than can be in flight; a power of two. */
+    /** Number of events, which is larger than the number of events in flight; a power of two. */
     private static final int EVENTS = 1024;
-    /** Minimum number of copies for the call that begins many copies. */
+    /** Minimum number of copies that are begun by {@link BatchCopies}. */
     private static final int MIN_IN_BATCH = 2;
     private static final int MAX_REFUSALS = 3;
     /**
-     * Minimum size in bytes of a plain copy from host memory. The copy engine does not make smaller ones: see
-     * {@link RowCopies}.
+     * Minimum length in bytes of a plain copy from host memory. Shorter plain copies would not be made by the copy
+     * engine: see {@link RowCopies}.
      */
     private static final int MIN_PLAIN_FROM_HOST = 32 << 10;
 
@@ -43,31 +43,37 @@ final class CopyEngine implements CopyQueue.Engine {
     private final MemorySegment current = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
     private long stream;
     private final long[] events = new long[EVENTS];
-    /** By event: the last copy before it. */
+    /** For each event: number of the last copy that was submitted before the event was recorded. */
     private final long[] covered = new long[EVENTS];
     private final CopyBatch waiting = new CopyBatch();
     private long recorded;
     private long reached;
     /**
-     * Numbers of the last copy that was requested, that was submitted, that is covered by an event, and that is
-     * complete.
+     * Numbers of four copies: the last requested copy, the last copy that was passed to the driver, the last copy that
+     * an event covers, and the last complete copy.
      */
     private long begun;
     private long submitted;
     private long marked;
     private long done;
-    /** First failure of a driver call. Copies not complete by then are never completed. */
+    /**
+     * First failure of a driver call, or null. Copies that are incomplete at that moment are never reported as
+     * complete.
+     */
     private @Nullable RuntimeException failure;
-    /** Values for {@link CopyQueue.Counts}. Threads other than the queue's thread may read slightly outdated values. */
+    /**
+     * Values for {@link CopyQueue.Counts}. Other threads read these fields without ordering and may see slightly
+     * outdated values.
+     */
     private long merged;
     private long calls;
     private long batched;
     private long batchCalls;
 
     /**
-     * Creates an engine without copies.
+     * Creates an engine without requested copies.
      *
-     * @param context a {@code CUcontext}
+     * @param context the {@code CUcontext} of the copies
      */
     CopyEngine(CudaDriver driver, long context) {
         this.driver = driver;
@@ -84,8 +90,8 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     /**
-     * Makes the context current on the queue's thread. The thread stays in it until it uses another context's queue or
-     * leaves the context.
+     * Makes the engine's context current on the calling thread. It stays current until the thread uses a queue of
+     * another context, or {@linkplain CudaDriver#leaveContext leaves} the context.
      */
     private void enter() {
         if (!ignoresCaptures) {
@@ -99,7 +105,7 @@ final class CopyEngine implements CopyQueue.Engine {
 
     @Override
     public boolean hasRoom() {
-        // room for two copies, because one may be staged for the other
+        // Two copies must fit, because a transfer through staging memory needs a second copy.
         return begun - done < EVENTS - 1 || isDone(begun - EVENTS + 2);
     }
 
@@ -177,13 +183,17 @@ final class CopyEngine implements CopyQueue.Engine {
                 && rows.copy(to, waiting.targetPitch(copy), from, waiting.sourcePitch(copy), bytes, count, stream)) {
             return;
         }
-        for (int row = 0; row < count; row++) { // the rows lie in several allocations
+        // The driver refuses rows that lie in several allocations. Each row is then copied separately.
+        for (int row = 0; row < count; row++) {
             beginOne(to + row * waiting.targetPitch(copy), from + row * waiting.sourcePitch(copy), bytes,
                     waiting.isFromHost(copy) && bytes < MIN_PLAIN_FROM_HOST);
         }
     }
 
-    /** Begins one copy. A short copy from host memory is made in pieces, none of which waits for a kernel. */
+    /**
+     * Begins one copy. A short copy from host memory is divided into pieces that the copy engine makes, so that no
+     * piece waits for a kernel.
+     */
     private void beginOne(long to, long from, long bytes, boolean isShort) {
         long begun = 0;
         long piece = isShort ? beginPiece(to, from, bytes) : 0;
@@ -191,18 +201,20 @@ final class CopyEngine implements CopyQueue.Engine {
             begun += piece;
             piece = begun < bytes ? beginPiece(to + begun, from + begun, bytes - begun) : 0;
         }
-        if (begun < bytes) { // a single byte cannot be divided into rows
+        // A remaining single byte cannot be divided into rows.
+        if (begun < bytes) {
             driver.copy(to + begun, from + begun, bytes - begun, stream);
             calls++;
         }
     }
 
     /**
-     * Begins a piece of a short copy: two rows, or three if half of the piece would divide a number. A kernel may poll
-     * for a number of 4 or 8 bytes and must not see a part of it. A copy of exactly one number is a single store. In
-     * longer copies each number lies within a row, because rows are made one after the other.
+     * Begins the next piece of a short copy. A copy of exactly one aligned number of 4 or 8 bytes becomes a single
+     * store by the stream. Any other piece consists of two equal rows, or of three if two equal rows would divide a
+     * number. Rows are made one after the other, and a kernel may poll a number of 4 or 8 bytes. So each number lies
+     * within one row, and the kernel never sees a part of it.
      *
-     * @return number of bytes begun; 0 if the driver refuses
+     * @return number of bytes of the piece; 0 if the driver refuses
      */
     private long beginPiece(long to, long from, long bytes) {
         calls++;
@@ -218,8 +230,8 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     /**
-     * Begins several copies by one call. Returns false if the driver does not support that. Copies that the driver has
-     * begun may be made twice without harm.
+     * Begins several copies by one driver call. Returns false if the driver refuses the call. The caller then begins
+     * all the copies again. Copies that the driver has begun already may be made twice without harm.
      */
     private boolean beginAtOnce(BatchCopies with, int first, int end) {
         for (int i = first; i < end; i++) {
@@ -255,7 +267,8 @@ final class CopyEngine implements CopyQueue.Engine {
         requireNoFailure();
         if (number - submitted > 0) {
             submit();
-            return false; // no copy is complete at the moment when it begins
+            // A copy that has just been passed to the driver is not complete yet.
+            return false;
         }
         enter();
         if (number - marked > 0) {
@@ -301,14 +314,14 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     /**
-     * Copies of 4 or 8 bytes from host memory to a device that a kernel sees whole or not at all. The stream stores
-     * their value. Rows of half the bytes ({@link RowCopies}) would be made one after the other. One object per thread.
-     * No call allocates.
+     * Copies of exactly one number of 4 or 8 bytes from host memory to a device. The stream stores the value, so a
+     * kernel sees all bytes of the number or none. {@link RowCopies} would divide the number into two rows, which are
+     * made one after the other. One thread at a time. No method allocates.
      */
     static final class NumberStores {
 
         private static final int HOST_POINTER = 4; // CU_POINTER_ATTRIBUTE_HOST_POINTER
-        @SuppressWarnings("restricted") // an address that CUDA reports as host memory
+        @SuppressWarnings("restricted") // used for addresses that CUDA reports as host memory
         private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
         private final CudaDriver driver;
@@ -319,11 +332,12 @@ final class CopyEngine implements CopyQueue.Engine {
         }
 
         /**
-         * Enqueues a store of the value that is in host memory now.
+         * Enqueues a store of the value that host memory contains now.
          *
-         * @param from   address as the device sees it
+         * @param from   address of the value as the device sees it
          * @param stream a {@code CUstream}
-         * @return false if the copy is no such number, or if the driver refuses; then nothing was enqueued
+         * @return false if the copy is not one aligned number of 4 or 8 bytes in host memory, or if the driver refuses
+         *         the store; nothing is enqueued then
          */
         boolean store(long to, long from, long bytes, long stream) {
             boolean isLong = bytes == Long.BYTES && (to | from) % Long.BYTES == 0;
@@ -345,16 +359,19 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     /**
-     * Copies of several rows of the same length by one driver call. One object per thread. No call allocates.
+     * Copies of several rows of the same length by one driver call. One thread at a time. No method allocates.
      *
      * <p>
-     * A copy engine makes them, whatever their size. It does not make a plain copy of less than 32 KiB from host memory
-     * to a GPU. The bytes of such a copy become a command of the compute engine. While a kernel runs there, that
-     * command waits for the end of another context's time slice, 2.4 ms (two H100s, driver 580).
+     * A copy engine makes row copies of any size. It does not make a plain copy of less than 32 KiB from host memory to
+     * a GPU. The driver puts the bytes of such a plain copy into a command for the compute engine. While a kernel runs
+     * there, that command waits for the end of the time slice of another context, 2.4 ms (two H100s, driver 580).
      */
     static final class RowCopies {
 
-        /** {@code CUDA_MEMCPY2D_v2}: offsets of the members that are not 0. Both ends are given by their addresses. */
+        /**
+         * Size of {@code CUDA_MEMCPY2D_v2}, and offsets of the members that are not 0. Source and target are given by
+         * their addresses.
+         */
         private static final long BYTES = 128;
         private static final long SOURCE_TYPE = 16;
         private static final long SOURCE = 32;
@@ -371,7 +388,7 @@ final class CopyEngine implements CopyQueue.Engine {
         private final CudaDriver driver;
         private final MemorySegment memory = Arena.ofAuto().allocate(BYTES, Long.BYTES);
 
-        /** Prepares the description of a copy. */
+        /** Allocates the description of a copy. */
         RowCopies(CudaDriver driver) {
             this.driver = driver;
             memory.set(ValueLayout.JAVA_INT, SOURCE_TYPE, UNIFIED);
@@ -379,15 +396,16 @@ final class CopyEngine implements CopyQueue.Engine {
         }
 
         /**
-         * Enqueues a copy between any two locations that the device reaches. The driver refuses rows that lie in
-         * several allocations.
+         * Enqueues a copy of several rows between any two locations that the device reaches. The driver refuses rows
+         * that lie in several allocations.
          *
          * @param targetPitch distance between the targets of consecutive rows, in bytes; at least {@code width}, less
          *                    than 2<sup>31</sup>
-         * @param sourcePitch distance between the sources of consecutive rows, in bytes; same range
-         * @param width       number of bytes of a row
+         * @param sourcePitch distance between the sources of consecutive rows, in bytes; at least {@code width}, less
+         *                    than 2<sup>31</sup>
+         * @param width       number of bytes of each row
          * @param stream      a {@code CUstream}
-         * @return false if the driver refuses these locations; then nothing was enqueued
+         * @return false if the driver refuses these locations; nothing is enqueued then
          */
         boolean copy(long to, long targetPitch, long from, long sourcePitch, long width, int rows, long stream) {
             memory.set(LONG, SOURCE, from);
@@ -406,25 +424,26 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     /**
-     * The driver call that begins many copies at once, in no order among them; available from CUDA 12.8 on. One object
-     * per thread. No call allocates.
+     * The driver call that begins many copies at once, without an order among them. Available from CUDA 12.8 on. One
+     * thread at a time. No method allocates.
      */
     static final class BatchCopies {
 
-        // the version of 12.8, also in newer drivers, which have a _v2
+        // Signature of CUDA 12.8. Newer drivers export it under this name, too, and a newer signature as
+        // cuMemcpyBatchAsync_v2.
         private static final String FUNCTION = "cuMemcpyBatchAsync";
         private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
         /**
-         * Size of {@code CUmemcpyAttributes}: the order of reading, two hints that device memory and pinned memory do
-         * not need, and flags.
+         * Size of {@code CUmemcpyAttributes} in bytes. The structure contains the order of the reads of the source, two
+         * location hints, and flags. Copies of device memory and of pinned memory do not need the hints.
          */
         private static final long ATTRIBUTES_BYTES = 24;
         private static final int IN_STREAM_ORDER = 1; // CU_MEMCPY_SRC_ACCESS_ORDER_STREAM
 
         private final CFunction function;
         /**
-         * Targets, sources, sizes, the attributes, the index of the first copy with these attributes, and the index of
-         * the failed copy.
+         * Arguments of the call, in this order: the arrays of targets, sources and sizes, the attributes, the index of
+         * the first copy with these attributes, and the index of the failed copy.
          */
         private final MemorySegment memory;
         private final int capacity;
@@ -437,9 +456,10 @@ final class CopyEngine implements CopyQueue.Engine {
         }
 
         /**
-         * Looks up the call.
+         * Looks up the function in the driver's library.
          *
-         * @return null if the driver does not have it
+         * @param capacity maximum number of copies in one call
+         * @return null if the driver lacks the function
          */
         static @Nullable BatchCopies find(int capacity) {
             MemorySegment library = DynamicLoader.open(CudaDriver.NAME).handle();
@@ -451,7 +471,7 @@ final class CopyEngine implements CopyQueue.Engine {
             return array * (long) capacity * Long.BYTES;
         }
 
-        /** Sets the parameters of a copy. */
+        /** Sets the target, the source and the length of the copy at an index. */
         void set(int index, long to, long from, long bytes) {
             long offset = index * (long) Long.BYTES;
             memory.set(LONG, offset, to);
@@ -460,9 +480,9 @@ final class CopyEngine implements CopyQueue.Engine {
         }
 
         /**
-         * Begins copies after all earlier work of the stream.
+         * Begins the first {@code count} copies after all earlier work of the stream.
          *
-         * @param stream a stream other than the default one
+         * @param stream a stream other than the default stream
          * @return result of the driver; 0 if the copies have begun
          */
         int begin(int count, long stream) {

@@ -19,36 +19,42 @@ import org.millrace.abi.CopyMailbox;
 import org.millrace.agent.Waiting;
 
 /**
- * A kernel that makes short copies: a few in half the time that the start of a copy engine takes, and many at once. It
- * reads copies from host memory and reports their completion there. It stays on the GPU while such copies arrive, and
- * for a while longer; see {@code src/main/cuda/copy.cu}.
+ * A kernel that makes short copies. It makes a few copies in half the time that a copy engine takes to start, and it
+ * makes many copies at once. The kernel reads commands from host memory and reports completed copies there. It stays on
+ * the GPU while such copies arrive, and for a while after the last one; see {@code src/main/cuda/copy.cu}.
  *
  * <p>
- * It runs in the program's context, beside the program's kernels, and the program's progress does not depend on it. A
- * launch may have to wait for a program's kernel, or while the program allocates or frees memory, so a separate thread
- * launches it. Until the kernel and all its workers have started, the copy engine makes all copies.
+ * The kernel runs in the program's context, beside the program's kernels. The program's progress does not depend on it.
+ * A launch may have to wait for a kernel of the program, or while the program allocates or frees memory. Therefore a
+ * separate thread makes the launches. Until the kernel and all its workers have started, the copy engine makes all
+ * copies.
  *
  * <p>
- * A thread that waits for the whole device, or for room for a block on every multiprocessor, also waits for this
- * kernel. It waits no longer than the kernel's {@link Stay}. A kernel without room for all its blocks within 100 µs
- * leaves.
+ * A thread that waits for all work of the device also waits for this kernel. So does a launch that needs room for a
+ * block on every multiprocessor. Both wait no longer than the kernel's {@link Stay}. A kernel leaves if it finds no
+ * room for all its blocks within 100 µs.
  */
 public final class CopyKernel implements AutoCloseable {
 
     /**
-     * Duration of the kernel's stay on the GPU.
+     * Time limits for one stay of the kernel on the GPU.
      *
-     * @param linger time to stay after its last copy
-     * @param life   maximum total time while copies keep arriving
+     * @param linger time that the kernel stays after its last copy
+     * @param life   maximum total time, even if copies keep arriving
      */
     public record Stay(Duration linger, Duration life) {
 
         private static final Duration MIN_LIFE = Duration.ofMillis(10);
         private static final Duration MAX_LIFE = Duration.ofSeconds(1);
-        /** Ratio of the total time to {@code linger}, so that a kernel that lingers long is launched rarely. */
+        /**
+         * Ratio of {@code life} to {@code linger}. A kernel with a long {@code linger} also has a long {@code life}, so
+         * that it is launched rarely.
+         */
         private static final int LIFE_BY_LINGER = 10;
 
-        /** Returns a stay, counted from the first copy on. */
+        /**
+         * Returns a stay with the given {@code linger} and a proportional {@code life}, at least 10 ms and at most 1 s.
+         */
         public static Stay of(Duration linger) {
             Duration life = linger.multipliedBy(LIFE_BY_LINGER);
             return new Stay(linger,
@@ -60,22 +66,26 @@ public final class CopyKernel implements AutoCloseable {
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
     private static final int WORKER_THREADS = 128;
     /**
-     * Size of a {@code struct Work} in bytes, and size of the counts after the array of them in {@code struct Workers}.
+     * Sizes in {@code struct Workers} of copy.cu, in bytes: the size of one {@code struct Work}, and the size of the
+     * counts after the array of {@code struct Work}.
      */
     private static final long WORK_BYTES = 32;
     private static final long COUNTS_BYTES =
             (2L * CopyMailbox.WORKERS + 2 + 3L * CopyLaunches.MAX_STREAMS) * Integer.BYTES;
-    /** Number of streams for launch attempts. */
+    /** Number of streams that are available for launches. */
     private static final int STREAMS = 4;
-    /** Time within which a kernel that is free to run starts, in nanoseconds. */
+    /** Time after a launch within which a kernel starts if the GPU has room for it, in nanoseconds. */
     private static final long START_NANOS = TimeUnit.MICROSECONDS.toNanos(60);
     /**
-     * Time after a launch during which the launching thread does not sleep, in nanoseconds. If copies continue, a new
-     * request follows.
+     * Time after a launch during which the launching thread yields instead of sleeping, in nanoseconds. While copies
+     * continue, the next request for a launch often arrives in this time.
      */
     private static final long AWAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(500);
     private static final long NEXT_ATTEMPT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
-    /** Types of the parameters: mailbox, linger, life, workers, stream, and number of the launch in that stream. */
+    /**
+     * Types of the kernel's parameters: mailbox, linger time, life time, workers, number of the stream, and number of
+     * the launch in that stream.
+     */
     static final MemoryLayout[] PARAMETERS = {ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
             ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT};
     private static final int LINGER = 1;
@@ -117,12 +127,13 @@ public final class CopyKernel implements AutoCloseable {
     }
 
     /**
-     * Loads the kernel and runs it once, because CUDA may not load a kernel while others run.
+     * Loads the kernel and runs it once. The first run makes CUDA load the kernel's code, which CUDA may not do while
+     * other kernels run.
      *
-     * @param device device that copies; it must be current
-     * @param stay   duration of each stay
-     * @return the kernel, which is not on the GPU
-     * @throws org.millrace.MillraceException if the GPU does not run it, or CUDA is older than 12.8
+     * @param device device that runs the kernel; it must be current
+     * @param stay   time limits of each later stay
+     * @return the loaded kernel, which is not on the GPU now
+     * @throws org.millrace.MillraceException if the GPU does not run the kernel, or CUDA is older than 12.8
      */
     public static CopyKernel load(CudaDriver driver, CudaDevice device, Stay stay) {
         CopyKernel loaded = new CopyKernel(driver, device);
@@ -153,7 +164,7 @@ public final class CopyKernel implements AutoCloseable {
         return commands;
     }
 
-    /** Returns its statistics so far, in a line for people and scripts. */
+    /** Returns the kernel's statistics in one line of readable text that scripts can parse. */
     @Override
     public String toString() {
         return "copies by the copying kernel: " + commands.counts();
@@ -202,7 +213,7 @@ public final class CopyKernel implements AutoCloseable {
         streams.forEach(stream -> stream.synchronize(TIMEOUT));
     }
 
-    /** Waits until the kernel has left, and unloads it. No copy may begin afterwards. */
+    /** Waits until the kernel has left the GPU, and unloads it. No copy may be requested afterwards. */
     @Override
     public void close() {
         closed = true;
@@ -217,8 +228,8 @@ public final class CopyKernel implements AutoCloseable {
     }
 
     /**
-     * Frees memory after a thread that uses it has ended. After the patience the memory stays allocated, and a warning
-     * reports it.
+     * Frees memory after the thread that uses it has ended. If the thread has not ended within {@code patience}, logs a
+     * warning and does not free the memory.
      */
     static void freeAfter(Thread thread, Duration patience, Runnable free) {
         if (Waiting.untilEnded(thread, patience)) {

@@ -5,47 +5,54 @@ import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
 
 /**
- * Launches a requested kernel in one of several streams. Streams share a few hardware queues of the GPU, so a launch
- * may be queued after a kernel of the program that does not end without copies. If a launch does not begin at once, the
- * next stream is tried. The first kernel that begins serves, and later ones leave.
+ * Launches of a kernel, each in one of several streams. Streams share a few hardware queues of the GPU. A launch may
+ * therefore be queued behind a kernel of the program that ends only after copies are made. If a launch does not start
+ * the kernel at once, the kernel is launched in the next stream, too. The first kernel that starts serves the host.
+ * Kernels that start later leave at once.
  *
  * <p>
- * The first attempt uses the stream of the launch that began last. No stream has two launches that have not ended.
+ * The first attempt uses the stream that started the kernel last time. A stream never has two unfinished launches.
  *
  * <p>
- * One thread.
+ * Used by one thread.
  */
 final class CopyLaunches {
 
-    /** Number of streams that a kernel distinguishes; the same number as in copy.cu. */
+    /** Maximum number of streams; the same number as in copy.cu. */
     static final int MAX_STREAMS = 8;
-    /** Number of refused launches after which no more are attempted. */
+    /** Number of launches refused by CUDA after which no further launch is attempted. */
     static final int MAX_REFUSALS = 3;
 
-    /** Launches kernels. Calls that CUDA refuses throw a {@link MillraceException}. */
+    /**
+     * Streams that are available for launches. A method throws a {@link MillraceException} if CUDA refuses the call.
+     */
     interface Streams {
 
-        /** Returns whether all launches in a stream have ended. */
+        /** Returns whether the kernels of all launches in a stream have ended. */
         boolean isIdle(int stream);
 
-        /** Enqueues the kernel in a stream, as the launch with the given number there, from 1. */
+        /**
+         * Launches the kernel in a stream.
+         *
+         * @param number number of this launch in the stream, from 1
+         */
         void launch(int stream, int number);
     }
 
     private final CopyMailbox mailbox;
     private final Streams streams;
     private final long startNanos;
-    /** By stream: the number of launches, and whether the last one may not have ended. */
+    /** For each stream: the number of launches, and whether the kernel of the last launch may not have ended. */
     private final int[] launches;
     private final boolean[] pending;
     private int first;
     private int refusals;
 
     /**
-     * Creates launches for streams that have had none.
+     * Creates the object for streams without any launch so far.
      *
      * @param count      number of streams, 1 to {@link #MAX_STREAMS}
-     * @param startNanos time for a launch to begin before the next stream is tried, in nanoseconds
+     * @param startNanos time to wait for the start of a launched kernel before the next stream is tried, in nanoseconds
      */
     CopyLaunches(CopyMailbox mailbox, Streams streams, int count, long startNanos) {
         this.mailbox = mailbox;
@@ -55,17 +62,19 @@ final class CopyLaunches {
         pending = new boolean[count];
     }
 
-    /** Returns the number of launches. */
+    /** Returns the total number of launches in all streams. */
     int count() {
         return Arrays.stream(launches).sum();
     }
 
     /**
-     * Tries each free stream while the kernel is awaited and no launch has begun. If CUDA refuses and no launch is
-     * pending, sets the mailbox's state to {@link CopyMailbox#GONE}, so that the kernel may be requested again, a few
-     * times. After that, the copy engine makes all copies.
+     * Launches the kernel in one free stream after another, as long as no launched kernel has started. If CUDA refuses
+     * a launch and no earlier launch is unfinished, sets the mailbox's state to {@link CopyMailbox#GONE}. The kernel
+     * may then be requested again. After {@link #MAX_REFUSALS} refusals the state stays {@link CopyMailbox#ABSENT}, and
+     * the copy engine makes all copies.
      *
-     * @return whether no launch has begun but one may, so that the caller must call this again after a while
+     * @return whether no kernel has started but one may still start; the caller must then call this method again after
+     *         a while
      */
     boolean attempt() {
         try {
@@ -74,7 +83,8 @@ final class CopyLaunches {
             }
         } catch (MillraceException refused) {
             refusals++;
-            if (!anyPending()) { // otherwise the kernel owns the state
+            // With an unfinished launch, only the kernel may write the state.
+            if (!anyPending()) {
                 if (refusals < MAX_REFUSALS) {
                     mailbox.stateGoneRelease();
                 }

@@ -1,29 +1,33 @@
 package org.millrace.cuda;
 
 /**
- * The earlier copies, among those in flight in the same queue, that a copy must not overtake. A receiver may look at
- * the copied bytes in sequence. Such copies must be made one after another. Other copies are made in any order, and
- * many at once.
+ * Order of a copy relative to the copies of the same queue that are in flight. A receiver may read the copied bytes in
+ * the order of the copies. Such copies form a sequence and are made one after another where they are strict. All other
+ * copies are made in any order, and many at once.
  */
 public final class CopyOrder {
 
-    /** After all earlier copies, and before all later ones. */
+    /** The copy is made after all earlier copies of the queue and before all later copies. */
     public static final int IN_TURN = -1;
-    /** In any order relative to other copies. */
+    /** The copy has no order relative to other copies, except copies that are {@link #IN_TURN}. */
     public static final int FREE = 0;
 
     private CopyOrder() {}
 
     /**
-     * Returns the order of a copy after all earlier copies of the same sequence, including relaxed ones.
+     * Returns the order of a strict copy. It is made after all earlier copies of the same sequence, including relaxed
+     * ones.
      *
-     * @param sequence 0 or more; copies of different sequences do not wait for each other, or rarely do
+     * @param sequence number of the sequence, 0 or more. Copies of different sequences rarely wait for each other.
      */
     public static int strict(int sequence) {
         return sequence + 1 << 1 | 1;
     }
 
-    /** Returns the order of a copy that follows none, but that later strict copies of the same sequence follow. */
+    /**
+     * Returns the order of a relaxed copy. It need not follow earlier copies of its sequence, but later strict copies
+     * of the sequence follow it.
+     */
     public static int relaxed(int sequence) {
         return sequence + 1 << 1;
     }

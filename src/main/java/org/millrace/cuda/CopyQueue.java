@@ -4,64 +4,71 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies that are made while the caller continues. A copy engine makes them. If there is a {@link CopyKernel}, it makes
- * the short ones. Both may have copies in flight that need no order. A copy that must follow others begins when the
- * other of the two has made all its copies. The kernel's copies take microseconds and the engine's copies take longer.
- * A short copy that must follow the engine's copies is therefore the engine's, too.
+ * Copies that are made while the caller continues. A copy engine makes them. If there is a {@link CopyKernel}, the
+ * kernel makes the short copies. Copies without an order may be in flight in both at the same time. If a copy for the
+ * kernel must follow copies of the engine, or the reverse, it begins after those copies are complete. The kernel
+ * completes its copies within microseconds, and the engine takes longer. A short copy that must follow incomplete
+ * copies of the engine is therefore made by the engine, too.
  *
  * <p>
- * One thread at a time, with the queue's device current. After construction, no call allocates.
+ * One thread at a time, except {@link #settle}. After construction, no method allocates.
  */
 public final class CopyQueue implements AutoCloseable {
 
-    /** Makes copies one after another. Their numbers grow by one. */
+    /** A copy engine. Each copy has a number, one more than the number of the previous copy. */
     interface Engine extends AutoCloseable {
 
         /**
-         * Returns whether two more copies may begin. Returns false if the number of copies in flight has reached its
-         * limit.
+         * Returns whether two more copies may begin. Returns false if the limit of copies in flight would be exceeded.
          */
         boolean hasRoom();
 
         /**
-         * Begins a copy of 1 byte or more, at the latest when the caller asks for its completion. Returns its number.
+         * Requests a copy of 1 byte or more. It begins now, or later in a batch, at the latest when the caller asks for
+         * its completion. Returns the number of the copy.
          */
         long copy(long to, long from, long bytes, int order, boolean fromHost);
 
-        /** Returns whether a copy and all before it are complete. If so, the calling thread sees the bytes. */
+        /**
+         * Returns whether a copy and all earlier copies are complete. If so, the calling thread sees the copied bytes.
+         */
         boolean isDone(long number);
 
-        /** Begins all copies that have not begun yet. Returns false if there were none. */
+        /**
+         * Passes all requested copies to the driver that have not been passed yet. Returns false if there were none.
+         */
         boolean submit();
 
-        /** Returns its statistics so far. */
+        /** Returns the engine's statistics since its construction. */
         Counts counts();
 
-        /** Waits until no submitted copy is in flight. Unlike the other calls, callable from any thread. */
+        /** Waits until no submitted copy is in flight. Unlike the other methods, callable from any thread. */
         void settle();
 
-        /** Waits for the copies in flight, and closes. */
+        /** Waits until the copies in flight are complete, and releases the engine's resources. */
         @Override
         void close();
     }
 
     /**
-     * Numbers of requested copies and of the driver calls for them.
+     * Numbers of requested copies, of the driver calls that began them, and of recorded events.
      *
-     * @param merged number of copies that became part of the previous one
+     * @param merged  number of copies that became part of the previous copy
+     * @param batches number of driver calls that began several copies at once
+     * @param batched number of copies that these calls began
      */
     public record Counts(long asked, long merged, long calls, long batches, long batched, long events) {
 
-        /** No copies. */
+        /** The counts of a queue without copies. */
         public static final Counts NONE = new Counts(0, 0, 0, 0, 0, 0);
 
-        /** Returns the sum of several queues. */
+        /** Returns these counts plus the counts of another queue. */
         public Counts plus(Counts other) {
             return new Counts(asked + other.asked, merged + other.merged, calls + other.calls, batches + other.batches,
                     batched + other.batched, events + other.events);
         }
 
-        /** Returns one line for people and scripts. */
+        /** Returns one line of readable text that scripts can parse. */
         @Override
         public String toString() {
             return "copies by the GPU's engines: " + asked + " (" + merged + " merged with the one before), begun by "
@@ -70,36 +77,52 @@ public final class CopyQueue implements AutoCloseable {
         }
     }
 
-    /** Maximum number of copies in flight, or more; a power of two. */
+    /** Maximum number of copies in flight; a power of two. */
     private static final int COPIES = 2048;
     /**
-     * Number of copies that are posted to the kernel before they are sealed: the number that the kernel sees at once.
+     * Maximum number of copies that are posted to the kernel before they are sealed. The kernel reads this number of
+     * commands at once.
      */
     private static final int POSTED = 16;
 
     /**
-     * Maximum number of copies in flight while the kernel is about to start. With more, the kernel would leave again
-     * before the engine had made them.
+     * Maximum number of copies in flight in the engine while the kernel is starting. With more copies, the kernel would
+     * leave again before the engine had completed them.
      */
     private static final int MAX_BEFORE_KERNEL = 32;
 
     private final Engine engine;
     private final @Nullable CopyCommands kernel;
-    /** By number in this queue: the kernel's number of the copy, or the complement of the engine's number. */
+    /**
+     * Number of each copy where it is made, indexed by its number in this queue: the kernel's ticket (0 or more), or
+     * the bitwise complement of the engine's number (negative).
+     */
     private final long[] numbers = new long[COPIES];
     private long begun;
     private long done;
-    /** Last copy given to each of the two, and last copy with order {@link CopyOrder#IN_TURN}. */
+    /**
+     * Numbers in this queue: the last copy given to the engine, the last copy given to the kernel, and the last copy
+     * with order {@link CopyOrder#IN_TURN}.
+     */
     private long lastOfEngine;
     private long lastOfKernel;
     private long lastInTurn;
     private boolean inTurnAtKernel;
-    /** Whether the kernel may have incomplete copies, and whether a copy that was begun must follow others. */
+    /**
+     * {@code atKernel}: whether the kernel may have incomplete copies. {@code ordered}: whether the copy that was
+     * requested last must follow other copies.
+     */
     private boolean atKernel;
     private boolean ordered;
-    /** Last copy given to the kernel that was not in turn. The copies of its workers are this one or earlier. */
+    /**
+     * Number of the last copy that was given to the kernel with another order than {@link CopyOrder#IN_TURN}. Workers
+     * never have a later copy than this one.
+     */
     private long lastUnordered;
-    /** Unsealed requests to the kernel, by number in this queue. They are kept because the kernel may have left. */
+    /**
+     * Copies posted to the kernel but not sealed, indexed by their number in this queue. If the kernel leaves before it
+     * reads them, the engine makes them.
+     */
     private final Posted[] posted = new Posted[POSTED];
 
     private static final class Posted {
@@ -111,11 +134,11 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Creates an empty queue.
+     * Creates a queue without copies.
      *
      * @param context a {@code CUcontext} for the copies; the queue makes it current on the thread that uses the queue
-     * @param kernel  kernel that makes small copies, for this and other queues of the same thread; null if the engine
-     *                makes all
+     * @param kernel  kernel that makes short copies, for this queue and for other queues of the same thread; null if
+     *                the engine makes all copies
      */
     public CopyQueue(CudaDriver driver, long context, @Nullable CopyKernel kernel) {
         this(new CopyEngine(driver, context), kernel == null ? null : kernel.commands());
@@ -129,9 +152,12 @@ public final class CopyQueue implements AutoCloseable {
 
     /**
      * Returns whether two more copies may begin without waiting for copies in flight. The number of copies in flight is
-     * limited. If the kernel is ready and the last copy had to follow others, the engine first completes its copies.
-     * Later copies can then pass to the kernel. While the kernel starts, the engine receives at most
-     * {@link #MAX_BEFORE_KERNEL} copies before it completes them.
+     * limited.
+     *
+     * <p>
+     * The method may also return false until the engine's copies are complete, so that later copies can pass to the
+     * kernel. It does so if the kernel is ready and the last copy had to follow others. It also does so while the
+     * kernel is starting and {@link #MAX_BEFORE_KERNEL} copies are in flight.
      */
     public boolean hasRoom() {
         if (begun - done > COPIES - 2 && !isDone(begun - COPIES + 2)) {
@@ -139,7 +165,8 @@ public final class CopyQueue implements AutoCloseable {
         }
         if (atKernel && !kernel.isReady()) {
             if (!isDone(lastOfKernel)) {
-                return false; // the kernel is full, or it is leaving
+                // The kernel has no room, or it is leaving.
+                return false;
             }
             atKernel = false;
         }
@@ -151,27 +178,28 @@ public final class CopyQueue implements AutoCloseable {
                 && (ordered && kernel.isReady() || begun - done >= MAX_BEFORE_KERNEL && kernel.isStarting());
     }
 
-    /** Begins a copy after all others. */
+    /** Requests a copy with order {@link CopyOrder#IN_TURN}: after all earlier copies and before all later ones. */
     public long copy(long to, long from, long bytes) {
         return copy(to, from, bytes, CopyOrder.IN_TURN);
     }
 
     /**
-     * Begins a copy. An engine delays it until the caller asks for its completion or {@link #submit}s the queue. It
-     * then begins many copies in one driver call.
+     * Requests a copy. The engine may delay it until the caller asks for its completion or calls {@link #submit}. The
+     * engine then begins many copies with one driver call.
      *
      * @param bytes number of bytes, 1 or more
-     * @param order constant or result of {@link CopyOrder}: the other copies that it must follow
+     * @param order a constant or a result of {@link CopyOrder}, which determines the copies that this copy must follow
+     * @return number of the copy in this queue
      */
     public long copy(long to, long from, long bytes, int order) {
         return copy(to, from, bytes, order, false);
     }
 
     /**
-     * Does the same as {@link #copy(long, long, long, int)}, from host memory to the device. An engine makes short
-     * copies of this kind in another way. If a copy consists of exactly one number of 4 or 8 bytes at an aligned
-     * address, a kernel never sees a part of it. The number must be in host memory by now, and not only when its turn
-     * comes.
+     * Requests a copy from host memory to the device, like {@link #copy(long, long, long, int)}. The engine makes short
+     * copies of this kind by other driver calls. If a copy consists of exactly one aligned number of 4 or 8 bytes, a
+     * kernel never sees a part of this number. The number must already be in host memory, because it may be read during
+     * this call.
      */
     public long copyFromHost(long to, long from, long bytes, int order) {
         return copy(to, from, bytes, order, true);
@@ -193,7 +221,11 @@ public final class CopyQueue implements AutoCloseable {
         return begunByEngine(engine.copy(to, from, bytes, order, fromHost), fits);
     }
 
-    /** Records that the next copy is after and before all others. */
+    /**
+     * Records that the next copy has order {@link CopyOrder#IN_TURN}.
+     *
+     * @param kernels whether the kernel makes this copy
+     */
     private void inTurn(boolean kernels) {
         lastInTurn = begun + 1;
         inTurnAtKernel = kernels;
@@ -221,8 +253,8 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Makes sure that the kernel sees the requested copies. Copies that it does not see are given to the engine, after
-     * the others.
+     * Seals the copies that this queue has posted to the kernel. If the kernel leaves without reading some of them,
+     * gives these copies to the engine after the kernel's other copies are complete.
      */
     void seal() {
         if (kernel == null || kernel.unsealed(this) == 0) {
@@ -242,25 +274,28 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Returns whether the kernel can make the copy now. If the copy must follow others, waits here for the copies of
-     * the kernel's workers, because neither the warp nor the copy's own worker waits for them.
+     * Returns whether the kernel can make the copy now. If the copy must follow copies of the kernel's workers, first
+     * waits for those copies. The kernel itself does not wait for them: neither its warp, nor the worker that would
+     * make this copy.
      */
     private boolean isKernelsTurn(int order) {
         if (!kernel.isReady() || !isEngineDone()) {
             return false;
         }
         if (atKernel && (order == CopyOrder.IN_TURN || kernel.isAfterSpread(order))) {
-            seal(); // otherwise the kernel may not see the awaited commands
+            // Without sealing, the kernel may never read the awaited commands.
+            seal();
             if (order == CopyOrder.IN_TURN) {
                 await(lastUnordered);
             } else {
                 kernel.awaitSpread(order);
             }
         }
-        return kernel.isReady() && isEngineDone(); // the engine may have copies that the kernel left unread
+        // seal() gives the engine the copies that the kernel left unread, so both conditions are checked again.
+        return kernel.isReady() && isEngineDone();
     }
 
-    /** Returns whether the engine has made all copies that the new one must follow. */
+    /** Returns whether the engine has completed all copies that the new copy must follow. */
     private boolean isEngineDone() {
         return ordered ? isDone(lastOfEngine) : inTurnAtKernel || isDone(lastInTurn);
     }
@@ -273,7 +308,7 @@ public final class CopyQueue implements AutoCloseable {
         }
     }
 
-    /** Waits for the kernel's copies, up to the given number. */
+    /** Waits until the kernel has completed its copies, up to the copy with the given number in this queue. */
     private void await(long number) {
         for (long copy = done + 1; copy - number <= 0; copy++) {
             if (numberOf(copy) >= 0) {
@@ -296,33 +331,38 @@ public final class CopyQueue implements AutoCloseable {
         return begun;
     }
 
-    /** Begins all delayed copies. Returns false if no copy was delayed. */
+    /**
+     * Seals the posted copies, and passes the copies that the engine has delayed to the driver. Returns false if the
+     * engine had delayed no copy.
+     */
     public boolean submit() {
         seal();
         return engine.submit();
     }
 
-    /** Returns the statistics of the copy engine so far. */
+    /** Returns the statistics of the copy engine since the queue's construction. */
     public Counts counts() {
         return engine.counts();
     }
 
-    /** Returns the number of the last copy that was begun. */
+    /** Returns the number of the last requested copy. */
     public long last() {
         return begun;
     }
 
     /**
-     * Returns whether a copy and all before it are complete.
+     * Returns whether a copy and all earlier copies are complete.
      *
-     * @return true once the target holds the bytes and the calling thread sees them
+     * @return true if the target contains the bytes and the calling thread sees them
      */
     public boolean isDone(long number) {
         if (done - number < 0) {
             seal();
-            if (atKernel || numberOf(number) >= 0) { // workers do not finish in the order of their commands
+            // Workers do not complete their copies in the order of the commands, so each copy is checked.
+            if (atKernel || numberOf(number) >= 0) {
                 advance(number);
-            } else if (engine.isDone(~numberOf(number))) { // then all earlier copies are complete too
+                // The engine's isDone() includes all earlier copies.
+            } else if (engine.isDone(~numberOf(number))) {
                 done = number;
             }
         }
@@ -330,8 +370,8 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Returns the last copy that is complete together with all before it. Checks the copies in flight one after
-     * another.
+     * Returns the number of the last copy that is complete together with all earlier copies. Checks the copies in
+     * flight one after another.
      */
     public long lastDone() {
         seal();
@@ -354,9 +394,9 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Waits until no copy is in flight. Unlike the other calls, callable from any thread.
+     * Waits until no copy is in flight. Unlike the other methods, callable from any thread.
      *
-     * @throws org.millrace.MillraceException if one is still in flight after ten seconds
+     * @throws org.millrace.MillraceException if a copy is still in flight after ten seconds
      */
     public void settle() {
         engine.settle();
@@ -365,7 +405,7 @@ public final class CopyQueue implements AutoCloseable {
         }
     }
 
-    /** Waits for the copies in flight, and closes the engine. */
+    /** Waits until the copies in flight are complete, and closes the engine. The kernel stays open. */
     @Override
     public void close() {
         finishKernelCopies();

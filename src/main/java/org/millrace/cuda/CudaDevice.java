@@ -12,23 +12,23 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     /** Size of {@code domain:bus:device.function} and its terminator in bytes, with spare room. */
     private static final int PCI_BUS_ID_BYTES = 32;
 
-    /** Free and total memory, in bytes. */
+    /** Free and total memory of a GPU, in bytes. */
     public record MemoryInfo(long free, long total) {
     }
 
-    /** {@return the model, for instance {@code "NVIDIA H200"}; the call does not initialize the device} */
+    /** {@return the model, for instance {@code "NVIDIA H200"}; the call does not initialize the device in CUDA} */
     public String name() {
         return Properties.of(runtime, index).name();
     }
 
-    /** {@return the size of its memory in bytes; the call does not initialize the device} */
+    /** {@return the size of the device's memory in bytes; the call does not initialize the device in CUDA} */
     public long totalMemory() {
         return Properties.of(runtime, index).memory();
     }
 
     /**
-     * Returns the amount of free memory. Initializes the device, which takes some hundred megabytes of its memory the
-     * first time.
+     * Returns the free and the total memory. The first call initializes the device in CUDA, which occupies some hundred
+     * megabytes of the device's memory.
      */
     public MemoryInfo memoryInfo() {
         try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
@@ -54,13 +54,14 @@ public record CudaDevice(CudaRuntime runtime, int index) {
                 out -> cudart_h.cudaDeviceGetAttribute(out, code, index));
     }
 
-    /** {@return the generation of its instruction set, for instance {@code "9.0"}} */
+    /** {@return the generation of the device's instruction set, for instance {@code "9.0"}} */
     public String computeCapability() {
         return attribute(Attribute.COMPUTE_CAPABILITY_MAJOR) + "." + attribute(Attribute.COMPUTE_CAPABILITY_MINOR);
     }
 
     /**
-     * {@return its PCI address, which other tools use as its name: {@code domain:bus:device.function} in hexadecimal}
+     * {@return the device's PCI address, which other tools use as its name: {@code domain:bus:device.function} in
+     * hexadecimal}
      */
     public String pciBusId() {
         try (Arena arena = Arena.ofConfined()) {
@@ -78,7 +79,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * Lets this device's kernels and copies reach another device's memory. The reverse direction needs a second call.
+     * Lets this device's kernels and copies access another device's memory. The opposite direction needs a second call.
      * May be called twice.
      */
     public void enablePeerAccess(CudaDevice peer) {
@@ -92,7 +93,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /** Revokes the access of {@link #enablePeerAccess}. */
+    /** Revokes the access that {@link #enablePeerAccess} granted. */
     public void disablePeerAccess(CudaDevice peer) {
         try (CurrentDevice _ = makeCurrent()) {
             runtime.check(CudaFunction.DEVICE_DISABLE_PEER_ACCESS, cudart_h.cudaDeviceDisablePeerAccess(peer.index));
@@ -100,8 +101,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * Makes this the calling thread's current device. Kernel launches and NCCL's initialization use the current device.
-     * All other objects here know their own device.
+     * Makes this device the calling thread's current device. Kernel launches and NCCL's initialization use the current
+     * device. All other objects of this package know their own device and do not need this call.
      *
      * @return object that makes the previous device current again when it is closed on the same thread
      * @throws IllegalStateException on a virtual thread, because CUDA's current device belongs to its carrier
@@ -118,15 +119,15 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     /**
      * {@return a new, idle stream with the given priority that does not wait for the default stream}
      *
-     * @param priority lower numbers run first; see {@link #streamPriorities()}
+     * @param priority streams with lower numbers run first; see {@link #streamPriorities()}
      */
     public CudaStream newStream(int priority) {
         return CudaStream.create(this, priority);
     }
 
     /**
-     * {@return the lowest and the highest priority for streams of this device, in this order; higher priorities are
-     * lower numbers}
+     * {@return the numbers of the lowest and of the highest priority for streams of this device, in this order; a
+     * higher priority is a lower number}
      */
     public int[] streamPriorities() {
         try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
@@ -141,7 +142,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     /**
      * {@return new memory of this device, aligned to 256 bytes}
      *
-     * @throws CudaException if there is not enough (2)
+     * @throws CudaException if the device has not enough free memory (error 2)
      */
     public DeviceMemory allocate(long bytes) {
         return DeviceMemory.allocate(this, bytes);
@@ -157,9 +158,10 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * and the size of its memory.
      *
      * <p>
-     * The structure grows with every release. In all releases it begins with {@code char name[256]}, {@code uuid[16]},
-     * {@code luid[8]}, {@code unsigned luidDeviceNodeMask}, {@code size_t totalGlobalMem} (source: driver_types.h of
-     * CUDA 10 to 13). So only this beginning is read, from a buffer larger than any of them.
+     * The structure grows with every release. The structure of every release begins with {@code char name[256]},
+     * {@code uuid[16]}, {@code luid[8]}, {@code unsigned luidDeviceNodeMask}, {@code size_t totalGlobalMem} (source:
+     * driver_types.h of CUDA 10 to 13). So only this beginning is read. The buffer for the structure is larger than the
+     * structure in each of the releases.
      */
     record Properties(String name, long memory) {
 
@@ -168,8 +170,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
 
         static Properties of(CudaRuntime runtime, int device) {
             CudaFunction function = CudaFunction.GET_DEVICE_PROPERTIES;
-            // A library keeps the old structure under the old name. If a newer structure exists, its function's name
-            // ends in _v2.
+            // The unversioned name always returns the oldest structure. If the library has a newer one, the name of
+            // its function ends in _v2.
             MemorySegment address = runtime.library()
                     .find(function.symbol() + "_v2")
                     .or(() -> runtime.library().find(function.symbol()))
@@ -183,23 +185,23 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * Properties of a GPU for {@code cudaDeviceGetAttribute}. {@link CudaDevice#attribute(int)} takes all others by
-     * number.
+     * Properties of a GPU that {@code cudaDeviceGetAttribute} returns. {@link CudaDevice#attribute(int)} reads
+     * properties that are not listed here.
      */
     public enum Attribute {
         /** Maximum number of threads in one block. */
         MAX_THREADS_PER_BLOCK(cudart_h.cudaDevAttrMaxThreadsPerBlock()),
-        /** Number of threads that execute together. */
+        /** Number of threads of a warp, which execute together. */
         WARP_SIZE(cudart_h.cudaDevAttrWarpSize()),
-        /** Number of multiprocessors. */
+        /** Number of multiprocessors of the GPU. */
         MULTIPROCESSOR_COUNT(cudart_h.cudaDevAttrMultiProcessorCount()),
-        /** Number of bytes of shared memory that a block may have without a special request. */
+        /** Maximum shared memory of a block without {@link CudaKernel#maxDynamicSharedMemory}, in bytes. */
         MAX_SHARED_MEMORY_PER_BLOCK(cudart_h.cudaDevAttrMaxSharedMemoryPerBlock()),
-        /** Number of bytes of shared memory that a block may request. */
+        /** Maximum shared memory of a block with {@link CudaKernel#maxDynamicSharedMemory}, in bytes. */
         MAX_SHARED_MEMORY_PER_BLOCK_OPTIN(cudart_h.cudaDevAttrMaxSharedMemoryPerBlockOptin()),
         /** Size of the second-level cache in bytes. */
         L2_CACHE_SIZE(cudart_h.cudaDevAttrL2CacheSize()),
-        /** Number of engines that copy while kernels run. */
+        /** Number of copy engines, which copy while kernels run. */
         ASYNC_ENGINE_COUNT(cudart_h.cudaDevAttrAsyncEngineCount()),
         /** 1 if an address denotes the same memory for the host and all devices. */
         UNIFIED_ADDRESSING(cudart_h.cudaDevAttrUnifiedAddressing()),
@@ -211,15 +213,15 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         CAN_USE_HOST_POINTER_FOR_REGISTERED_MEMORY(cudart_h.cudaDevAttrCanUseHostPointerForRegisteredMem()),
         /** 1 if CPU and GPU atomics on host memory are atomic with respect to each other. */
         HOST_NATIVE_ATOMIC_SUPPORTED(cudart_h.cudaDevAttrHostNativeAtomicSupported()),
-        /** 1 if cooperative launches work. */
+        /** 1 if the device supports cooperative launches: all blocks run at the same time. */
         COOPERATIVE_LAUNCH(cudart_h.cudaDevAttrCooperativeLaunch()),
         /** 1 if other PCI devices can reach this device's memory. */
         GPU_DIRECT_RDMA_SUPPORTED(cudart_h.cudaDevAttrGPUDirectRDMASupported()),
-        /** Part of the compute capability before the dot. */
+        /** Major number of the compute capability, before the dot. */
         COMPUTE_CAPABILITY_MAJOR(cudart_h.cudaDevAttrComputeCapabilityMajor()),
-        /** Part of the compute capability after the dot. */
+        /** Minor number of the compute capability, after the dot. */
         COMPUTE_CAPABILITY_MINOR(cudart_h.cudaDevAttrComputeCapabilityMinor()),
-        /** 1 if memory errors are corrected. */
+        /** 1 if the device's memory corrects errors (ECC). */
         ECC_ENABLED(cudart_h.cudaDevAttrEccEnabled()),
         /** NUMA node of the host that is nearest to the device; −1 if unknown. */
         HOST_NUMA_ID(cudart_h.cudaDevAttrHostNumaId());
@@ -230,7 +232,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
             this.code = code;
         }
 
-        /** {@return the value of {@code cudaDeviceAttr}} */
+        /** {@return the attribute's value in CUDA's {@code cudaDeviceAttr}} */
         public int code() {
             return code;
         }

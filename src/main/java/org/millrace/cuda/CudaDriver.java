@@ -12,12 +12,13 @@ import org.millrace.library.DynamicLoader;
 import org.millrace.library.NativeLibrary;
 
 /**
- * The functions of CUDA's driver interface ({@code libcuda}) that its runtime lacks, including those for memory of
- * another process. Pointers are plain numbers here, so that a thread that copies continuously allocates nothing.
+ * Functions of CUDA's driver library ({@code libcuda}) that the CUDA runtime lacks, for example those that map memory
+ * of another process. Handles and addresses are passed as plain numbers, so that a thread that copies continuously
+ * allocates nothing.
  *
  * <p>
  * A device must be current on the calling thread: see {@link CudaDevice#makeCurrent()}. The signatures come from CUDA's
- * {@code cuda.h} and have not changed since 11.1.
+ * {@code cuda.h}. They have not changed since CUDA 11.1, or since the release that is noted at the function.
  */
 public final class CudaDriver {
 
@@ -25,14 +26,17 @@ public final class CudaDriver {
     private static final int NOT_READY = 600; // CUDA_ERROR_NOT_READY
     private static final int RELAXED_CAPTURE = 2; // CU_STREAM_CAPTURE_MODE_RELAXED
     private static final int NON_BLOCKING = 1; // CU_STREAM_NON_BLOCKING
-    private static final int PORTABLE = 3; // CU_MEMHOSTALLOC_PORTABLE and _DEVICEMAP
+    private static final int PORTABLE = 3; // CU_MEMHOSTALLOC_PORTABLE and CU_MEMHOSTALLOC_DEVICEMAP
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
 
     static final String NAME = "libcuda.so.1";
     private static final int MAX_ARGUMENTS = 5;
 
-    /** The functions in use, with their parameters. */
+    /**
+     * Functions of the driver that this class calls. The comment at each function lists its parameters, and the first
+     * CUDA release if it is later than 11.1.
+     */
     enum Function {
         ERROR_NAME("cuGetErrorName"), // error, name
         COPY("cuMemcpyAsync"), // target, source, bytes, stream
@@ -51,7 +55,7 @@ public final class CudaDriver {
         NEW_CONTEXT("cuCtxCreate_v2"), // context, flags, device
         POP_CONTEXT("cuCtxPopCurrent_v2"), // context
         DESTROY_CONTEXT("cuCtxDestroy_v2"), // context
-        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode"), // mode, exchanged for the thread's previous mode
+        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode"), // new mode; receives the previous mode
         CURRENT_DEVICE("cuCtxGetDevice"), // device
         PRIORITIES("cuCtxGetStreamPriorityRange"), // lowest, highest
         NEW_STREAM("cuStreamCreateWithPriority"), // stream, flags, priority
@@ -64,7 +68,7 @@ public final class CudaDriver {
         RETAIN("cuMemRetainAllocationHandle"), // handle, address
         EXPORT("cuMemExportToShareableHandle"), // descriptor, handle, type, flags
         IMPORT("cuMemImportFromShareableHandle"), // handle, descriptor, type
-        RESERVE("cuMemAddressReserve"), // address, size, alignment, address wanted, flags
+        RESERVE("cuMemAddressReserve"), // address, size, alignment, requested address, flags
         MAP("cuMemMap"), // address, size, offset, handle, flags
         SET_ACCESS("cuMemSetAccess"), // address, size, access, count
         UNMAP("cuMemUnmap"), // address, size
@@ -92,9 +96,9 @@ public final class CudaDriver {
     }
 
     /**
-     * Loads the driver's library, which stays loaded.
+     * Loads the driver's library. It stays loaded until the process ends.
      *
-     * @throws MillraceException if no driver is installed, or it lacks a function
+     * @throws MillraceException if no driver is installed, or if the driver lacks a function
      */
     public static CudaDriver load() {
         DynamicLoader.Opened opened = DynamicLoader.open(NAME);
@@ -113,7 +117,7 @@ public final class CudaDriver {
     /**
      * {@return the number of devices that this process may use}
      *
-     * @throws MillraceException if the driver cannot be used at all
+     * @throws MillraceException if the driver cannot be initialized
      */
     public int deviceCount() {
         checkedCall(Function.INITIALIZE, 0);
@@ -125,16 +129,16 @@ public final class CudaDriver {
     }
 
     /**
-     * Enqueues a copy between any two locations that the device reaches.
+     * Enqueues a copy between any two locations that the device can access.
      *
-     * @param from   address of the source; must not change until the copy is complete
-     * @param stream a {@code CUstream}, which is a {@code cudaStream_t}
+     * @param from   address of the source bytes; they must not change until the copy is complete
+     * @param stream a {@code CUstream}; the runtime's {@code cudaStream_t} is the same handle
      */
     public void copy(long to, long from, long bytes, long stream) {
         check(Function.COPY, (int) function(Function.COPY).call(to, from, bytes, stream));
     }
 
-    /** {@return a new event without a time: a {@code CUevent}} */
+    /** {@return a new event, a {@code CUevent}, that does not record the time} */
     public long newEvent() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
@@ -143,12 +147,12 @@ public final class CudaDriver {
         }
     }
 
-    /** Enqueues an event. */
+    /** Records an event in a stream, after the stream's current work. */
     public void record(long event, long stream) {
         check(Function.RECORD_EVENT, (int) function(Function.RECORD_EVENT).call(event, stream));
     }
 
-    /** {@return whether everything before an event has completed and is visible to this thread} */
+    /** {@return whether the work before an event in its stream is complete, so that this thread sees its results} */
     public boolean isDone(long event) {
         int code = (int) function(Function.QUERY_EVENT).call(event);
         if (code == NOT_READY) {
@@ -158,35 +162,42 @@ public final class CudaDriver {
         return true;
     }
 
-    /** Destroys an event. */
+    /** Destroys an event. Does not throw. */
     public void destroyEvent(long event) {
         call(Function.DESTROY_EVENT, event);
     }
 
-    /** {@return the context that is current on this thread: a {@code CUcontext}; 0 for none} */
+    /**
+     * {@return the {@code CUcontext} that is current on this thread; 0 if none is current}
+     *
+     * @param out memory of at least 8 bytes, which the call overwrites
+     */
     public long currentContext(MemorySegment out) {
         check(Function.GET_CONTEXT, (int) function(Function.GET_CONTEXT).call(out.address()));
         return out.get(LONG, 0);
     }
 
     /**
-     * Makes a context current on this thread. The thread must {@linkplain #leaveContext leave} it before the thread
-     * ends.
+     * Makes a context current on this thread. The thread must {@linkplain #leaveContext leave} the context before the
+     * thread ends.
      */
     public void useContext(long context) {
         check(Function.SET_CONTEXT, (int) function(Function.SET_CONTEXT).call(context));
     }
 
     /**
-     * Makes no context current on this thread. A context must not be current on any thread when it is destroyed. This
-     * includes threads that are about to end, because the driver still accesses the context then, after other threads
-     * have seen the thread's end.
+     * Clears the current context of this thread. A context must not be current on any thread when it is destroyed. This
+     * rule includes threads that are about to end. The driver still accesses the thread's context after other threads
+     * have seen the end of that thread.
      */
     public void leaveContext() {
         useContext(0);
     }
 
-    /** Makes this thread's calls, from now on, independent of captures by other threads. */
+    /**
+     * Allows this thread to call CUDA while another thread captures a stream. Without this mode, some calls would fail
+     * or invalidate that capture.
+     */
     public void ignoreCaptures() {
         try (Arena arena = Arena.ofConfined()) {
             checkedCall(Function.CAPTURE_MODE, arena.allocateFrom(INT, RELAXED_CAPTURE).address());
@@ -194,7 +205,7 @@ public final class CudaDriver {
     }
 
     /**
-     * Makes a context current on this thread until the returned object is closed. Then the previous context becomes
+     * Makes a context current on this thread until the returned object is closed. Closing makes the previous context
      * current again.
      */
     public EnteredContext enter(long context) {
@@ -205,7 +216,7 @@ public final class CudaDriver {
         }
     }
 
-    /** The context that was current before. */
+    /** The context that was current before {@link #enter}. Closing makes it current again. */
     public record EnteredContext(CudaDriver driver, long before) implements AutoCloseable {
         @Override
         public void close() {
@@ -227,7 +238,7 @@ public final class CudaDriver {
         call(Function.DESTROY_CONTEXT, context);
     }
 
-    /** {@return whether memory was created by {@code cuMemCreate}, so that all contexts of its device reach it} */
+    /** {@return whether memory was created by {@code cuMemCreate}; all contexts of its device can then access it} */
     public boolean isOfAllContexts(long address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
@@ -239,7 +250,7 @@ public final class CudaDriver {
         }
     }
 
-    /** {@return the number of the device of the current context: a {@code CUdevice}} */
+    /** {@return the {@code CUdevice} number of the current context's device} */
     public int currentDevice() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
@@ -248,9 +259,7 @@ public final class CudaDriver {
         }
     }
 
-    /**
-     * {@return a new stream of the highest priority, which does not wait for the default stream: a {@code CUstream}}
-     */
+    /** {@return a new {@code CUstream} of the highest priority, which does not wait for the default stream} */
     public long newStream() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
@@ -269,13 +278,16 @@ public final class CudaDriver {
         return code == 0;
     }
 
-    /** Destroys a stream after its work is complete. */
+    /** Destroys a stream. CUDA releases the stream after its work is complete. Does not throw. */
     public void destroyStream(long stream) {
         call(Function.DESTROY_STREAM, stream);
     }
 
-    /** {@return new host memory in the global scope; devices of all contexts copy to and from it at its own address} */
-    @SuppressWarnings("restricted") // with the length of the allocation
+    /**
+     * {@return new pinned host memory; it belongs to the global scope, and devices of all contexts access it at its
+     * host address}
+     */
+    @SuppressWarnings("restricted") // the length equals the length of the allocation
     public MemorySegment allocatePinned(long bytes) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
@@ -285,7 +297,7 @@ public final class CudaDriver {
     }
 
     /**
-     * Frees pinned memory.
+     * Frees pinned memory. Does not throw.
      *
      * @param memory memory from {@link #allocatePinned} that is no longer in use
      */
@@ -293,17 +305,24 @@ public final class CudaDriver {
         call(Function.FREE_PINNED, memory.address());
     }
 
-    /** Returns a function, for calls that allocate nothing. */
+    /** Returns a function's native entry point, for callers that must not allocate. */
     CFunction function(Function function) {
         return functions.get(function);
     }
 
-    /** Makes the same call as {@link #call}. A failure becomes an exception with CUDA's name for it. */
+    /**
+     * Calls a function like {@link #call}. If the call fails, throws an exception that contains CUDA's name of the
+     * error.
+     */
     void checkedCall(Function function, long... arguments) {
         check(function, call(function, arguments));
     }
 
-    /** {@return a {@code CUresult}} */
+    /**
+     * Calls a function with up to five arguments. Allocates an array.
+     *
+     * @return the function's {@code CUresult}, 0 for success
+     */
     int call(Function function, long... arguments) {
         long[] all = Arrays.copyOf(arguments, MAX_ARGUMENTS);
         return (int) function(function).call(all[0], all[1], all[2], all[3], all[4]);
@@ -315,7 +334,7 @@ public final class CudaDriver {
         }
     }
 
-    @SuppressWarnings("restricted") // a string in the driver's memory
+    @SuppressWarnings("restricted") // the text lies in the driver's memory
     private String name(int code) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);

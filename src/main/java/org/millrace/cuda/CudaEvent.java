@@ -10,8 +10,8 @@ import org.millrace.agent.Waiting;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * A mark in a stream. The program can query it, other streams can wait for it, and it can be timed. Recording and
- * querying allocate nothing.
+ * A mark in a stream. The program can ask whether the stream has reached the mark. Other streams can wait for it, and
+ * the time between two marks can be measured. Recording and querying allocate nothing.
  */
 public final class CudaEvent implements Event {
 
@@ -24,12 +24,17 @@ public final class CudaEvent implements Event {
                 event -> runtime.checkRelease(CudaFunction.EVENT_DESTROY, cudart_h.cudaEventDestroy(event)));
     }
 
-    /** {@return a new event, not yet recorded, that stores the time when it is reached} */
+    /**
+     * {@return a new event that records the time when a stream reaches it; the event is not recorded in a stream yet}
+     */
     public static CudaEvent timing(CudaDevice device) {
         return create(device, cudart_h.cudaEventDefault());
     }
 
-    /** {@return a new event, not yet recorded, without a time, which costs the device less} */
+    /**
+     * {@return a new event that does not record the time, which costs the device less; it is not recorded in a stream
+     * yet}
+     */
     public static CudaEvent marker(CudaDevice device) {
         return create(device, cudart_h.cudaEventDisableTiming());
     }
@@ -42,12 +47,12 @@ public final class CudaEvent implements Event {
         }
     }
 
-    /** {@return its {@code cudaEvent_t}, as a handle that a call enters and leaves} */
+    /** {@return the event's {@code cudaEvent_t}, in a handle that each native call must enter and exit} */
     NativeHandle handle() {
         return handle;
     }
 
-    /** Puts the mark after the current work of a stream. Recording again moves it. */
+    /** Records the mark after the current work of a stream. Recording the same event again moves the mark. */
     public void record(CudaStream stream) {
         MemorySegment event = handle.enter();
         try {
@@ -76,8 +81,8 @@ public final class CudaEvent implements Event {
     }
 
     /**
-     * {@return the time between two {@linkplain #timing timing} marks that are both reached, in milliseconds with a
-     * resolution of about half a microsecond}
+     * {@return the time from an earlier mark to this one, in milliseconds with a resolution of about half a
+     * microsecond; streams must have reached both marks, and both events must be {@linkplain #timing timing} events}
      */
     public float millisSince(CudaEvent earlier) {
         MemorySegment end = handle.enter();
@@ -100,7 +105,10 @@ public final class CudaEvent implements Event {
         return Duration.ofNanos(Math.round(millisSince(of(earlier)) * 1e6));
     }
 
-    /** Returns the event if it is a CUDA event; otherwise throws. */
+    /**
+     * Returns the event as a CUDA event. Throws an {@link IllegalArgumentException} if it belongs to another kind of
+     * device.
+     */
     static CudaEvent of(Event event) {
         if (event instanceof CudaEvent cuda) {
             return cuda;

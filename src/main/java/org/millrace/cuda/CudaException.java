@@ -4,21 +4,25 @@ import org.millrace.MillraceException;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * A failed call of the CUDA runtime. The message states the call, the error's name, number and text, and a remedy if
- * one is known.
+ * A failed call of the CUDA runtime. The message states the function, the error's name, number and text, and a remedy
+ * if one is known.
  */
 public final class CudaException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
-    /** Function that failed. */
+    /** Name of the function that failed. */
     private final String call;
-    /** Result of the function. */
+    /** Error number that the function returned: a value of {@code cudaError_t}. */
     private final int code;
 
     /**
      * Creates the exception for a failed call.
      *
+     * @param call   name of the function
+     * @param code   error number
+     * @param name   CUDA's name of the error
+     * @param text   CUDA's description of the error
      * @param detail further information, such as a compiler's log; may be empty
      */
     CudaException(String call, int code, String name, String text, String detail) {
@@ -28,18 +32,19 @@ public final class CudaException extends MillraceException {
         this.code = code;
     }
 
-    /** {@return the function that failed, for instance {@code "cudaMalloc"}} */
+    /** {@return the name of the function that failed, for instance {@code "cudaMalloc"}} */
     public String call() {
         return call;
     }
 
-    /** {@return the error: a value of {@code cudaError_t}} */
+    /** {@return the error number: a value of {@code cudaError_t}} */
     public int code() {
         return code;
     }
 
     /**
-     * Returns a remedy for errors that users meet. Empty if nothing more helpful than the error's own text is known.
+     * Returns a remedy for an error that users often meet. Empty if no remedy is known that adds to CUDA's own
+     * description.
      */
     private static String advice(int code) {
         if (code == cudart_h.cudaErrorInsufficientDriver()) {
@@ -78,7 +83,7 @@ public final class CudaException extends MillraceException {
         return "";
     }
 
-    /** Returns this exception, because no other object has its function and code. */
+    /** Returns this exception as the first cause, because no other object contains its function and its code. */
     @Override
     protected Throwable origin() {
         return this;

@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.library.NativeLibrary;
 
 /**
- * Functions of the CUDA runtime that Millrace calls. Each release is the first one with the function in libcudart
- * (source: CUDA's release notes and headers).
+ * Functions of the CUDA runtime that Millrace calls. The release at a function is the first CUDA release with this
+ * function in libcudart (source: CUDA's release notes and headers).
  */
 enum CudaFunction implements NativeLibrary.NativeFunction {
     RUNTIME_GET_VERSION("cudaRuntimeGetVersion"),
@@ -61,7 +61,10 @@ enum CudaFunction implements NativeLibrary.NativeFunction {
     LIBRARY_UNLOAD("cudaLibraryUnload", "12.8"),
     LIBRARY_GET_KERNEL("cudaLibraryGetKernel", "12.8"),
     KERNEL_SET_ATTRIBUTE_FOR_DEVICE("cudaKernelSetAttributeForDevice", "12.8"),
-    /** Not in our headers, because its structure changes with every release. See {@link CudaDevice.Properties}. */
+    /**
+     * Declared here and not in the generated headers, because its structure changes with every release. See
+     * {@link CudaDevice.Properties}.
+     */
     GET_DEVICE_PROPERTIES("cudaGetDeviceProperties");
 
     static final List<CudaFunction> ALL = List.of(values());

@@ -3,7 +3,10 @@ package org.millrace.cuda;
 import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.cudart.cudart_h;
 
-/** Captured work of a stream. Its executable copy can be launched many times at the cost of one launch each. */
+/**
+ * Work of a stream that was captured. An executable copy of the graph can be launched many times, and each launch costs
+ * as much as one kernel launch.
+ */
 public final class CudaGraph implements AutoCloseable {
 
     private final CudaRuntime runtime;
@@ -15,7 +18,7 @@ public final class CudaGraph implements AutoCloseable {
                 graph -> runtime.checkRelease(CudaFunction.GRAPH_DESTROY, cudart_h.cudaGraphDestroy(graph)));
     }
 
-    /** {@return an executable copy of it; the graph itself is not needed afterwards} */
+    /** {@return an executable copy of the graph; the graph may be closed afterwards} */
     public Executable instantiate() {
         runtime.require(CudaFunction.GRAPH_INSTANTIATE_WITH_FLAGS);
         MemorySegment graph = handle.enter();
@@ -33,7 +36,10 @@ public final class CudaGraph implements AutoCloseable {
         handle.close();
     }
 
-    /** A graph that can be launched. Its memory, events and functions must stay valid until it is closed. */
+    /**
+     * A graph that can be launched. The memory, events and functions that the captured work uses must stay valid until
+     * this object is closed.
+     */
     public static final class Executable implements AutoCloseable {
 
         private final CudaRuntime runtime;
@@ -46,9 +52,9 @@ public final class CudaGraph implements AutoCloseable {
         }
 
         /**
-         * Enqueues all captured work.
+         * Enqueues all captured work in a stream.
          *
-         * @param stream any stream; it need not be the captured one
+         * @param stream any stream; it need not be the stream that was captured
          */
         public void launch(CudaStream stream) {
             MemorySegment graph = handle.enter();

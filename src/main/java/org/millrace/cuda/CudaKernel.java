@@ -3,7 +3,7 @@ package org.millrace.cuda;
 import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.cudart.cudart_h;
 
-/** A kernel of a {@link CudaModule}. Launching allocates nothing. */
+/** A kernel of a {@link CudaModule}. A launch allocates nothing. */
 public final class CudaKernel {
 
     private final CudaRuntime runtime;
@@ -18,13 +18,14 @@ public final class CudaKernel {
         this.address = address;
     }
 
-    /** {@return its name in the image} */
+    /** {@return the kernel's name in the image} */
     public String name() {
         return name;
     }
 
     /**
-     * Enqueues a run. The stream's device must be the calling thread's {@linkplain CudaDevice#makeCurrent current} one.
+     * Enqueues a run of the kernel. The stream's device must be the calling thread's {@linkplain CudaDevice#makeCurrent
+     * current} device.
      *
      * @param arguments values of the kernel's parameters; CUDA copies them, so they may change when this method returns
      */
@@ -44,7 +45,11 @@ public final class CudaKernel {
     }
 
     /**
-     * {@return the number of its blocks that one multiprocessor of the current device holds; 0 if not even one fits}
+     * {@return the number of blocks of this kernel that fit on one multiprocessor of the current device at once; 0 if
+     * none fits}
+     *
+     * @param threads     number of threads of a block
+     * @param sharedBytes dynamic shared memory of a block, in bytes
      */
     public int maxActiveBlocksPerMultiprocessor(int threads, long sharedBytes) {
         module.enter();
@@ -57,7 +62,7 @@ public final class CudaKernel {
     }
 
     /**
-     * Allows the kernel more shared memory than the 48 KiB that every kernel may have.
+     * Allows the kernel to use more than 48 KiB of shared memory, the limit without this call.
      *
      * @param bytes maximum dynamic shared memory of a block, in bytes
      */

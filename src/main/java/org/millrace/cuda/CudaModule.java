@@ -6,8 +6,8 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * Kernels from an image in memory: PTX text, which the driver compiles for the GPU, or a compiled cubin or fatbin.
- * Requires CUDA 12.8.
+ * A module of kernels, loaded from an image in memory. The image is PTX text, which the driver compiles for the GPU, or
+ * a compiled cubin or fatbin. Requires CUDA 12.8.
  */
 public final class CudaModule implements AutoCloseable {
 
@@ -25,12 +25,13 @@ public final class CudaModule implements AutoCloseable {
     /**
      * Loads an image for all devices.
      *
-     * @throws CudaException if it cannot be used; the message contains the compiler's log
+     * @throws CudaException if CUDA refuses the image; the message contains the compiler's log
      */
     public static CudaModule load(CudaRuntime runtime, byte[] image) {
         runtime.require(CudaFunction.LIBRARY_LOAD_DATA);
         try (Arena arena = Arena.ofConfined()) {
-            // PTX ends with a zero byte, and a compiled image contains its own length.
+            // PTX text must end with a zero byte, so one more byte is allocated. A compiled image contains its own
+            // length and ignores this byte.
             MemorySegment code = arena.allocate(image.length + 1L, Long.BYTES);
             MemorySegment.copy(image, 0, code, ValueLayout.JAVA_BYTE, 0, image.length);
             MemorySegment log = arena.allocate(LOG_BYTES);
@@ -50,10 +51,10 @@ public final class CudaModule implements AutoCloseable {
     }
 
     /**
-     * {@return the kernel of the given name, which becomes invalid with the module}
+     * {@return the kernel with the given name; it must not be used after the module was closed}
      *
-     * @param name its name in the image: C linkage, or the mangled name
-     * @throws CudaException if the image has no such kernel (500)
+     * @param name the kernel's name in the image: the mangled C++ name, or the plain name for C linkage
+     * @throws CudaException if the image has no such kernel (error 500)
      */
     public CudaKernel kernel(String name) {
         MemorySegment module = handle.enter();
@@ -67,7 +68,7 @@ public final class CudaModule implements AutoCloseable {
         }
     }
 
-    /** Unloads the image. All launches must have completed. May be called twice. */
+    /** Unloads the image. All launches of its kernels must have completed. May be called twice. */
     @Override
     public void close() {
         handle.close();

@@ -7,23 +7,24 @@ import org.millrace.MillraceException;
 import org.millrace.library.NativeLibrary;
 
 /**
- * The CUDA installation of this machine, for {@code millrace doctor}. Probing initializes no GPU.
+ * The CUDA installation of this machine, for {@code millrace doctor}. The examination does not initialize a GPU.
  *
- * @param driver        newest CUDA that the driver supports, as text such as {@code "13.0"}; null without a driver
+ * @param driver        newest CUDA release that the driver supports, as text such as {@code "13.0"}; null without a
+ *                      driver
  * @param deviceProblem reason why no device was found; null if devices were found
  */
 public record CudaReport(NativeLibrary.Report library, @Nullable String driver, List<Device> devices,
         @Nullable String deviceProblem) {
 
     /**
-     * A GPU.
+     * A GPU that was found.
      *
-     * @param computeCapability for instance {@code "9.0"}
+     * @param computeCapability generation of the GPU's instruction set, for instance {@code "9.0"}
      */
     public record Device(int index, String name, long memory, String pciBusId, String computeCapability) {
     }
 
-    /** Copies the list. */
+    /** Copies the list of devices. */
     public CudaReport {
         devices = List.copyOf(devices);
     }
@@ -32,7 +33,7 @@ public record CudaReport(NativeLibrary.Report library, @Nullable String driver, 
      * Examines this machine.
      *
      * @param path the value of {@code MILLRACE_CUDART_LIBRARY}, or null; see {@link CudaRuntime#load(String)}
-     * @return the result; the method does not throw for missing parts
+     * @return the report; a missing driver, GPU or library is a part of it and does not cause an exception
      */
     public static CudaReport probe(@Nullable String path) {
         CudaRuntime runtime;

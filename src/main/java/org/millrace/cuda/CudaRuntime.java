@@ -17,7 +17,7 @@ import org.millrace.ffi.cudart.cudart_h;
 import org.millrace.library.LibraryDirectories;
 import org.millrace.library.NativeLibrary;
 
-/** The loaded CUDA runtime, which gives access to devices and pinned memory. One per program. */
+/** The loaded CUDA runtime library, which provides devices and pinned memory. A program needs only one such object. */
 public final class CudaRuntime {
 
     private static final Logger LOG = LogManager.getLogger(CudaRuntime.class);
@@ -29,7 +29,7 @@ public final class CudaRuntime {
     }
 
     /**
-     * Loads the runtime from the location in the settings or from the usual places.
+     * Loads the runtime from the location in the settings, or by the search that {@link #load(String)} describes.
      *
      * @return the runtime; a driver or a GPU need not be present
      * @throws MillraceException if no usable libcudart was found
@@ -42,9 +42,9 @@ public final class CudaRuntime {
      * Loads the runtime.
      *
      * @param path the value of {@code MILLRACE_CUDART_LIBRARY}: a file, its folder, or a name for the dynamic loader.
-     *             If it is null or empty, an already loaded library is used. Otherwise the system property
-     *             {@code millrace.cudart.library} or the environment variable names the library. Otherwise the usual
-     *             names and places are searched.
+     *             If it is null or empty, these sources are tried in order: a libcudart that the process has already
+     *             loaded; the system property {@code millrace.cudart.library}; the environment variable; and the usual
+     *             names and directories.
      * @return the runtime; a driver or a GPU need not be present
      * @throws MillraceException if no usable libcudart was found
      */
@@ -62,17 +62,17 @@ public final class CudaRuntime {
         return library;
     }
 
-    /** {@return the runtime's version in CUDA's encoding: 1000 × major + 10 × minor, 13000 for 13.0} */
+    /** {@return the runtime's version in CUDA's encoding: 1000 × major + 10 × minor, for instance 13000 for 13.0} */
     public int version() {
         return intOf(CudaFunction.RUNTIME_GET_VERSION, cudart_h::cudaRuntimeGetVersion);
     }
 
-    /** {@return the newest CUDA that the driver supports: 1000 × major + 10 × minor; 0 without a driver} */
+    /** {@return the newest CUDA release that the driver supports: 1000 × major + 10 × minor; 0 without a driver} */
     public int driverVersion() {
         return intOf(CudaFunction.DRIVER_GET_VERSION, cudart_h::cudaDriverGetVersion);
     }
 
-    /** {@return a version as text, for instance {@code "13.0"}} */
+    /** {@return a version in CUDA's encoding as text, for instance {@code "13.0"}} */
     public static String versionText(int version) {
         return version / 1000 + "." + version % 1000 / 10;
     }
@@ -80,7 +80,7 @@ public final class CudaRuntime {
     /**
      * Returns the number of GPUs that this process sees.
      *
-     * @throws CudaException if the machine has no driver (35) or no GPU (100)
+     * @throws CudaException if the machine has no driver (error 35) or no GPU (error 100)
      */
     public int deviceCount() {
         return intOf(CudaFunction.GET_DEVICE_COUNT, cudart_h::cudaGetDeviceCount);
@@ -89,7 +89,7 @@ public final class CudaRuntime {
     /**
      * {@return the GPU with the given number}
      *
-     * @throws IllegalArgumentException if no GPU has the number
+     * @throws IllegalArgumentException if no GPU has this number
      */
     public CudaDevice device(int index) {
         int count = deviceCount();
@@ -114,7 +114,7 @@ public final class CudaRuntime {
      * {@return the GPU at a PCI address}
      *
      * @param pciBusId {@code domain:bus:device.function}, as {@link CudaDevice#pciBusId()} returns it
-     * @throws CudaException if this process sees no GPU there
+     * @throws CudaException if this process sees no GPU at this address
      */
     public CudaDevice deviceByPciBusId(String pciBusId) {
         try (Arena arena = Arena.ofConfined()) {
@@ -125,11 +125,11 @@ public final class CudaRuntime {
     }
 
     /**
-     * Copies between host and device or between devices. When the method returns, the copy is complete or at least no
-     * longer needs the host's memory.
+     * Copies between host and device or between devices. When the method returns, the copy is complete, or the host
+     * memory may at least be reused.
      *
-     * @param target target of the copy; native memory
-     * @param source source of the copy, of the same size
+     * @param target memory to copy to; native
+     * @param source memory to copy from; native, of the same size
      * @throws IllegalArgumentException if the sizes differ or one of the segments lies in the Java heap
      */
     public void copy(MemorySegment target, MemorySegment source) {
@@ -147,20 +147,23 @@ public final class CudaRuntime {
         return source.byteSize();
     }
 
-    /** Sets every byte of some device memory. */
+    /** Sets every byte of a segment of device memory to a value. */
     public void fill(MemorySegment target, byte value) {
         MemorySegment to = DeviceSegments.pointer("fill target", target, 0);
         check(CudaFunction.MEMSET, cudart_h.cudaMemset(to, Byte.toUnsignedInt(value), target.byteSize()));
     }
 
-    /** Throws unless a call succeeded. */
+    /** Throws a {@link CudaException} if a function returned an error. */
     void check(CudaFunction function, int code) {
         if (code != cudart_h.cudaSuccess()) {
             throw failure(function, code, "");
         }
     }
 
-    /** Logs the failure of a call that releases something. The caller could not act on an exception. */
+    /**
+     * Logs a warning if a function that releases a resource returned an error. An exception would not help, because the
+     * caller cannot release the resource in another way.
+     */
     void checkRelease(CudaFunction function, int code) {
         if (code != cudart_h.cudaSuccess() && code != cudart_h.cudaErrorCudartUnloading()) {
             LOG.warn("{}", failure(function, code, "What it should have given back stays taken.").getMessage());
@@ -174,12 +177,19 @@ public final class CudaRuntime {
         return new CudaException(function.symbol(), code, name, description, detail);
     }
 
-    /** Clears the thread's last error, which CUDA keeps. Otherwise the next check of another caller would report it. */
+    /**
+     * Clears the calling thread's last error, which CUDA stores. Otherwise other code that checks for a last error
+     * would report it.
+     */
     void forgetLastError() {
         cudart_h.cudaGetLastError();
     }
 
-    /** Returns whether the work before a stream's or an event's mark is complete. Allocates nothing. */
+    /**
+     * Returns whether all work of a stream, or all work before an event, is complete. Allocates nothing.
+     *
+     * @param query {@code cudaStreamQuery} or {@code cudaEventQuery}
+     */
     boolean isComplete(NativeHandle handle, CudaFunction function, ToIntFunction<MemorySegment> query) {
         MemorySegment asked = handle.enter();
         try {
@@ -195,14 +205,14 @@ public final class CudaRuntime {
         }
     }
 
-    /** Throws if the loaded runtime is too old for a function. */
+    /** Throws an exception if the loaded runtime is too old to contain a function. */
     void require(CudaFunction function) {
         if (!library.has(function)) {
             throw library.lacks(function, versionText(version()));
         }
     }
 
-    /** Makes a call that writes an int. */
+    /** Calls a function that writes an int, and returns the int. Throws if the function fails. */
     int intOf(CudaFunction function, ToIntFunction<MemorySegment> call) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
@@ -211,7 +221,7 @@ public final class CudaRuntime {
         }
     }
 
-    /** Makes a call that writes a pointer. */
+    /** Calls a function that writes a pointer, and returns the pointer. Throws if the function fails. */
     MemorySegment addressOf(CudaFunction function, ToIntFunction<MemorySegment> call) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
@@ -223,9 +233,10 @@ public final class CudaRuntime {
     /**
      * CUDA's information about an address.
      *
-     * @param device   device that it belongs to, or through which it was pinned; −2 if CUDA does not know the memory
-     * @param onDevice its address for that device; 0 if the device cannot reach it
-     * @param onHost   its address for the host; 0 if the host cannot reach it
+     * @param device   device that the memory belongs to, or through which it was pinned; −2 if CUDA does not know the
+     *                 memory
+     * @param onDevice address of the memory for that device; 0 if the device cannot access it
+     * @param onHost   address of the memory for the host; 0 if the host cannot access it
      */
     public record PointerAttributes(Kind kind, int device, long onDevice, long onHost) {
 

@@ -11,8 +11,8 @@ import org.millrace.agent.Waiting;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * A queue of a GPU's work: kernels, copies, events and functions run one after another. Any thread may enqueue. The
- * work of two threads has no order.
+ * A queue of work for a GPU. Its kernels, copies, events and function calls run one after another. Any thread may
+ * enqueue work. Work that two threads enqueue without synchronization has no defined order.
  */
 public final class CudaStream implements DeviceStream {
 
@@ -55,20 +55,24 @@ public final class CudaStream implements DeviceStream {
     }
 
     /**
-     * {@return a stream that other code created and will destroy; closing it here only ends its use here}
+     * {@return an object for a stream that other code created and will destroy; closing the object does not destroy the
+     * stream}
      *
-     * @param address its {@code cudaStream_t}; {@link MemorySegment#NULL} for the device's default stream
+     * @param address the stream's {@code cudaStream_t}; {@link MemorySegment#NULL} for the device's default stream
      */
     public static CudaStream of(CudaDevice device, MemorySegment address) {
         return new CudaStream(device, new NativeHandle("CUDA stream", address, notOurs -> {}), false);
     }
 
-    /** {@return the device that runs its work} */
+    /** {@return the device that runs the stream's work} */
     public CudaDevice device() {
         return device;
     }
 
-    /** {@return its {@code cudaStream_t}, as a handle that calls of other libraries enter and leave} */
+    /**
+     * {@return the stream's {@code cudaStream_t}, in a handle that native calls of other libraries, too, must enter and
+     * exit}
+     */
     public NativeHandle handle() {
         return handle;
     }
@@ -122,10 +126,10 @@ public final class CudaStream implements DeviceStream {
     }
 
     /**
-     * Enqueues a copy, between host and device or between devices.
+     * Enqueues a copy between host and device or between devices.
      *
-     * @param target target of the copy; native memory that must stay valid until the copy has completed
-     * @param source source of the copy, of the same size; must stay valid and unchanged until the copy has completed
+     * @param target memory to copy to; native, and valid until the copy is complete
+     * @param source memory to copy from, of the same size; valid and unchanged until the copy is complete
      * @throws IllegalArgumentException if the sizes differ or one of the segments lies in the Java heap
      */
     public void copy(MemorySegment target, MemorySegment source) {
@@ -136,7 +140,7 @@ public final class CudaStream implements DeviceStream {
                 handle.call(stream -> cudart_h.cudaMemcpyAsync(to, from, bytes, cudart_h.cudaMemcpyDefault(), stream)));
     }
 
-    /** Enqueues setting every byte of some device memory. */
+    /** Enqueues work that sets every byte of a segment of device memory to a value. */
     public void fill(MemorySegment target, byte value) {
         MemorySegment to = DeviceSegments.pointer("fill target", target, 0);
         runtime.check(CudaFunction.MEMSET_ASYNC, handle
@@ -144,9 +148,9 @@ public final class CudaStream implements DeviceStream {
     }
 
     /**
-     * Enqueues a call of a Java function on one of CUDA's threads.
+     * Enqueues a call of a Java function. CUDA calls it on one of CUDA's own threads.
      *
-     * @param function function to call; it must not call CUDA, and later work of the stream waits for it
+     * @param function function to call; it must not call CUDA. Later work of the stream waits until it returns.
      */
     public void call(HostFunction function) {
         runtime.check(CudaFunction.LAUNCH_HOST_FUNC,
@@ -154,8 +158,8 @@ public final class CudaStream implements DeviceStream {
     }
 
     /**
-     * Records the work that is enqueued from now on, instead of running it. Until the capture ends, only those calls of
-     * this thread are errors that could disturb it.
+     * Begins a capture: work that is enqueued from now on is recorded and does not run. Until the capture ends, CUDA
+     * refuses calls of this thread that could invalidate the capture. Calls of other threads are not restricted.
      *
      * @throws CudaException if the stream cannot be captured
      */
@@ -165,9 +169,9 @@ public final class CudaStream implements DeviceStream {
     }
 
     /**
-     * Ends a capture.
+     * Ends the capture and returns the recorded work.
      *
-     * @throws CudaException if a call in between made the capture invalid
+     * @throws CudaException if a call during the capture made it invalid
      */
     public CudaGraph endGraph() {
         MemorySegment stream = handle.enter();
@@ -179,7 +183,7 @@ public final class CudaStream implements DeviceStream {
         }
     }
 
-    /** {@return whether a capture of {@link #beginGraph()} is in progress and still valid} */
+    /** {@return whether a capture that {@link #beginGraph()} began is in progress and still valid} */
     @Override
     public boolean isCapturing() {
         MemorySegment stream = handle.enter();
@@ -192,8 +196,8 @@ public final class CudaStream implements DeviceStream {
     }
 
     /**
-     * Waits for the enqueued work, at most 30 s, and destroys the stream. CUDA completes the remaining work. Does
-     * neither with a stream that other code created. May be called twice.
+     * Waits at most 30 s for the enqueued work, and destroys the stream. CUDA completes work that remains after this
+     * time. If other code created the stream, neither waits for work nor destroys the stream. May be called twice.
      */
     @Override
     public void close() {
@@ -201,8 +205,8 @@ public final class CudaStream implements DeviceStream {
             try {
                 Waiting.until(this::query, CLOSE_DEADLINE);
             } catch (MillraceException | IllegalStateException failedOrClosedMeanwhile) {
-                // The failure was reported to a thread that waited for the work, and the stream is destroyed in any
-                // case.
+                // The failure belongs to earlier work, and threads that wait for this work receive it. The stream is
+                // destroyed in any case.
             }
         }
         handle.close();

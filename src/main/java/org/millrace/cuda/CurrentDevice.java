@@ -3,8 +3,8 @@ package org.millrace.cuda;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * Makes a device the calling thread's current one until it is closed on the same thread. Then the previous device
- * becomes current again.
+ * Selection of a device as the calling thread's current device. It lasts from the constructor to {@link #close}, on the
+ * same thread. Closing makes the previous device current again.
  */
 public final class CurrentDevice implements AutoCloseable {
 

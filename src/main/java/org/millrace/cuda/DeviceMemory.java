@@ -9,8 +9,8 @@ import org.millrace.ffi.cudart.cudart_h;
  * Memory of a GPU.
  *
  * <p>
- * Its {@link #segment()} has the size and the address that NCCL, copies and kernels need, and can be sliced. Java code
- * that tries to read or write it gets a {@link WrongThreadException} (see {@link DeviceSegments}).
+ * The {@link #segment()} of this memory can be sliced. It has the address and the size that NCCL, copies and kernels
+ * need. If Java code tries to read or write it, a {@link WrongThreadException} is thrown (see {@link DeviceSegments}).
  */
 public final class DeviceMemory implements AutoCloseable {
 
@@ -19,9 +19,9 @@ public final class DeviceMemory implements AutoCloseable {
     private final NativeHandle handle;
 
     /**
-     * Creates an object for memory that other code allocated from the device.
+     * Creates an object for device memory that other code allocated.
      *
-     * @param release frees the memory; called once
+     * @param release function that frees the memory; called once
      */
     public DeviceMemory(CudaDevice device, MemorySegment address, long bytes, Consumer<MemorySegment> release) {
         this.device = device;
@@ -41,19 +41,19 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /** Frees this memory when an arena is closed, or earlier if {@link #close()} is called. */
+    /** Frees this memory when an arena is closed. {@link #close()} may free it earlier. */
     @SuppressWarnings("restricted")
     public DeviceMemory attach(Arena arena) {
         MemorySegment.NULL.reinterpret(0, arena, ignored -> close());
         return this;
     }
 
-    /** {@return the device on which it lies} */
+    /** {@return the device that has this memory} */
     public CudaDevice device() {
         return device;
     }
 
-    /** Returns the whole memory. */
+    /** Returns the whole memory as one segment of device memory. */
     public MemorySegment segment() {
         if (handle.isClosed()) {
             throw new IllegalStateException(handle + " cannot be used");
@@ -62,28 +62,28 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /**
-     * {@return a part of it, as a segment of device memory}
+     * {@return a part of this memory, as a segment of device memory}
      *
-     * @throws IndexOutOfBoundsException if the part does not lie inside
+     * @throws IndexOutOfBoundsException if the part does not lie inside this memory
      */
     public MemorySegment slice(long offset, long bytes) {
         return segment().asSlice(offset, bytes);
     }
 
     /**
-     * {@return its start address in the device's address space; with unified addressing, the address is the same for
-     * the host and all devices}
+     * {@return the start address of this memory in the device's address space; with unified addressing, the host and
+     * all devices use the same address}
      */
     public long address() {
         return segment.address();
     }
 
-    /** {@return its length in bytes} */
+    /** {@return the size of this memory in bytes} */
     public long byteSize() {
         return segment.byteSize();
     }
 
-    /** Frees the memory. CUDA first waits for the device's work. May be called twice. */
+    /** Frees the memory. CUDA first waits for the work of the device. May be called twice. */
     @Override
     public void close() {
         handle.close();

@@ -8,9 +8,10 @@ import org.jspecify.annotations.Nullable;
  * Memory segments over addresses that only a GPU may access.
  *
  * <p>
- * They have an address and a size, so they can be sliced and bounds are checked. Every access from Java throws a
- * {@link WrongThreadException}, where it would otherwise crash the process. They belong to a confined arena of a thread
- * that has ended, and {@link MemorySegment#isAccessibleBy} distinguishes them from host memory.
+ * Such a segment has an address and a size, so it can be sliced, and the bounds are checked. It belongs to a confined
+ * arena of a thread that has ended. Every access from Java therefore throws a {@link WrongThreadException} instead of
+ * crashing the process. {@link MemorySegment#isAccessibleBy} returns false for it and distinguishes it from host
+ * memory.
  */
 public final class DeviceSegments {
 
@@ -18,22 +19,23 @@ public final class DeviceSegments {
 
     private DeviceSegments() {}
 
-    /** {@return a segment over device memory, which can be sliced, but not read or written} */
+    /** {@return a segment over device memory, which Java code can slice, but neither read nor write} */
     public static MemorySegment of(long address, long bytes) {
         return EVERYWHERE.asSlice(address, bytes);
     }
 
-    /** {@return whether a segment is a device segment, which no Java thread can access} */
+    /** {@return whether a segment was created by this class, so that no Java thread can access it} */
     public static boolean isDevice(MemorySegment segment) {
         return segment.isNative() && segment.scope().equals(EVERYWHERE.scope());
     }
 
     /**
-     * Checks a segment and returns the address that is passed to a native function. The address alone is passed,
-     * because a downcall refuses segments of other threads.
+     * Checks a segment and returns its address, for a native function. The function receives the address instead of the
+     * segment, because a downcall refuses segments that belong to another thread.
      *
-     * @param bytes number of its bytes that the function will access
-     * @throws IllegalArgumentException if it lies in the Java heap, is closed, or is too small
+     * @param role  name of the segment in messages
+     * @param bytes number of bytes of the segment that the function will access
+     * @throws IllegalArgumentException if the segment lies in the Java heap, is closed, or is too small
      */
     public static long address(String role, MemorySegment segment, long bytes) {
         if (segment.byteSize() < bytes) {
@@ -52,19 +54,20 @@ public final class DeviceSegments {
     }
 
     /**
-     * {@return the same {@linkplain #address address} as a segment of size 0, for generated functions, which take a
-     * segment}
+     * {@return the {@linkplain #address address} of a segment as a segment of size 0, for generated functions, which
+     * take their pointers as segments}
      *
-     * @param bytes number of its bytes that the function will access
-     * @throws IllegalArgumentException if it lies in the Java heap, is closed, or is too small
+     * @param role  name of the segment in messages
+     * @param bytes number of bytes of the segment that the function will access
+     * @throws IllegalArgumentException if the segment lies in the Java heap, is closed, or is too small
      */
     public static MemorySegment pointer(String role, MemorySegment segment, long bytes) {
         return MemorySegment.ofAddress(address(role, segment, bytes));
     }
 
     /**
-     * The thread that owns all device segments. It ends as soon as it has created the segment from which the others are
-     * sliced.
+     * The thread that owns all device segments. It creates one segment over all addresses and then ends. All other
+     * device segments are slices of that segment.
      */
     private static final class Owner implements Runnable {
 

@@ -14,13 +14,14 @@ import org.millrace.cuda.CudaDriver.Function;
 import org.millrace.foreign.CFunction;
 
 /**
- * Device memory that another process of this host created, mapped here, so that one copy moves bytes from GPU to GPU.
- * Only memory of {@code cuMemCreate} with a file descriptor as its handle can be shared this way, for example memory of
- * {@code ncclMemAlloc}.
+ * Device memory of another process of this host, mapped into this process. One copy then moves bytes from GPU to GPU.
+ * Memory can be shared in this way only if {@code cuMemCreate} created it with a file descriptor as its handle, for
+ * example in {@code ncclMemAlloc}.
  *
  * <p>
- * The other process keeps the descriptor open, and this process fetches a copy of it ({@code pidfd_getfd}, Linux 5.6).
- * This requires the right to trace that process: the same user and Yama's {@code ptrace_scope} 0, or root.
+ * The other process keeps the file descriptor open. This process fetches a duplicate of it ({@code pidfd_getfd}, Linux
+ * 5.6). This call requires the right to trace the other process: the same user and Yama's {@code ptrace_scope} 0, or
+ * root.
  */
 public final class ForeignMemory implements AutoCloseable {
 
@@ -30,19 +31,22 @@ public final class ForeignMemory implements AutoCloseable {
     private static final int READ_AND_WRITE = 3; // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
     private static final long PIDFD_OPEN = 434;
     private static final long PIDFD_GETFD = 438;
-    /** {@code CUmemAccessDesc}. */
+    /** Layout of {@code CUmemAccessDesc}. */
     private static final StructLayout ACCESS =
             MemoryLayout.structLayout(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT);
     private static final CFunction SYSCALL = CFunction.named("syscall");
     private static final CFunction CLOSE = CFunction.named("close");
 
-    /** Maximum number of physical segments of one range. Each has an open file descriptor while peers map it. */
+    /**
+     * Maximum number of physical segments of one range of addresses. Each physical segment needs an open file
+     * descriptor as long as peers map it.
+     */
     public static final int MOST_SEGMENTS = 256;
 
     private final CudaDriver driver;
     private final long base;
     private final long reserved;
-    /** Number of mapped bytes of each physical segment, in the order of their addresses. */
+    /** Number of bytes of each mapped physical segment, in the order of the addresses. */
     private final long[] mapped;
     private final long offset;
 
@@ -55,13 +59,16 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * Information that a process sends to others about memory that they may map.
+     * Information about memory that its process sends to other processes, so that they can map it.
      *
-     * @param descriptor stays open in that process until no process will map the memory again
+     * @param process    number of the process that owns the memory
+     * @param descriptor file descriptor of the memory in that process; stays open until no process will map the memory
+     *                   again
      * @param allocated  size of the whole allocation in bytes
+     * @param offset     offset of the memory in the allocation, in bytes
      */
     public record Ticket(long process, int descriptor, long allocated, long offset) implements AutoCloseable {
-        /** Closes the descriptor, in the process that created the ticket. */
+        /** Closes the descriptor. Only the process that created the ticket may call this method. */
         @Override
         public void close() {
             closeDescriptor(descriptor);
@@ -69,7 +76,7 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * {@return a ticket for memory of this process that lies in one physical segment}
+     * {@return a ticket for memory of this process; the memory must lie in one physical segment}
      *
      * @throws MillraceException if memory of this kind cannot be shared
      */
@@ -91,11 +98,12 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * Lends a file descriptor of memory of this process as a DMA-BUF, through which another driver can reach it.
+     * Passes a DMA-BUF file descriptor for memory of this process to a function. Another driver, for example a
+     * network's, can access the memory through it.
      *
-     * @param driver the driver's functions; the memory's device is current
-     * @param use    receives the descriptor, which is closed when the function returns
-     * @return result of {@code use}; -1 if this memory has no DMA-BUF
+     * @param driver the driver's functions; the memory's device must be current
+     * @param use    function that receives the descriptor, which is closed when the function returns
+     * @return result of {@code use}; -1 if the driver offers no DMA-BUF for this memory
      */
     public static int lendDmaBuf(CudaDriver driver, long address, long bytes, IntUnaryOperator use) {
         try (Arena arena = Arena.ofConfined()) {
@@ -113,10 +121,10 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * {@return tickets for memory of this process, one for each physical segment in its order; a range of addresses may
-     * consist of several segments, including host memory}
+     * {@return tickets for a range of addresses of this process, one for each physical segment, in the order of the
+     * addresses; a range may consist of several physical segments, including segments of host memory}
      *
-     * @throws MillraceException if a part of it cannot be shared
+     * @throws MillraceException if a part of the range cannot be shared
      */
     public static List<Ticket> export(CudaDriver driver, long address, long bytes) {
         List<Ticket> tickets = new ArrayList<>();
@@ -141,19 +149,22 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * Maps another process's memory.
+     * Maps memory of another process that lies in one physical segment.
      *
-     * @throws MillraceException if it cannot be mapped; the message states the reason
+     * @param device number of the device that may access the mapping
+     * @throws MillraceException if the memory cannot be mapped; the message states the reason
      */
     public static ForeignMemory open(CudaDriver driver, int device, Ticket ticket) {
         return open(driver, device, List.of(ticket));
     }
 
     /**
-     * Maps another process's memory of several physical segments, at consecutive addresses as in that process.
+     * Maps memory of another process that consists of several physical segments. They are mapped at consecutive
+     * addresses, as in that process.
      *
-     * @param tickets tickets of the other process, in its order
-     * @throws MillraceException if it cannot be mapped; the message states the reason
+     * @param device  number of the device that may access the mapping
+     * @param tickets tickets of the other process, in the order of their creation
+     * @throws MillraceException if the memory cannot be mapped; the message states the reason
      */
     public static ForeignMemory open(CudaDriver driver, int device, List<Ticket> tickets) {
         long[] bytes = tickets.stream().mapToLong(Ticket::allocated).toArray();
@@ -195,7 +206,8 @@ public final class ForeignMemory implements AutoCloseable {
             try {
                 driver.checkedCall(Function.MAP, at, ticket.allocated(), 0L, handle, 0L);
             } finally {
-                driver.call(Function.RELEASE, handle); // the mapping keeps the memory
+                // The mapping keeps the memory alive without this handle.
+                driver.call(Function.RELEASE, handle);
             }
         } finally {
             closeDescriptor(descriptor);
@@ -245,7 +257,7 @@ public final class ForeignMemory implements AutoCloseable {
         CLOSE.call(descriptor);
     }
 
-    /** {@return the device address at which the memory is mapped here} */
+    /** {@return the device address of the memory in this process} */
     public long address() {
         return base + offset;
     }

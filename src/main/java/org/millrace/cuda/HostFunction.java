@@ -11,13 +11,13 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.cudart.cudaHostFn_t;
 
 /**
- * A Java function that a stream can {@linkplain CudaStream#call(HostFunction) call}, any number of times until it is
- * closed. All functions share one native entry point, which finds the function by its number. A call after closing does
- * nothing.
+ * A Java function that a stream can {@linkplain CudaStream#call(HostFunction) call} any number of times until the
+ * function is closed. All functions share one native entry point. CUDA passes the number of the function to it. A call
+ * after closing does nothing.
  */
 public final class HostFunction implements AutoCloseable {
 
-    /** Entry point for CUDA. It stays valid forever, because a graph may call it at any time. */
+    /** Native entry point of all functions. It is never freed, because a graph may call it at any time. */
     static final MemorySegment STUB = cudaHostFn_t.allocate(HostFunction::dispatch, Arena.global());
 
     private static final Logger LOG = LogManager.getLogger(HostFunction.class);
@@ -36,31 +36,34 @@ public final class HostFunction implements AutoCloseable {
         BY_NUMBER.put(number, this);
     }
 
-    /** {@return a function that can be called until it is closed, also from graphs} */
+    /** {@return a function that can be called many times until it is closed, also by graphs} */
     public static HostFunction of(Runnable body) {
         return new HostFunction(body, false);
     }
 
-    /** {@return a function that closes itself with its first call; not for streams that are being captured} */
+    /**
+     * {@return a function that closes itself at its first call; it must not be enqueued in a stream that is being
+     * captured}
+     */
     public static HostFunction once(Runnable body) {
         return new HostFunction(body, true);
     }
 
     /**
-     * {@return the exception of the last call that failed, or null if every call returned normally; CUDA cannot be
-     * notified, and the stream continued}
+     * {@return the exception of the last call that threw one, or null if no call did; CUDA does not learn of it, and
+     * the stream continues}
      */
     public @Nullable Throwable failure() {
         return failure;
     }
 
-    /** Makes later calls do nothing. Does not wait for a running call. May be called twice. */
+    /** Closes the function: later calls do nothing. Does not wait for a running call. May be called twice. */
     @Override
     public void close() {
         BY_NUMBER.remove(number);
     }
 
-    /** Returns the value that represents this function in a native call. */
+    /** Returns the number of this function as the argument that CUDA passes to {@link #STUB}. */
     MemorySegment token() {
         if (!BY_NUMBER.containsKey(number)) {
             throw new IllegalStateException("host function " + number + " is closed");
@@ -75,7 +78,10 @@ public final class HostFunction implements AutoCloseable {
         }
     }
 
-    /** Runs the function. It must not throw, because an exception here would end the process. */
+    /**
+     * Runs the function. Catches every exception, because an exception in a call from native code would end the
+     * process.
+     */
     private void run() {
         if (once) {
             close();

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * Host memory from elsewhere (an arena, a mapped file), page-locked and mapped for the GPU until this object is closed.
- * Close it before the memory is freed.
+ * Host memory that CUDA did not allocate (from an arena or a mapped file), page-locked and mapped for the GPU until
+ * this object is closed. It must be closed before the memory is freed.
  */
 public final class HostRegistration implements AutoCloseable {
 
@@ -21,7 +21,7 @@ public final class HostRegistration implements AutoCloseable {
      * Pins and maps host memory for all devices.
      *
      * @throws IllegalArgumentException if the memory lies in the Java heap or is closed
-     * @throws CudaException            if it is already registered (712), or cannot be pinned
+     * @throws CudaException            if the memory is already registered (error 712), or cannot be pinned
      */
     public static HostRegistration register(CudaDevice owner, MemorySegment memory) {
         CudaRuntime runtime = owner.runtime();
@@ -41,9 +41,9 @@ public final class HostRegistration implements AutoCloseable {
     }
 
     /**
-     * Returns the memory as the GPU sees it.
+     * Returns the memory at its address for the GPU.
      *
-     * @return a segment that is not accessible from Java
+     * @return a segment that Java code cannot read or write
      */
     public MemorySegment device() {
         if (handle.isClosed()) {

@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.millrace.ffi.cudart.dim3;
 
-/** Number of threads of a kernel launch. Created once, used for any number of launches. */
+/** Numbers of blocks and threads of a kernel launch. An object is created once and used for any number of launches. */
 public final class LaunchShape {
 
     private final MemorySegment grid = dim3.allocate(Arena.ofAuto());
@@ -26,7 +26,8 @@ public final class LaunchShape {
      * {@return the shape of a one-dimensional launch, without dynamic shared memory}
      *
      * @param blocks  number of blocks; 1 or more
-     * @param threads number of threads in a block; 1 or more, at most 1024 on today's GPUs
+     * @param threads number of threads in a block; 1 or more, at most
+     *                {@link CudaDevice.Attribute#MAX_THREADS_PER_BLOCK}, 1024 on current GPUs
      */
     public static LaunchShape of(int blocks, int threads) {
         return new LaunchShape(new int[] {blocks, 1, 1}, new int[] {threads, 1, 1}, 0);
@@ -35,7 +36,8 @@ public final class LaunchShape {
     /**
      * {@return the shape of a launch with up to three dimensions}
      *
-     * @param block number of threads of a block in x, y and z
+     * @param grid  number of blocks in x, y and z
+     * @param block number of threads of each block in x, y and z
      */
     public static LaunchShape of(int[] grid, int[] block, long sharedBytes) {
         return new LaunchShape(grid, block, sharedBytes);

@@ -12,13 +12,14 @@ import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 
 /**
- * The address of an object that a native library owns. It is released exactly once and never while a call uses it.
+ * The address of an object that a native library owns. The object is released exactly once, and never while a call uses
+ * it.
  *
  * <p>
- * A call is enclosed by {@link #enter()} and {@link #exit()}. {@link #close()} admits no further call and releases the
- * object when the last call has left. If no call is in progress, it releases the object at once, otherwise the thread
- * of the last call does. So closing never blocks, and a call on a closed object is an exception instead of a crash.
- * Entering and leaving cost one atomic instruction each and allocate nothing.
+ * Each native call is enclosed by {@link #enter()} and {@link #exit()}. {@link #close()} forbids further calls. If no
+ * call is in progress, {@code close} releases the object at once. Otherwise the thread of the last call in progress
+ * releases it when that call ends. So closing never blocks, and a call on a closed object causes an exception instead
+ * of a crash. {@code enter} and {@code exit} cost one atomic instruction each and allocate nothing.
  */
 public final class NativeHandle {
 
@@ -27,7 +28,7 @@ public final class NativeHandle {
     private static final VarHandle STATE;
     private static final VarHandle RELEASED;
 
-    /** The sign bit of {@link #state}. The other bits count the calls in progress. */
+    /** Sign bit of {@link #state}: the handle is closed. The other bits contain the number of calls in progress. */
     private static final int CLOSED = Integer.MIN_VALUE;
 
     static {
@@ -50,8 +51,8 @@ public final class NativeHandle {
     /**
      * Creates a handle with a known address.
      *
-     * @param name    description of the object for messages: {@code "CUDA event"}
-     * @param release releases the object; called once, and must not throw
+     * @param name    description of the object in messages, for instance {@code "CUDA event"}
+     * @param release function that releases the object; called once, and must not throw
      */
     public NativeHandle(String name, MemorySegment address, Consumer<MemorySegment> release) {
         this(name, address, null, release);
@@ -66,19 +67,21 @@ public final class NativeHandle {
     }
 
     /**
-     * {@return a handle for an address that the library may still have to write; it can be entered as soon as the
-     * address has been written}
+     * {@return a handle for an object that the library may still have to create; the handle can be entered after the
+     * library has written the object's address}
      *
-     * @param slot    location where the library stores the address; null address until then; must stay valid as long as
-     *                the library may write to it
-     * @param release releases the object, if an address has been written by then
+     * @param slot    location where the library stores the address; contains null until then; must stay valid as long
+     *                as the library may write to it
+     * @param release function that releases the object; called at most once, and only if the library has written an
+     *                address
      */
     public static NativeHandle pending(String name, MemorySegment slot, Consumer<MemorySegment> release) {
         return new NativeHandle(name, null, slot, release);
     }
 
     /**
-     * Begins a call. Each successful one must be followed by {@link #exit()}.
+     * Begins a call and returns the object's address. Each successful {@code enter} must be followed by
+     * {@link #exit()}.
      *
      * @throws IllegalStateException if the handle is closed, or if the library has not created the object yet
      */
@@ -99,15 +102,16 @@ public final class NativeHandle {
         return known;
     }
 
-    /** Ends a call. */
+    /** Ends a call. If the handle is closed and no other call is in progress, releases the object. */
     public void exit() {
-        // After CLOSED is set the count only falls, so exactly one exit (or close) sees it reach zero.
+        // After CLOSED is set, the number of calls only decreases. So exactly one call of exit() or close() sees it
+        // reach zero.
         if ((int) STATE.getAndAdd(this, -1) - 1 == CLOSED) {
             releaseOnce();
         }
     }
 
-    /** Makes a call between {@link #enter()} and {@link #exit()}. Returns the call's result. */
+    /** Makes a native call between {@link #enter()} and {@link #exit()}. Returns the result of the call. */
     public int call(ToIntFunction<MemorySegment> call) {
         MemorySegment entered = enter();
         try {
@@ -118,16 +122,16 @@ public final class NativeHandle {
     }
 
     /**
-     * Returns the same address as {@link #enter()}, valid only between entering and leaving. Null if the library has
-     * not created the object yet.
+     * Returns the address that {@link #enter()} returned. It is valid only between {@code enter} and {@link #exit()}.
+     * Null if no {@code enter} has found an address yet.
      */
     public @Nullable MemorySegment address() {
         return address;
     }
 
     /**
-     * Admits no further call. Returns whether this call was the first to close the handle. The object is released when
-     * the last call has left.
+     * Forbids further calls. The object is released when no call is in progress. Returns whether this call was the
+     * first to close the handle.
      */
     public boolean close() {
         int seen = (int) STATE.getAndBitwiseOr(this, CLOSED);
@@ -138,8 +142,10 @@ public final class NativeHandle {
     }
 
     /**
-     * Admits no further call, waits for the calls in progress, and then releases the object even if one of them is
-     * stuck. For operations that exist to free stuck calls.
+     * Forbids further calls, and waits for the calls in progress until a deadline. Then releases the object, even if a
+     * call is stuck. Used for operations that exist to end stuck calls.
+     *
+     * @param nanos maximum time to wait, in nanoseconds
      */
     public void closeWithin(long nanos) {
         close();
@@ -151,14 +157,14 @@ public final class NativeHandle {
         releaseOnce();
     }
 
-    /** Returns whether {@link #close()} was called. */
+    /** Returns whether the handle was closed by {@link #close()} or {@link #closeWithin}. */
     public boolean isClosed() {
         return state < 0;
     }
 
     /**
-     * Returns whether the library has created the object. False only for a {@linkplain #pending pending} handle without
-     * an address so far.
+     * Returns whether the library has created the object. Returns false only for a {@linkplain #pending pending} handle
+     * without an address so far.
      */
     public boolean isMade() {
         return resolve() != null;
@@ -167,7 +173,7 @@ public final class NativeHandle {
     private @Nullable MemorySegment resolve() {
         MemorySegment known = address;
         if (known == null) {
-            // Pairs with the library's store that publishes the object.
+            // Pairs with the library's store of the address, which publishes the object.
             MemorySegment written = (MemorySegment) SLOT.getAcquire(slot, 0L);
             if (written.address() != 0) {
                 known = written;

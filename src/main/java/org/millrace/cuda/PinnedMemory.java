@@ -6,25 +6,28 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * Page-locked host memory. The GPU copies from and to it directly. It reads and writes mapped memory in place.
+ * Page-locked host memory. The GPU's copies access it directly. If it is {@linkplain Flag#MAPPED mapped}, kernels can
+ * also read and write it in place.
  *
  * <p>
- * It has the lifetime of the arena of its allocation. Memory that a thread polls belongs in the global arena, or in an
- * arena that is closed after that thread has stopped. Closing a shared arena stops all threads for a moment.
+ * The memory is freed when the arena of its allocation is closed. Memory that a thread polls should belong to the
+ * global arena, or to an arena that is closed after that thread has stopped. Closing a shared arena stops all threads
+ * for a moment.
  *
- * @param device the same memory as the GPU sees it, not accessible from Java; null unless it was mapped
+ * @param host   the memory for Java code
+ * @param device the same memory at its address for the GPU, not accessible from Java; null if the memory is not mapped
  */
 public record PinnedMemory(MemorySegment host, @Nullable MemorySegment device) {
 
     /** Options for pinning host memory. */
     public enum Flag {
-        /** Pinned for all devices, not only for the current one. */
+        /** Page-locked for all devices, not only for the current device. */
         PORTABLE(cudart_h.cudaHostAllocPortable()),
-        /** Mapped into the device's address space. */
+        /** Mapped into the device's address space, so that kernels can access it. */
         MAPPED(cudart_h.cudaHostAllocMapped()),
         /**
-         * Not cached by the CPU. Faster for the device to read, but very slow for the CPU to read. CPU writes need a
-         * full fence to become visible in order.
+         * Write-combined: not cached by the CPU. The device reads such memory faster, but the CPU reads it very slowly.
+         * CPU writes become visible in order only with a full fence between them.
          */
         WRITE_COMBINED(cudart_h.cudaHostAllocWriteCombined());
 
@@ -36,11 +39,11 @@ public record PinnedMemory(MemorySegment host, @Nullable MemorySegment device) {
     }
 
     /**
-     * {@return new pinned memory, zeroed and aligned to a page}
+     * {@return new pinned memory, filled with zeros and aligned to a page}
      *
      * @param bytes number of bytes; more than 0
      * @param arena lifetime of the memory
-     * @throws CudaException if there is not enough (2)
+     * @throws CudaException if the host has not enough memory (error 2)
      */
     @SuppressWarnings("restricted")
     public static PinnedMemory allocate(CudaDevice device, long bytes, Arena arena, Flag... flags) {

@@ -3,15 +3,15 @@
  * {@code org.millrace.ffi.cudart}.
  *
  * <p>
- * {@link org.millrace.cuda.CudaRuntime} is the entry point. Every failed call is a
- * {@link org.millrace.cuda.CudaException} that names the call, the error and, if known, a remedy. Objects that own CUDA
- * resources are closed once, from any thread. Using them afterwards throws an {@link java.lang.IllegalStateException}
- * and never crashes.
+ * {@link org.millrace.cuda.CudaRuntime} is the entry point. A failed call of the runtime throws a
+ * {@link org.millrace.cuda.CudaException} that names the function, the error and, if known, a remedy. Objects that own
+ * CUDA resources are closed once, from any thread. The use of a closed object throws an
+ * {@link java.lang.IllegalStateException} and never crashes the process.
  *
  * <p>
- * {@link org.millrace.cuda.CopyQueue} makes the copies that GIN requests: through a copy engine, or through a kernel
- * that stays on the GPU for small ones ({@code src/main/cuda/copy.cu}). {@link org.millrace.cuda.NativeHandle} is the
- * basis of CUDA's and NCCL's objects. The package knows no communicator.
+ * {@link org.millrace.cuda.CopyQueue} makes the copies that GIN requests. It uses a copy engine, or for small copies a
+ * kernel that stays on the GPU ({@code src/main/cuda/copy.cu}). {@link org.millrace.cuda.NativeHandle} is the basis of
+ * CUDA's and NCCL's objects. The package does not depend on communicators.
  */
 @NullMarked
 package org.millrace.cuda;
