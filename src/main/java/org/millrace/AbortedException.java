@@ -3,18 +3,19 @@ package org.millrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A program aborted the communicator, or closed it too early: before its own operations were complete, or before an
- * operation that other ranks had begun. {@link #peer()} is that rank; empty if it is this rank.
+ * A rank ended the common work of the communicator. Either its program aborted the communicator, or it closed the
+ * communicator too early: before its own operations were complete, or before an operation that other ranks had begun.
+ * {@link #peer()} returns the number of that rank; empty if it is this rank.
  */
 public final class AbortedException extends CommunicatorException {
 
     private static final long serialVersionUID = 1L;
 
     /**
-     * Creates the exception for a program's own abort.
+     * Creates the exception for an abort by the program of this rank.
      *
      * @param rank   the rank that aborts
-     * @param reason reason of the abort; null if the program gave none
+     * @param reason reason of the abort; null if the program passed none
      */
     public AbortedException(int rank, @Nullable Throwable reason) {
         this("rank " + rank + " aborted the communicator" + (reason == null ? "" : ": " + reason), rank, NOBODY, null,
@@ -25,7 +26,7 @@ public final class AbortedException extends CommunicatorException {
      * Creates an exception.
      *
      * @param message   the failure, its place and a remedy
-     * @param rank      the rank that throws this
+     * @param rank      the rank that throws this exception
      * @param peer      the other rank involved; {@link #NOBODY} if unknown
      * @param operation the operation in progress; null without an operation
      * @param cause     the cause, or null

@@ -9,17 +9,21 @@ import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
-/** Builds {@link BlockingOperations} from operations on a stream. */
+/** Implements {@link BlockingOperations} by operations on a temporary stream, on which the caller waits. */
 final class Blocking {
 
-    /** Work to do after the operations that this thread waits for; null if it waits for none. */
+    /**
+     * Work to do after the operations that {@link #run} is enqueueing on this thread; null if {@link #run} is not
+     * enqueueing operations.
+     */
     private static final ThreadLocal<@Nullable List<Runnable>> BEHIND = new ThreadLocal<>();
 
     private Blocking() {}
 
     /**
-     * Enqueues operations, waits for them, and runs the remaining work. If the wait exceeds its deadline, the
-     * communicator is aborted, because ranks that give up an operation lose their common order.
+     * Enqueues operations, waits for them, and runs the deferred work. If the wait exceeds its deadline, this method
+     * aborts the communicator: a rank that abandons an operation no longer agrees with the other ranks about the order
+     * of operations.
      */
     static void run(BlockingOperations caller, Consumer<DeviceStream> operations) {
         Communicator communicator = (Communicator) caller;
@@ -46,15 +50,20 @@ final class Blocking {
     }
 
     /**
-     * Defers work to this thread if it waits for the operation; this saves another thread. Returns whether it was
-     * deferred.
+     * Defers work to the calling thread if that thread will wait for the operation. No further thread is then needed
+     * for the work. Returns whether the work was deferred.
      */
     static boolean leave(Runnable rest) {
         List<Runnable> behind = BEHIND.get();
         return behind != null && behind.add(rest);
     }
 
-    /** Exchanges operands with each rank; null sends or receives nothing. */
+    /**
+     * Exchanges operands with each rank.
+     *
+     * @param send    returns the operand to send to a rank; null to send nothing
+     * @param receive returns the operand to receive from a rank; null to receive nothing
+     */
     static void exchange(Communicator communicator, IntFunction<@Nullable Operand> send,
             IntFunction<@Nullable Operand> receive) {
         int ranks = communicator.size();
@@ -74,7 +83,7 @@ final class Blocking {
         }));
     }
 
-    /** Refuses a number that no rank has, before anything is sent. */
+    /** Refuses the number of a rank that does not exist, before this rank sends anything. */
     static void requireRank(Communicator communicator, String what, int number) {
         if (number < 0 || number >= communicator.size()) {
             throw new IllegalArgumentException("rank " + communicator.rank() + ", " + what + ": there is no rank "
@@ -83,9 +92,9 @@ final class Blocking {
     }
 
     /**
-     * Refuses an operand of other size than the count of this rank, before anything is sent.
+     * Refuses an operand whose size differs from the count of this rank, before this rank sends anything.
      *
-     * @param isOptional whether this rank may give no counts
+     * @param isOptional whether the counts may be missing on this rank
      */
     static void requirePart(Communicator communicator, String what, Operand part, boolean isOptional, long... counts) {
         Objects.requireNonNull(part, () -> what + ": the operand is null");
@@ -108,9 +117,10 @@ final class Blocking {
     }
 
     /**
-     * Returns the part of each rank.
+     * Returns a function that maps a rank to its part of an operand.
      *
-     * @throws IllegalArgumentException if there is not one count for each rank, or the operand has fewer elements
+     * @throws IllegalArgumentException if the number of counts differs from the number of ranks, or the operand has
+     *                                  fewer elements than the counts require
      */
     static IntFunction<@Nullable Operand> parts(Communicator communicator, String what, @Nullable Operand all,
             long... counts) {
@@ -127,7 +137,7 @@ final class Blocking {
         return rank -> all.slice(Arrays.stream(counts, 0, rank).sum(), counts[rank]);
     }
 
-    /** Checks the number of bytes that another rank announced. */
+    /** Checks the size of an object in bytes, as another rank announced it, and returns it. */
     static int length(long told) {
         if (told < 0 || told > Integer.MAX_VALUE) {
             throw new MillraceException("an object of " + told + " bytes: the ranks do not use the same operation");
@@ -166,14 +176,14 @@ final class Blocking {
         return bytes;
     }
 
-    /** @param root the rank that receives them; -1 for all */
+    /** @param root the rank that receives the objects; -1 if all ranks receive them */
     static <T> List<T> gather(Communicator communicator, T object, int root, Serializer<T> serializer) {
         Objects.requireNonNull(serializer, "gather: the serializer is null");
         byte[] mine = serializer.serialize(object);
         long[] lengths = new long[communicator.size()];
         communicator.allGather(Operand.of(new long[] {mine.length}), Operand.of(lengths));
         boolean receives = root < 0 || root == communicator.rank();
-        // an array for each rank: all together may be more than one array can have
+        // an array for each rank: one array could be too small for the bytes of all ranks
         byte[][] all = new byte[receives ? lengths.length : 0][];
         for (int rank = 0; rank < all.length; rank++) {
             all[rank] = new byte[length(lengths[rank])];

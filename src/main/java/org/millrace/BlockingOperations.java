@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Operations of a {@link Communicator} that return when they are complete, and therefore need no stream. They are the
- * operations of {@link TypedOperations}, and those of MPI that NCCL lacks, composed of the former.
+ * operations of {@link TypedOperations}, and operations of MPI that NCCL lacks. The latter are composed of the former.
  *
  * {@snippet :
  * communicator.allReduce(Operand.of(gradients), ReduceOp.SUM);
@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  * }
  *
  * <p>
- * {@link Operand} creates operands from arrays, ranges of arrays, buffers and memory. A failure is thrown as one of the
- * exceptions that {@link CommunicatorException} lists. Operations that overlap, or that depend on each other in a
- * group, need a stream: use the same operations with a stream, which return a stage.
+ * {@link Operand} creates operands from arrays, ranges of arrays, buffers and memory. A failure is thrown as
+ * {@link CommunicatorException} or one of its subclasses. Operations that overlap, or that depend on each other in a
+ * group, need a stream. Use the methods of the same names that have a stream and return a stage.
  */
 sealed interface BlockingOperations permits Communicator {
 
@@ -33,7 +33,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Reduces all ranks' elements, equally many on all ranks.
+     * Reduces all ranks' elements. All ranks pass the same number of elements.
      *
      * @see TypedOperations#allReduce(Operand, Operand, ReduceOp, DeviceStream)
      */
@@ -69,7 +69,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Reduces all ranks' elements for the root; {@code receive} may be null elsewhere.
+     * Reduces all ranks' elements and stores the result on the root; {@code receive} may be null on other ranks.
      *
      * @see TypedOperations#reduce(Operand, Operand, ReduceOp, int, DeviceStream)
      */
@@ -78,7 +78,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Gathers all ranks' elements on the root, ordered by rank; {@code receive} may be null elsewhere.
+     * Gathers all ranks' elements on the root, ordered by rank; {@code receive} may be null on other ranks.
      *
      * @see TypedOperations#gather(Operand, Operand, int, DeviceStream)
      */
@@ -87,7 +87,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Sends every rank its part of the root's elements; {@code send} may be null elsewhere.
+     * Sends every rank its part of the root's elements; {@code send} may be null on other ranks.
      *
      * @see TypedOperations#scatter(Operand, Operand, int, DeviceStream)
      */
@@ -149,9 +149,9 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Reduces all ranks' elements in place, and returns the rank that had each result.
+     * Reduces all ranks' elements in place, and returns for each element the rank that had the resulting value.
      *
-     * @param values this rank's elements, in host memory; then the result
+     * @param values before the call this rank's elements, in host memory; afterwards the result
      * @param op     {@link ReduceOp#MIN} or {@link ReduceOp#MAX}
      * @return for each element the first rank with the resulting value; -1 if no rank had exactly that value, as for a
      *         NaN
@@ -161,11 +161,12 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Reduces all ranks' elements in place by a function of the program, on the host. It consists of an all-to-all and
-     * an all-gather.
+     * Reduces all ranks' elements in place by a function of the program, which runs on the host. The operation consists
+     * of an all-to-all and an all-gather.
      *
-     * @param values   this rank's elements, equally many on all ranks, in host memory; then the result
-     * @param function the same on all ranks
+     * @param values   before the call this rank's elements, in host memory, the same number on all ranks; afterwards
+     *                 the result
+     * @param function the reduction, the same on all ranks
      * @throws IllegalArgumentException if the function does not accept the element type, or the elements lie on a GPU
      */
     default void allReduce(Operand values, ReduceFunction function) {
@@ -173,29 +174,29 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Replaces each rank's elements by their combination with the elements of all earlier ranks, in rank order. It
-     * consists of two all-to-alls.
+     * Replaces each rank's elements by their combination with the elements of all earlier ranks, in rank order. The
+     * operation consists of two all-to-alls.
      */
     default void scan(Operand values, ReduceFunction function) {
         new HostReduction((Communicator) this, values, function).scan(true);
     }
 
     /**
-     * Replaces each rank's elements by the combined elements of all earlier ranks, without its own. Rank 0 keeps its
-     * elements. It consists of two all-to-alls.
+     * Replaces each rank's elements by the combination of the elements of all earlier ranks, in rank order. The rank's
+     * own elements are not part of its result. Rank 0 keeps its elements. The operation consists of two all-to-alls.
      */
     default void exscan(Operand values, ReduceFunction function) {
         new HostReduction((Communicator) this, values, function).scan(false);
     }
 
-    /** Returns when all ranks have called it. It is an all-reduce of one byte. */
+    /** Waits until all ranks have called this method. The barrier is an all-reduce of one byte. */
     default void barrier() {
         allReduce(Operand.of(new byte[1]), ReduceOp.MAX);
     }
 
     /**
-     * Gathers all ranks' elements on every rank; each rank may have a different number. It consists of sends and
-     * receives between all ranks.
+     * Gathers all ranks' elements on every rank; each rank may have a different number. The operation consists of sends
+     * and receives between all ranks.
      *
      * @param send    this rank's elements
      * @param receive room for all elements, ordered by rank
@@ -207,7 +208,7 @@ sealed interface BlockingOperations permits Communicator {
         Blocking.exchange(self, _ -> send, Blocking.parts(self, "allGatherv, receive", receive, counts));
     }
 
-    /** Like {@link #allGatherv}, for the root only; {@code receive} may be null elsewhere. */
+    /** Gathers like {@link #allGatherv}, but on the root only; {@code receive} may be null on other ranks. */
     default void gatherv(Operand send, @Nullable Operand receive, int root, long... counts) {
         Communicator self = (Communicator) this;
         Blocking.requireRank(self, "gatherv, root", root);
@@ -217,9 +218,9 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Sends every rank its part of the root's elements.
+     * Sends every rank its part of the root's elements. The parts may differ in size.
      *
-     * @param send    at the root all parts, ordered by rank; may be null elsewhere
+     * @param send    at the root all parts, ordered by rank; may be null on other ranks
      * @param receive room for this rank's part
      * @param root    the rank that sends
      * @param counts  number of elements for each rank
@@ -247,11 +248,11 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * {@return the root's object} It consists of two broadcasts: the number of bytes, and the bytes.
+     * {@return the root's object} The operation consists of two broadcasts: first the number of bytes, then the bytes.
      *
-     * @param object     the root's object; ignored elsewhere
+     * @param object     the root's object; ignored on other ranks
      * @param root       the rank that owns the object
-     * @param serializer the same on all ranks
+     * @param serializer the serializer of the object, the same on all ranks
      */
     default <T> T broadcast(@Nullable T object, int root, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "broadcast, root", root);
@@ -267,16 +268,16 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * {@return every rank's object, by rank} It consists of an all-gather of the byte counts, and {@link #allGatherv}
-     * of the bytes.
+     * {@return the objects of all ranks, ordered by rank} The operation consists of an all-gather of the byte counts,
+     * and sends and receives of the bytes between all ranks.
      */
     default <T> List<T> allGather(T object, Serializer<T> serializer) {
         return Blocking.gather((Communicator) this, object, -1, serializer);
     }
 
     /**
-     * {@return at the root every rank's object, by rank; elsewhere an empty list} Like
-     * {@link #allGather(Object, Serializer)}.
+     * {@return on the root the objects of all ranks, ordered by rank; on other ranks an empty list} The operation
+     * consists of an all-gather of the byte counts, and sends of the bytes to the root.
      */
     default <T> List<T> gather(T object, int root, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "gather, root", root);
@@ -284,12 +285,12 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * {@return this rank's part of the root's objects} It consists of a scatter of the byte counts, and
-     * {@link #scatterv} of the bytes.
+     * {@return this rank's object of the root's list} The operation consists of a scatter of the byte counts, and sends
+     * of the bytes from the root to all ranks.
      *
-     * @param objects    at the root one for each rank; may be null elsewhere
+     * @param objects    on the root one object for each rank; may be null on other ranks
      * @param root       the rank that owns the objects
-     * @param serializer the same on all ranks
+     * @param serializer the serializer of the objects, the same on all ranks
      */
     default <T> T scatter(@Nullable List<T> objects, int root, Serializer<T> serializer) {
         return Blocking.scatter((Communicator) this, objects, root, serializer);
@@ -303,7 +304,7 @@ sealed interface BlockingOperations permits Communicator {
         send(Operand.of(bytes), peer);
     }
 
-    /** {@return the object that a rank sends by {@link #send(Object, int, Serializer)}} */
+    /** {@return the object that another rank sends by {@link #send(Object, int, Serializer)}} */
     default <T> T receive(int peer, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "receive, peer", peer);
         Objects.requireNonNull(serializer, "receive: the serializer is null");
@@ -315,7 +316,7 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * {@return all ranks' objects, combined in rank order, on every rank} It uses
+     * {@return the combination of all ranks' objects in rank order, the same on every rank} The operation uses
      * {@link #allGather(Object, Serializer)}.
      */
     default <T> T allReduce(T object, BinaryOperator<T> function, Serializer<T> serializer) {
@@ -323,8 +324,9 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Waits until all ranks have called it, and names each rank that has not. The ranks communicate by messages,
-     * whatever their streams hold. This is slower than {@link #barrier()}.
+     * Waits until all ranks have called this method, and names each rank that does not call it in time. The ranks
+     * communicate by messages of their own. The barrier therefore does not depend on work in their streams. It is
+     * slower than {@link #barrier()}.
      *
      * @param deadline time to wait for the other ranks
      * @throws DeadlineException if a rank did not call in time; the message names all missing ranks. All ranks are
@@ -336,7 +338,7 @@ sealed interface BlockingOperations permits Communicator {
                 ((Communicator) this).device().name() + " cannot name the missing ranks: use barrier()");
     }
 
-    /** {@return the longest time that an operation without a stream may take, whatever the device reports} */
+    /** {@return the maximum time that an operation without a stream may take, even if the device reports progress} */
     default Duration patience() {
         return Duration.ofMinutes(30);
     }

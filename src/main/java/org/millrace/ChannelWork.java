@@ -1,7 +1,7 @@
 package org.millrace;
 
 /**
- * Times of a channel's part of a kernel, as recorded by the device.
+ * Start and end of the work that one kernel does on one channel, as recorded by the device.
  *
  * @param channel   number of the channel
  * @param number    number of the work on this channel, from 1

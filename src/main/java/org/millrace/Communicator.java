@@ -8,7 +8,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One rank's end of a group of ranks that run collective operations together.
+ * Membership of one rank in a group of ranks that run collective operations together.
  *
  * <p>
  * Operations exist in three forms. {@link BlockingOperations} return when they are complete. {@link TypedOperations}
@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
  * the same operations in the same order.
  *
  * <p>
- * The first error makes the communicator unusable: every later call reports it again, with the rank, the peer and the
- * last known state of the connection. When an operation is reported as failed, no thread of this process accesses its
- * operands. A peer that reads operands in place, and a card that stores directly, may still access them. That access
- * ends when {@link #close}, {@link #abort()} or {@link Registration#close} returns.
+ * The first error makes the communicator unusable. Every later call reports the same error, with the rank, the peer and
+ * the last known state of the connection. When an operation is reported as failed, no thread of this process accesses
+ * its operands. A peer that reads operands in place, and a network card that stores directly, may still access the
+ * operands. Their access ends when {@link #close}, {@link #abort()} or {@link Registration#close} returns.
  *
  * <p>
  * One thread at a time may use a communicator. {@link #abort()} and {@link #close()} are safe from any thread, at any
@@ -34,17 +34,17 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     /** {@return the number of ranks: 1 or more} */
     int size();
 
-    /** {@return the device of this rank's operations} */
+    /** {@return the device on which this rank's operations run} */
     Device device();
 
     /**
      * Reduces {@code count} elements of every rank and stores the result on every rank.
      *
-     * @param send    {@code count} elements of this rank; not changed unless it is {@code receive}
+     * @param send    {@code count} elements of this rank; not changed, unless {@code receive} is the same segment
      * @param receive {@code count} elements for the result; the same segment as {@code send} for an operation in place.
      *                Other overlaps are errors.
      * @param count   number of elements, not bytes; zero is allowed
-     * @param type    element type; memory is aligned to its size
+     * @param type    element type; both segments must be aligned to its size
      * @param op      the reduction
      * @param stream  stream of the operation
      * @throws IllegalArgumentException if a segment is closed, too small, misaligned or overlaps the other in part
@@ -54,8 +54,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
             DeviceStream stream);
 
     /**
-     * {@return the supported operations: {@link Operation#ALL_REDUCE} at least; the methods of other operations throw a
-     * {@link MillraceException}}
+     * {@return the operations that this communicator supports, {@link Operation#ALL_REDUCE} at least} The methods of
+     * unsupported operations throw a {@link MillraceException}.
      */
     default Set<Operation> operations() {
         return EnumSet.of(Operation.ALL_REDUCE);
@@ -70,7 +70,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param count   number of elements of each rank; zero is allowed
      * @param type    element type
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException see {@link #allReduce}
+     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
@@ -80,13 +80,13 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     /**
      * Reduces all ranks' elements and stores on each rank its part of the result.
      *
-     * @param send    {@code size() * count} elements; not changed unless {@code receive} lies in it
+     * @param send    {@code size() * count} elements; not changed, unless {@code receive} lies in this segment
      * @param receive {@code count} elements; for an operation in place, part number {@code rank()} of {@code send}
      * @param count   number of elements for each rank; zero is allowed
      * @param type    element type
      * @param op      the reduction
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException see {@link #allReduce}
+     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
@@ -103,7 +103,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param type    element type
      * @param root    the rank that owns the elements
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
@@ -122,7 +122,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param op      the reduction
      * @param root    the rank of the result
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
@@ -138,7 +138,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param count   number of elements from each rank to each; zero is allowed
      * @param type    element type
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException see {@link #allReduce}
+     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
@@ -156,7 +156,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param type    element type
      * @param root    the rank that receives them
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
@@ -175,7 +175,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param type    element type
      * @param root    the rank that owns the elements
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
@@ -184,15 +184,15 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Sends elements to one rank, which {@linkplain #receive receives} the same number. Operations that depend on each
-     * other belong in one {@link #group}, for instance an exchange between two ranks.
+     * Sends elements to one rank. That rank {@linkplain #receive receives} the same number of elements. Operations that
+     * depend on each other belong in one {@link #group}, for instance an exchange between two ranks.
      *
      * @param buffer {@code count} elements
      * @param count  number of elements; zero is allowed
      * @param type   element type
-     * @param peer   the rank that receives them
+     * @param peer   the rank that receives the elements
      * @param stream stream of the operation
-     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void send(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
@@ -200,14 +200,14 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Receives elements from one rank, which {@linkplain #send sends} the same number.
+     * Receives elements from one rank. That rank {@linkplain #send sends} the same number of elements.
      *
      * @param buffer room for {@code count} elements
      * @param count  number of elements; zero is allowed
      * @param type   element type
-     * @param peer   the rank that sends them
+     * @param peer   the rank that sends the elements
      * @param stream stream of the operation
-     * @throws IllegalArgumentException see {@link #allReduce}; also if the rank does not exist
+     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void receive(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
@@ -215,11 +215,11 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Enqueues several operations as one: its sends and receives run at the same time. Operations of other
-     * communicators in the group belong to it, too, as in a {@link Millrace#group}.
+     * Enqueues several operations as one. The sends and receives of the group run at the same time. Operations that the
+     * function calls on other communicators belong to the group, too, as in a {@link Millrace#group}.
      *
-     * @param operations enqueues them, on the calling thread. If it throws, the operations enqueued before are still
-     *                   issued.
+     * @param operations function that enqueues the operations, on the calling thread. If it throws, the operations
+     *                   enqueued before are still issued.
      * @throws MillraceException if the communicator has failed or is closed, or its device has no groups
      */
     default void group(Runnable operations) {
@@ -227,12 +227,12 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Lets operations use memory in place. An operation whose operands lie in the memory sends and receives there,
-     * without a copy through slots, if its device and its path to the peer support that. All other operations run as
-     * before. Only this rank is affected: other ranks may register other memory, or none.
+     * Allows operations to use memory in place. An operation whose operands lie in the memory sends from it and
+     * receives into it without a copy through slots. The device and the path to the peer must support this; all other
+     * operations run as before. Only this rank is affected: other ranks may register other memory, or none.
      *
-     * @param memory native memory that every thread may use; it outlives the registration
-     * @return the registration; closed before the memory is freed
+     * @param memory native memory that every thread may use; it must exist until the registration is closed
+     * @return the registration; the caller closes it before it frees the memory
      * @throws IllegalArgumentException if the memory is on the heap, read-only, or confined to a thread
      * @throws MillraceException        if the communicator has failed or is closed, or its device registers no memory
      */
@@ -241,13 +241,13 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Prepares operations for repeated launches; nothing runs yet. All ranks do so with the same operations.
+     * Prepares operations for repeated launches, without running them. All ranks prepare the same operations.
      *
-     * @param stream     stream that {@link Plan#launch} replaces. At a launch, the other streams of the operations wait
-     *                   for the plan, and the plan waits for their earlier work
-     * @param operations calls this communicator's operations, on the calling thread, as in a {@link #group}. If it
-     *                   throws, no plan is created.
-     * @return the plan; its operands must exist until the last launch is complete
+     * @param stream     stream that the stream of each {@link Plan#launch} replaces. At a launch, the other streams of
+     *                   the operations wait for the plan, and the plan waits for their earlier work
+     * @param operations function that calls this communicator's operations, on the calling thread, as in a
+     *                   {@link #group}. If it throws, no plan is created.
+     * @return the plan; the operands of its operations must exist until the last launch is complete
      * @throws IllegalStateException if called in a group
      * @throws MillraceException     if the communicator has failed or is closed, or its device has no plans
      */
@@ -256,13 +256,14 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Creates new communicators from this one's ranks. This communicator stays usable. All ranks call it; it returns
-     * when the new group is complete. The new communicator has this one's device, and its streams work with both.
-     * Either may be closed first. {@link #abort()} of this communicator also aborts the operations of the new one.
+     * Creates new communicators from the ranks of this communicator, which stays usable. All ranks call this method. It
+     * returns when all ranks of the new group have joined. The new communicator uses the device of this communicator,
+     * and streams of that device work with both communicators. Either communicator may be closed first.
+     * {@link #abort()} of this communicator also aborts the operations of the new one.
      *
      * @param color ranks with the same color form a group; less than 0 for a rank without a new communicator
-     * @param key   the new ranks are ordered by key, and by rank where keys are equal
-     * @return this rank's end of its new communicator; empty if {@code color} is less than 0
+     * @param key   the new ranks are ordered by key, and by their rank in this communicator where keys are equal
+     * @return this rank's new communicator; empty if {@code color} is less than 0
      * @throws MillraceException if the communicator has failed or is closed, if its device cannot be split, or if the
      *                           new group was not completed
      */
@@ -277,16 +278,17 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * {@return the route of the last operation issued; empty without an operation, if no data had to move, or if the
-     * device does not report it, as libnccl does not}
+     * {@return the route of the operation issued last; empty if no operation was issued, if it moved no data, or if the
+     * device does not report routes, as libnccl does not}
      */
     default Optional<Route> route() {
         return Optional.empty();
     }
 
     /**
-     * {@return the last works that each channel has begun, oldest first, as far as the device remembers them; empty if
-     * the device does not report it, as libnccl does not} Callable from any thread, also while operations run or hang.
+     * {@return the most recent works that each channel has begun, oldest first, as many as the device keeps; empty if
+     * the device does not report works, as libnccl does not} Callable from any thread, also while operations run or
+     * hang.
      */
     default List<ChannelWork> recentWork() {
         return List.of();
@@ -302,16 +304,16 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
         return Optional.empty();
     }
 
-    /** Like {@link #abort(Throwable)}, without a reason for the other ranks. */
+    /** Aborts like {@link #abort(Throwable)}, without a reason for the other ranks. */
     default void abort() {
         abort(null);
     }
 
     /**
-     * Gives up every operation, sends the reason to the other ranks, and leaves the communicator unusable. Returns when
+     * Cancels every operation, sends the reason to the other ranks, and makes the communicator unusable. Returns when
      * no thread accesses an operand. On the other ranks every incomplete operation and every later call fails with an
-     * {@link AbortedException}. It names this rank, and the reason's class and message. {@link Millrace#run} aborts
-     * with the exception that a program throws.
+     * {@link AbortedException}. The exception names this rank, and the class and message of the reason.
+     * {@link Millrace#run} aborts with the exception that a program throws.
      *
      * @param reason reason of the abort; null for none
      */
@@ -319,12 +321,12 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
 
     /**
      * Waits for the operations in flight and for the other ranks to close, and leaves the group. Another rank may be in
-     * an operation that this rank has not launched, or launch one afterwards. Such a rank fails at once with an
-     * {@link AbortedException} that names this rank.
+     * an operation that this rank has not launched, or may launch an operation after this call. Such a rank fails at
+     * once with an {@link AbortedException} that names this rank.
      *
      * @throws DeadlineException if an operation is not complete, or another rank has not closed, within
-     *                           {@code MILLRACE_CLOSE_DEADLINE}. Thrown after everything is freed. A rank that has not
-     *                           closed is not affected
+     *                           {@code MILLRACE_CLOSE_DEADLINE}. The exception is thrown after everything is freed. A
+     *                           rank that has not closed is not affected
      */
     @Override
     void close();

@@ -5,8 +5,9 @@ import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A common operation of a group of ranks failed. The exception names the ranks involved. Its subclasses tell the kinds
- * of failures apart. An exception of this class itself is a failure of this rank, or of another rank that reported it.
+ * A common operation of a group of ranks failed. The exception names the ranks involved. Its subclasses distinguish the
+ * kinds of failures. An exception of exactly this class is another failure of this rank, or of a rank that reported its
+ * failure to this rank.
  */
 public class CommunicatorException extends MillraceException {
 
@@ -36,7 +37,7 @@ public class CommunicatorException extends MillraceException {
         this.operation = operation;
     }
 
-    /** {@return the rank that throws this, in its communicator's numbering; {@link #NOBODY} if unknown} */
+    /** {@return the rank that throws this exception, as numbered in its communicator; {@link #NOBODY} if unknown} */
     public final int rank() {
         return rank;
     }
@@ -47,8 +48,8 @@ public class CommunicatorException extends MillraceException {
     }
 
     /**
-     * {@return the operation in progress, for messages, as in {@code "operation 7: all_reduce of 1000 float, sum"};
-     * empty without an operation, or if unknown}
+     * {@return the text of the operation in progress, for instance
+     * {@code "operation 7: all_reduce of 1000 float, sum"}; empty without an operation, or if it is unknown}
      */
     public final Optional<String> operation() {
         return Optional.ofNullable(operation);
@@ -60,10 +61,10 @@ public class CommunicatorException extends MillraceException {
     }
 
     /**
-     * Returns the same failure as that of an operation.
+     * Returns a copy of this exception that names the operation in progress.
      *
      * @param text the new message
-     * @param what the operation, unless one is known already
+     * @param what text of the operation; ignored if this exception has an operation already
      * @return an exception to throw
      */
     public final CommunicatorException during(String text, String what) {
@@ -71,17 +72,17 @@ public class CommunicatorException extends MillraceException {
     }
 
     /**
-     * Returns another exception of the same kind, with this one's {@link #origin} as its cause.
+     * Returns an exception of the same class as this one. Its cause is the {@link #origin} of this exception.
      *
      * @param text the new message
-     * @param what its operation
+     * @param what text of the operation in progress; null without an operation
      * @return an exception to throw
      */
     protected CommunicatorException copy(String text, @Nullable String what) {
         return new CommunicatorException(text, rank, peer, what, origin());
     }
 
-    /** {@return {@link #peer()} as a number, {@link #NOBODY} if unknown} */
+    /** {@return the rank number of {@link #peer()}; {@link #NOBODY} if unknown} */
     protected final int peerOrNobody() {
         return peer;
     }

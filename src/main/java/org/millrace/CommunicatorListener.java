@@ -1,28 +1,30 @@
 package org.millrace;
 
 /**
- * Receives stalls and losses, also while the program makes no calls: {@link JoinBuilder#onStall},
- * {@link JoinBuilder#onLoss}. A method that is not overridden prints to standard error. Each event causes one call, on
- * its own thread. A call may therefore take time, and may abort the communicator.
+ * Receives reports of stalled operations and lost ranks, also while the program makes no calls. Programs set it by
+ * {@link JoinBuilder#onStall} and {@link JoinBuilder#onLoss}. A method that is not overridden prints the report to
+ * standard error. Each event causes one call, on a thread of its own. The called method may therefore block, and may
+ * abort the communicator.
  */
 public interface CommunicatorListener {
 
-    /** Prints everything. */
+    /** Listener that prints all reports. */
     CommunicatorListener STANDARD_ERROR = new CommunicatorListener() {};
 
     /**
-     * An operation stalls because a rank has not joined it. It continues when that rank joins.
+     * Reports an operation that stalls because a rank has not joined it. The operation continues when that rank joins.
      *
-     * @param what the operation, the missing rank, the time so far and the deadline
+     * @param what text with the operation, the missing rank, the time so far and the deadline
      */
     default void stalled(String what) {
         System.err.println("millrace: " + what);
     }
 
     /**
-     * A rank is lost, and the communicator has failed. Operations in progress and later calls throw the same exception.
+     * Reports that a rank is lost and the communicator has failed. Operations in progress and later calls throw the
+     * same failure.
      *
-     * @param loss the lost rank, and how the loss was detected
+     * @param loss exception with the lost rank, and the means by which the loss was detected
      */
     default void lost(PeerLostException loss) {
         String rank = "rank " + loss.rank();

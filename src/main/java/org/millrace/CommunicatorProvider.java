@@ -7,17 +7,17 @@ import java.util.Optional;
 public interface CommunicatorProvider {
 
     /**
-     * {@return the kind of device of this provider's communicators, as in {@code MILLRACE_DEVICE}: for instance
-     * {@code "host"} or {@code "cuda"}}
+     * {@return the value of {@code MILLRACE_DEVICE} that selects this provider, for instance {@code "host"} or
+     * {@code "cuda"}}
      */
     String device();
 
     /**
-     * Checks whether {@link #join} can succeed on this machine. Must be fast, must not throw, and changes nothing in
-     * the process, except that it may load libraries.
+     * Checks whether {@link #join} can succeed on this machine. An implementation must be fast and must not throw. It
+     * may load libraries, but changes nothing else in the process.
      *
      * @param settings settings that override the environment, as in {@link #join}
-     * @return empty if it can, else one sentence with the missing requirement and the remedy
+     * @return empty if a join can succeed; otherwise one sentence with the missing requirement and the remedy
      */
     default Optional<String> whyUnusable(Map<String, String> settings) {
         return Optional.empty();
@@ -33,7 +33,7 @@ public interface CommunicatorProvider {
      * @param settings   settings of this communicator that override the environment; names are those of the environment
      *                   variables
      * @param listener   receives stalls and losses
-     * @return this rank's end
+     * @return this rank's communicator
      * @throws IllegalArgumentException if the rendezvous, the rank or a setting is not usable
      * @throws MillraceException        if the group was not completed; the message names the missing ranks
      */

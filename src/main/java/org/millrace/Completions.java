@@ -13,8 +13,8 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Creates stages for conditions that can only be polled. One thread polls, and exists only while conditions are
- * pending. For implementers of {@link DeviceStream}, not for programs.
+ * Creates stages for conditions that can only be polled. A single thread polls all conditions, and runs only while
+ * conditions are pending. This class is for implementers of {@link DeviceStream}, not for programs.
  */
 public final class Completions implements Runnable {
 
@@ -23,13 +23,15 @@ public final class Completions implements Runnable {
     private static final long IDLE_SECONDS = 10;
     private static final Completions ALL = new Completions();
     /**
-     * Threads for the program's functions, one for each function that has not returned. A bounded pool would hang ranks
-     * of one process that wait for each other in such functions.
+     * Threads for the program's dependent functions, one for each function that has not returned. The pool is
+     * unbounded: ranks of one process may wait for each other in such functions, and would hang in a bounded pool.
      */
     private static final Executor CALLBACKS = new ThreadPoolExecutor(0, Integer.MAX_VALUE, IDLE_SECONDS,
             TimeUnit.SECONDS, new SynchronousQueue<>(), Thread.ofPlatform().daemon().name("callback-", 0).factory());
 
-    /** A stage that runs asynchronous functions on {@link #CALLBACKS}, as do all stages that depend on it. */
+    /**
+     * A stage that runs asynchronous functions on {@link #CALLBACKS}. All stages derived from this stage do so, too.
+     */
     private static final class Stage<T> extends CompletableFuture<T> {
 
         @Override
@@ -45,11 +47,14 @@ public final class Completions implements Runnable {
 
     private record Awaited(BooleanSupplier done, CompletableFuture<Void> stage) {
 
-        /** Completes the stage if possible. The polling thread continues with other stages. */
+        /**
+         * Completes the stage if its condition is true or throws, on another thread than the polling thread. Returns
+         * whether the stage needs no further polling.
+         */
         boolean isOver() {
             try {
                 if (!done.getAsBoolean()) {
-                    return stage.isDone(); // cancelled
+                    return stage.isDone(); // true if the program has cancelled the stage
                 }
                 stage.completeAsync(() -> null);
             } catch (RuntimeException | Error failure) {
@@ -65,8 +70,8 @@ public final class Completions implements Runnable {
     private Completions() {}
 
     /**
-     * {@return a new stage that is not complete. Its asynchronous functions run on threads of their own, so that a
-     * function may block}
+     * {@return a new incomplete stage} Each asynchronous function of the stage runs on a thread that runs no other
+     * function, so that it may block.
      */
     public static CompletableFuture<Void> newStage() {
         return new Stage<>();
@@ -75,7 +80,8 @@ public final class Completions implements Runnable {
     /**
      * {@return a stage that completes when a condition becomes true}
      *
-     * @param done polled repeatedly by one thread; an exception from it completes the stage exceptionally
+     * @param done the condition, polled repeatedly by one thread; an exception from it completes the stage
+     *             exceptionally
      */
     public static CompletionStage<Void> of(BooleanSupplier done) {
         Awaited each = new Awaited(done, newStage());
@@ -90,7 +96,10 @@ public final class Completions implements Runnable {
         }
     }
 
-    /** Ends the thread if no condition is pending, before another thread can add one. */
+    /**
+     * Returns whether the polling thread must stop because no condition is pending. The lock excludes {@link #add}, so
+     * that a condition added later starts a new thread.
+     */
     private synchronized boolean ends() {
         if (awaited.isEmpty()) {
             thread = null;

@@ -23,11 +23,11 @@ public enum DataType {
     FLOAT32(7, 4, true, "float"),
     /** IEEE 754 binary64. */
     FLOAT64(8, 8, true, "double"),
-    /** The upper half of a binary32: 8 exponent bits, 7 fraction bits. */
+    /** bfloat16: the upper half of a binary32, with 8 exponent bits and 7 fraction bits. */
     BFLOAT16(9, 2, true, "bfloat16"),
-    /** OCP 8-bit float, 4 exponent bits, 3 fraction bits, no infinities. */
+    /** OCP 8-bit floating-point number with 4 exponent bits and 3 fraction bits, without infinities. */
     FLOAT8_E4M3(10, 1, true, "f8e4m3"),
-    /** OCP 8-bit float, 5 exponent bits, 2 fraction bits. */
+    /** OCP 8-bit floating-point number with 5 exponent bits and 2 fraction bits. */
     FLOAT8_E5M2(11, 1, true, "f8e5m2");
 
     private static final DataType[] BY_CODE = values();
@@ -44,7 +44,7 @@ public enum DataType {
         this.label = label;
     }
 
-    /** {@return the value of {@code ncclDataType_t}: 0 to 11} */
+    /** {@return the type's value of {@code ncclDataType_t}: 0 to 11} */
     public int code() {
         return code;
     }
@@ -59,7 +59,7 @@ public enum DataType {
         return floating;
     }
 
-    /** {@return the name that nccl-tests prints and takes, for instance {@code "float"} or {@code "bfloat16"}} */
+    /** {@return the name that nccl-tests prints and accepts, for instance {@code "float"} or {@code "bfloat16"}} */
     public String label() {
         return label;
     }

@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A deadline passed: a rank did not join, an operation made no progress, or a wait did not end. The message names the
- * deadline's setting.
+ * setting that determines the deadline.
  */
 public final class DeadlineException extends CommunicatorException {
 

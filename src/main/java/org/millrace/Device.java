@@ -4,8 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Place of the operands of collective operations, on which the operations also run: a GPU, or its emulation on CPU
- * threads.
+ * A GPU, or its emulation on CPU threads. A device holds the operands of collective operations and runs the operations.
  */
 public interface Device {
 
@@ -16,20 +15,21 @@ public interface Device {
      * Allocates device memory for operands.
      *
      * @param bytes size in bytes; zero is allowed
-     * @param arena lifetime of the memory. It may be closed when every operation that uses the memory is complete.
-     * @return memory aligned to 16 bytes or more. The caller can read and write only the emulated device's memory
-     *         directly.
+     * @param arena lifetime of the memory. The caller may close the arena when every operation that uses the memory is
+     *              complete.
+     * @return memory aligned to 16 bytes or more. The program can read and write it directly only on the emulated
+     *         device.
      * @throws MillraceException if the device has not enough memory left
      */
     MemorySegment allocate(long bytes, Arena arena);
 
     /**
-     * Returns memory of another library as device memory: of JCuda, TornadoVM, ND4J, or a tensor described by DLPack
-     * ({@code data + byte_offset}).
+     * Returns memory of another library as device memory. Examples are memory of JCuda, TornadoVM or ND4J, and a tensor
+     * described by DLPack ({@code data + byte_offset}).
      *
      * @param address address in this device's address space
      * @param bytes   size in bytes
-     * @return the memory; the other library still owns it, and keeps it until all operations on it are complete
+     * @return the memory; the other library still owns it, and must keep it until all operations on it are complete
      * @throws IllegalArgumentException if this device cannot access the memory
      */
     default MemorySegment view(long address, long bytes) {
@@ -37,7 +37,8 @@ public interface Device {
     }
 
     /**
-     * {@return whether operations use this host memory in place, which no GPU does; other host memory is copied}
+     * {@return whether operations of this device use the host memory in place} Host memory that they do not use in
+     * place is copied. A GPU never uses host memory in place.
      *
      * @param host host memory, on the heap or not
      * @param type element type
@@ -47,7 +48,7 @@ public interface Device {
     }
 
     /**
-     * {@return memory for host operands while an operation runs}
+     * {@return device memory into which host operands are copied while an operation runs}
      *
      * @throws MillraceException if this device accepts no host operands
      */
@@ -62,15 +63,15 @@ public interface Device {
      */
     DeviceStream newStream();
 
-    /** {@return a new event for this device's streams, not recorded yet} */
+    /** {@return a new event for the streams of this device; the event is not recorded yet} */
     Event newEvent();
 
     /**
      * Copies from host memory to this device's memory, after the stream's earlier work.
      *
-     * @param host   the source, on the heap or not
+     * @param host   the source, on the heap or not; it must not change before the copy is complete
      * @param device the destination, of the same size
-     * @param stream stream of the copy. The source must not change before the copy is complete.
+     * @param stream stream of the copy
      */
     void copyToDevice(MemorySegment host, MemorySegment device, DeviceStream stream);
 

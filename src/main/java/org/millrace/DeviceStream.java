@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.concurrent.CompletionStage;
 
 /**
- * A queue of operations on a {@link Device}, which run one after another, in the order of their enqueueing. Operations
- * of different streams may overlap.
+ * A queue of operations on a {@link Device}. The operations run one after another, in the order in which they were
+ * enqueued. Operations of different streams may overlap.
  */
 public interface DeviceStream extends AutoCloseable {
 
@@ -26,7 +26,7 @@ public interface DeviceStream extends AutoCloseable {
     void synchronize(Duration deadline);
 
     /**
-     * Records an event behind the stream's current work. This replaces the event's earlier mark.
+     * Records an event after the work that is in the stream now. The event's earlier mark is replaced.
      *
      * @param event event of the same device
      * @throws IllegalArgumentException if the event belongs to another kind of device
@@ -34,29 +34,31 @@ public interface DeviceStream extends AutoCloseable {
     void record(Event event);
 
     /**
-     * Makes all later operations wait for an event: for the mark recorded last at the time of this call. An event that
-     * was never recorded causes no wait. If an operation before the mark fails, so does this stream.
+     * Makes all later operations of this stream wait for an event. They wait for the mark that was the event's most
+     * recent one at the time of this call. An event that was never recorded causes no wait. If an operation before the
+     * mark fails, this stream fails, too.
      *
-     * @param event recorded on this or another stream
+     * @param event event recorded on this or another stream
      * @throws IllegalArgumentException if the event belongs to another kind of device
      */
     void waitFor(Event event);
 
     /**
-     * Calls a function when all earlier work is complete. Later operations wait until it returns. The functions of a
-     * stream are called in order. An exception is logged, and the stream continues. The function is not called if an
-     * earlier operation failed.
+     * Enqueues a call of a function, which runs when all earlier work is complete. Later operations wait until the
+     * function returns. The functions of a stream are called in order. An exception from a function is logged, and the
+     * stream continues. The function is not called if an earlier operation failed.
      *
-     * @param function must not wait for the device, nor use the GPU
+     * @param function function that must not wait for the device, nor use the GPU
      */
     void call(Runnable function);
 
     /**
      * Begins to record later work instead of running it ({@code cudaStreamBeginCapture}): operations of communicators,
-     * copies, functions, events. A stream that waits for an event of a captured stream is captured from then on. Before
-     * the end, the stream on which the capture began must wait for the work of each further stream, by an event behind
-     * that work. During the capture these streams cannot be queried or waited for, and they cannot wait for earlier
-     * events. Such a call is an error, and makes the capture invalid.
+     * copies, functions and events. A stream that waits for an event of a captured stream is captured from then on. The
+     * stream on which the capture began must wait for the work of each such stream before the capture ends, by an event
+     * recorded after that work. During the capture no program can query a captured stream or wait for it, and no
+     * captured stream can wait for an event recorded before the capture. Such a call is an error, and makes the capture
+     * invalid.
      *
      * @throws IllegalStateException         if the stream is captured already
      * @throws UnsupportedOperationException on GPUs, where {@link Communicator#plan} is available instead
@@ -67,8 +69,9 @@ public interface DeviceStream extends AutoCloseable {
     }
 
     /**
-     * Ends the capture that began on this stream. The plan launches the recorded work again, on any stream of the
-     * device. Work of the other streams runs concurrently, as its events allow. A plan runs once at a time.
+     * Ends the capture that began on this stream. The returned plan launches the recorded work again, on any stream of
+     * the device. The work of different captured streams runs concurrently, in the order that its events require. Two
+     * launches of a plan never overlap.
      *
      * @return the plan
      * @throws IllegalStateException if no capture began on this stream
@@ -85,9 +88,9 @@ public interface DeviceStream extends AutoCloseable {
     }
 
     /**
-     * Returns a stage for the work that was enqueued so far. It completes when all of that work is complete. It
-     * completes exceptionally if an operation of that work failed, or an operation before it. Dependent functions run
-     * on other threads than the device's. Enqueue operations first, then call this:
+     * Returns a stage for the work enqueued so far. The stage completes when all of that work is complete. It completes
+     * exceptionally if an operation of that work, or an earlier operation, failed. Dependent functions do not run on
+     * the threads of the device. Enqueue operations before this call:
      * {@code communicator.allReduce(...); stream.completion().thenRun(...)}. The operations of an open group are not
      * enqueued yet. An operation by {@link Operand}s returns its own stage.
      *
@@ -99,7 +102,7 @@ public interface DeviceStream extends AutoCloseable {
 
     /**
      * Waits for the enqueued work and releases the stream. Failures of operations are reported by {@link #synchronize},
-     * not here. Closing twice is allowed.
+     * not by this method. Closing twice is allowed.
      */
     @Override
     void close();

@@ -71,18 +71,19 @@ public final class DlpackTensor implements AutoCloseable {
     }
 
     /**
-     * {@return a tensor that the other library still owns: closing it does nothing}
+     * {@return a tensor that the other library continues to own} Closing the returned object does not free the tensor.
      *
-     * @param address address of its {@code DLTensor}, or of a {@code DLManagedTensor}, which begins with one
+     * @param address address of the {@code DLTensor}, or of a {@code DLManagedTensor}, which begins with a
+     *                {@code DLTensor}
      */
     public static DlpackTensor borrow(long address) {
         return new DlpackTensor(struct(address, TENSOR_BYTES), null, 0, false);
     }
 
     /**
-     * {@return a tensor whose ownership passes to this object: closing it calls its deleter}
+     * {@return a tensor that the returned object owns} Closing the returned object calls the deleter of the tensor.
      *
-     * @param address address of its {@code DLManagedTensor}, as in a capsule named {@code dltensor}
+     * @param address address of the {@code DLManagedTensor}, as in a capsule named {@code dltensor}
      */
     public static DlpackTensor adopt(long address) {
         MemorySegment managed = struct(address, MANAGED_BYTES);
@@ -90,10 +91,11 @@ public final class DlpackTensor implements AutoCloseable {
     }
 
     /**
-     * {@return a tensor whose ownership passes to this object: closing it calls its deleter}
+     * {@return a tensor that the returned object owns} Closing the returned object calls the deleter of the tensor.
      *
-     * @param address address of its {@code DLManagedTensorVersioned}, as in a capsule named {@code dltensor_versioned}
-     * @throws IllegalArgumentException if its major version is not 1; only its deleter may be used then
+     * @param address address of the {@code DLManagedTensorVersioned}, as in a capsule named {@code dltensor_versioned}
+     * @throws IllegalArgumentException if the major version of the struct is not 1. The caller may then use only its
+     *                                  deleter.
      */
     public static DlpackTensor adoptVersioned(long address) {
         MemorySegment managed = struct(address, VERSIONED_TENSOR + TENSOR_BYTES);
@@ -108,7 +110,7 @@ public final class DlpackTensor implements AutoCloseable {
                 (managed.get(ValueLayout.JAVA_LONG, VERSIONED_FLAGS) & READ_ONLY) != 0);
     }
 
-    @SuppressWarnings("restricted") // the caller is responsible for the address
+    @SuppressWarnings("restricted") // the caller of the public methods is responsible for the address
     private static MemorySegment struct(long address, long bytes) {
         if (address == 0) {
             throw new IllegalArgumentException("the address of a DLPack tensor is 0");
@@ -120,10 +122,10 @@ public final class DlpackTensor implements AutoCloseable {
      * Returns the elements as an operand in place.
      *
      * @param device device of the operations
-     * @return the operand, usable until this is closed
+     * @return the operand, usable until this tensor is closed
      * @throws IllegalArgumentException if NCCL has no such type, if the elements are not contiguous, or if the device
      *                                  cannot access them
-     * @throws IllegalStateException    if this is closed
+     * @throws IllegalStateException    if this tensor is closed
      */
     public Operand operand(Device device) {
         if (closed.get()) {
@@ -200,7 +202,10 @@ public final class DlpackTensor implements AutoCloseable {
                         .toArray(ValueLayout.JAVA_LONG);
     }
 
-    /** Returns an adopted tensor to its library. Operations on it must be complete. Closing twice is allowed. */
+    /**
+     * Returns an adopted tensor to its library by a call of its deleter. All operations on the tensor must be complete.
+     * Closing twice is allowed.
+     */
     @Override
     public void close() {
         if (!closed.compareAndSet(false, true) || owned == null || deleter == 0) {

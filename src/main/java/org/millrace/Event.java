@@ -4,36 +4,36 @@ import java.time.Duration;
 
 /**
  * A mark in a {@link DeviceStream}, reached when all earlier work of the stream is complete. {@link Device#newEvent()}
- * creates it, and {@link DeviceStream#record} puts it into a stream. Recording it again moves it; waits for the earlier
- * mark continue to wait for that mark.
+ * creates the event, and {@link DeviceStream#record} places the mark in a stream. Another record replaces the mark.
+ * Streams and threads that already wait continue to wait for the earlier mark.
  */
 public interface Event extends AutoCloseable {
 
     /**
-     * Checks whether the mark recorded last is reached.
+     * Checks whether the most recent mark is reached.
      *
-     * @return true also if it was never recorded
-     * @throws MillraceException if an earlier operation failed
+     * @return true if the mark is reached, or if the event was never recorded
+     * @throws MillraceException if an operation before the mark failed
      */
     boolean query();
 
     /**
-     * Waits until the mark recorded last is reached.
+     * Waits until the most recent mark is reached.
      *
      * @param deadline maximum time to wait
-     * @throws MillraceException if an earlier operation failed, or if the deadline passed first
+     * @throws MillraceException if an operation before the mark failed, or if the deadline passed first
      */
     void synchronize(Duration deadline);
 
     /**
-     * {@return time from another reached mark to this reached mark}
+     * {@return time from the mark of another event to the mark of this event; both are reached}
      *
      * @param earlier the earlier event, of a device of the same kind
-     * @throws MillraceException if one of them is not recorded or not reached
+     * @throws MillraceException if one of the events is not recorded or not reached
      */
     Duration elapsedSince(Event earlier);
 
-    /** Releases the event. Streams that wait for it continue to wait. Closing twice is allowed. */
+    /** Releases the event. Streams that wait for its mark continue to wait. Closing twice is allowed. */
     @Override
     void close();
 }

@@ -4,15 +4,16 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Reductions by a {@link ReduceFunction}. An all-to-all gives each rank its part of all ranks' elements, and the rank
- * combines them in rank order. An all-gather distributes the results; for a scan, another all-to-all returns them.
+ * Reductions by a {@link ReduceFunction}. The elements of each rank are divided into equal parts, one for each rank. By
+ * an all-to-all, each rank receives its part of every rank's elements, and combines these parts in rank order. For an
+ * all-reduce, an all-gather distributes the results. For a scan, a second all-to-all returns them.
  */
 final class HostReduction {
 
     private final Communicator communicator;
     private final Operand values;
     private final ReduceFunction function;
-    /** Number of elements in a part; the last parts may have unused elements at their end. */
+    /** Number of elements in a part. Some elements at the end of the last parts may be unused. */
     private final long part;
 
     HostReduction(Communicator communicator, Operand values, ReduceFunction function) {
@@ -30,7 +31,7 @@ final class HostReduction {
         part = Math.ceilDiv(values.count(), communicator.size());
     }
 
-    /** Returns the number of used elements in this rank's part. */
+    /** Returns the number of used elements in the part that this rank combines. */
     private long ours() {
         return Math.clamp(values.count() - communicator.rank() * part, 0, part);
     }
@@ -57,7 +58,11 @@ final class HostReduction {
         }
     }
 
-    /** @param inclusive whether a rank's own elements are part of its result; otherwise rank 0 keeps its elements */
+    /**
+     * Scans the elements in place.
+     *
+     * @param inclusive whether a rank's own elements are part of its result; otherwise rank 0 keeps its elements
+     */
     void scan(boolean inclusive) {
         try (Arena arena = Arena.ofShared()) {
             MemorySegment all = allocate(arena, communicator.size());
@@ -74,7 +79,10 @@ final class HostReduction {
         }
     }
 
-    /** Returns this rank's part of each rank's elements, combined with the parts of all earlier ranks. */
+    /**
+     * Returns, for each rank, the combination of this rank's parts of the elements of that rank and of all earlier
+     * ranks. The combinations are ordered by rank.
+     */
     private MemorySegment exchanged(Arena arena, MemorySegment all) {
         values.write(all);
         MemorySegment mine = allocate(arena, communicator.size());

@@ -15,8 +15,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Configures how a rank joins its group: {@link Millrace#builder()}. Rank, size and rendezvous default to the
- * launcher's variables; settings default to system properties and the environment. All values are checked when the rank
+ * Configures the join of a rank to its group: {@link Millrace#builder()}. Rank, size and rendezvous default to the
+ * launcher's variables. Settings default to system properties and the environment. All values are checked when the rank
  * joins.
  *
  * {@snippet :
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * }
  *
  * <p>
- * Used by one thread. It can join more than once.
+ * One thread at a time may use a builder. A builder can join more than once.
  */
 public final class JoinBuilder {
 
@@ -99,7 +99,7 @@ public final class JoinBuilder {
     /**
      * Sets the network interfaces: {@code NCCL_SOCKET_IFNAME}.
      *
-     * @param prefixes prefixes of their names; several interfaces are rails
+     * @param prefixes prefixes of the names of interfaces; each of several interfaces becomes a rail
      * @return this
      */
     public JoinBuilder socketInterfaces(String... prefixes) {
@@ -107,9 +107,9 @@ public final class JoinBuilder {
     }
 
     /**
-     * Sets the secret that admits ranks to the group: {@code MILLRACE_SECRET}.
+     * Sets the secret that a rank must know to join the group: {@code MILLRACE_SECRET}.
      *
-     * @param text the same for all ranks
+     * @param text the secret, the same for all ranks
      * @return this
      */
     public JoinBuilder secret(String text) {
@@ -119,7 +119,7 @@ public final class JoinBuilder {
     /**
      * Sets whether all TCP data is encrypted: {@code MILLRACE_TLS}.
      *
-     * @param encrypted the same for all ranks
+     * @param encrypted true to encrypt; the same for all ranks
      * @return this
      */
     public JoinBuilder tls(boolean encrypted) {
@@ -150,7 +150,7 @@ public final class JoinBuilder {
     /**
      * Sets the size of each connection's buffer: {@code NCCL_BUFFSIZE}.
      *
-     * @param bytes size of its 8 slots together; the same for all ranks
+     * @param bytes size of the 8 slots of a buffer together; the same for all ranks
      * @return this
      */
     public JoinBuilder bufferSize(long bytes) {
@@ -188,7 +188,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Sets the maximum time without progress of an operation that all ranks have joined:
+     * Sets the maximum time that an operation may make no progress after all ranks have joined it:
      * {@code MILLRACE_STALL_DEADLINE}.
      *
      * @param deadline 1 ms to 24 h
@@ -209,7 +209,7 @@ public final class JoinBuilder {
     }
 
     /**
-     * Sets the time that {@link Communicator#close()} waits: {@code MILLRACE_CLOSE_DEADLINE}.
+     * Sets the maximum time that {@link Communicator#close()} waits: {@code MILLRACE_CLOSE_DEADLINE}.
      *
      * @param deadline 1 ms to 24 h
      * @return this
@@ -219,11 +219,12 @@ public final class JoinBuilder {
     }
 
     /**
-     * Sets the listener for stalls: an operation that waits because a rank has not joined it. The default prints them
-     * to standard error. On GPUs a stall is a call of NCCL that does not return because a rank does not make it.
+     * Sets the listener for stalls. A stall is an operation that waits because a rank has not joined it. On GPUs a
+     * stall is a call of NCCL that does not return because another rank does not make the same call. The default
+     * listener prints stalls to standard error.
      *
-     * @param listener receives the stalled operation, the missing rank and the time; called once for each such
-     *                 operation, on its own thread
+     * @param listener receives a text with the stalled operation, the missing rank and the time; called once for each
+     *                 such operation, on a thread of its own
      * @return this
      */
     public JoinBuilder onStall(Consumer<String> listener) {
@@ -232,10 +233,10 @@ public final class JoinBuilder {
     }
 
     /**
-     * Sets the listener for lost ranks, called also while the program makes no calls. The default prints them to
-     * standard error.
+     * Sets the listener for lost ranks. It is called also while the program makes no calls. The default listener prints
+     * losses to standard error.
      *
-     * @param listener receives the exception that later calls throw; called once, on its own thread
+     * @param listener receives the exception that later calls throw; called once, on a thread of its own
      * @return this
      */
     public JoinBuilder onLoss(Consumer<PeerLostException> listener) {
@@ -261,9 +262,9 @@ public final class JoinBuilder {
     }
 
     /**
-     * Sets any setting, as in {@link Millrace#join(String, int, int, Map)}.
+     * Sets a setting by its name, as in {@link Millrace#join(String, int, int, Map)}.
      *
-     * @param name  name of its environment variable
+     * @param name  name of the environment variable
      * @param value value as in the environment
      * @return this
      */
@@ -284,9 +285,9 @@ public final class JoinBuilder {
     }
 
     /**
-     * Joins. Blocks until all ranks have joined.
+     * Joins the group. Blocks until all ranks have joined.
      *
-     * @return this rank's end
+     * @return this rank's communicator
      * @throws IllegalArgumentException if only some of rank, size and rendezvous are set, if none is set and the
      *                                  launcher's variables lack one, or if a setting is not usable
      * @throws MillraceException        if no provider is usable, or if the group was not completed
@@ -305,9 +306,9 @@ public final class JoinBuilder {
     }
 
     /**
-     * Joins, runs the rank's program, and closes the communicator. If the program throws, the communicator is
-     * {@linkplain Communicator#abort(Throwable) aborted} with that exception: the other ranks fail within a second and
-     * name it.
+     * Joins the group, runs the rank's program, and closes the communicator. If the program throws, the communicator is
+     * {@linkplain Communicator#abort(Throwable) aborted} with the program's exception. The other ranks then fail within
+     * a second, and their exceptions name the program's exception.
      *
      * @param <X>     type of the program's checked exceptions
      * @param program the rank's program
@@ -316,7 +317,7 @@ public final class JoinBuilder {
      * @throws MillraceException        see {@link #join} and {@link Communicator#close}
      */
     public <X extends Exception> void run(RankProgram<X> program) throws X {
-        Objects.requireNonNull(program, "the program is null"); // before other ranks wait
+        Objects.requireNonNull(program, "the program is null"); // before other ranks wait for this rank
         try (Communicator communicator = join()) {
             try {
                 program.run(communicator);
@@ -332,18 +333,20 @@ public final class JoinBuilder {
     }
 
     /**
-     * Runs all ranks of a group as threads of this JVM, for tests of programs. Returns when all have ended. The ranks
-     * meet at a file of their own; settings apply to all of them. A rank that throws, returns early or waits acts as in
-     * a separate process: it fails, leaves or is late.
+     * Runs all ranks of a group as threads of this JVM, for tests of programs. Returns when the programs of all ranks
+     * have ended. The ranks meet at a new temporary file. The settings of this builder apply to all ranks. A rank that
+     * throws an exception, returns early or waits has the same effect on the other ranks as a failed, ended or late
+     * process.
      *
      * @param <X>     type of the program's checked exceptions
      * @param ranks   number of ranks
      * @param program the program of each rank
-     * @throws IllegalArgumentException if there are fewer ranks than 1
-     * @throws X                        the first exception that a rank itself caused; exceptions of other ranks,
-     *                                  usually its consequences, are suppressed in it
+     * @throws IllegalArgumentException if {@code ranks} is less than 1
+     * @throws X                        the first exception that is not a {@link CommunicatorException}, or the first
+     *                                  exception if all are. The exceptions of the other ranks, usually consequences of
+     *                                  the first one, are suppressed in it
      */
-    @SuppressWarnings("unchecked") // a program throws only this type
+    @SuppressWarnings("unchecked") // a rank's thread throws only this type or unchecked exceptions
     public <X extends Exception> void runLocally(int ranks, RankProgram<X> program) throws X {
         Objects.requireNonNull(program, "the program is null");
         if (ranks < 1) {
@@ -374,7 +377,7 @@ public final class JoinBuilder {
         return value == null ? "is not said" : "is " + value;
     }
 
-    /** Ranks as threads of this JVM. */
+    /** Runs the ranks of a group as threads of this JVM. */
     static final class LocalRanks {
 
         /** Program of one rank. */
@@ -402,8 +405,9 @@ public final class JoinBuilder {
         }
 
         /**
-         * Returns the exceptions that were thrown, in their order. An interrupt of this thread also interrupts the
-         * ranks.
+         * Runs a program on one thread for each rank, and waits for all threads. Returns the exceptions that the
+         * programs threw, in the order of their occurrence. An interrupt of the calling thread also interrupts the
+         * ranks' threads.
          */
         static List<Throwable> call(int ranks, Body body) {
             List<Throwable> thrown = Collections.synchronizedList(new ArrayList<>());

@@ -14,11 +14,18 @@ import org.jspecify.annotations.Nullable;
  */
 record JoinEnvironment(String rendezvous, int rank, int size) {
 
-    /** Variable names of one launcher. The number of ranks on this host shows whether all ranks are here. */
+    /**
+     * Names of the variables of one launcher.
+     *
+     * @param onHost variable with the number of ranks on this host; if it equals {@code size}, all ranks are here
+     */
     private record Launcher(String name, String rank, String size, String onHost) {
     }
 
-    /** Launchers in the order of their check: variables set by hand within a Slurm job take precedence. */
+    /**
+     * Launchers in the order in which their variables are checked. Slurm is last, so that variables set by hand within
+     * a Slurm job take precedence.
+     */
     private static final List<Launcher> LAUNCHERS =
             List.of(new Launcher("torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
                     new Launcher("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
@@ -33,10 +40,10 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
     private static final int PORTS = 10_000;
 
     /**
-     * Reads the environment.
+     * Determines rank, size and rendezvous from the environment.
      *
      * @param variables returns a variable's value; null if it is not set
-     * @throws IllegalArgumentException if something is missing; the message names it
+     * @throws IllegalArgumentException if a variable is missing or is not a number; the message names the variable
      */
     static JoinEnvironment of(Function<String, @Nullable String> variables) {
         List<String> looked = new ArrayList<>();
@@ -59,7 +66,7 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
         String address = text(variables, "MASTER_ADDR");
         String port = text(variables, "MASTER_PORT");
         if (address != null && port != null) {
-            // torchrun's own store listens at the port
+            // the store of torchrun listens at MASTER_PORT, so the next port is used
             boolean taken = "true"
                     .equals(String.valueOf(text(variables, "TORCHELASTIC_USE_AGENT_STORE")).toLowerCase(Locale.ROOT));
             String host = address.indexOf(':') < 0 || address.startsWith("[") ? address : '[' + address + ']';
@@ -96,7 +103,7 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
                 return number;
             }
         } catch (NumberFormatException notOne) {
-            // reported below
+            // the exception below reports the value
         }
         throw new IllegalArgumentException(name + "=" + value + ": a number of 0 or more is expected");
     }

@@ -13,12 +13,13 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
 /**
- * Entry point of a program. It joins a group of ranks and returns its end, a {@link Communicator}.
+ * Entry point of a program. Its methods join this process to a group of ranks and return the {@link Communicator} of
+ * its rank.
  *
  * <p>
- * {@code MILLRACE_DEVICE} selects the implementation: the name of a {@link CommunicatorProvider#device() provider's
- * device} such as {@code host} or {@code cuda}, or {@code auto} (the default). {@code auto} selects {@code cuda} where
- * that is usable, and {@code host} elsewhere.
+ * {@code MILLRACE_DEVICE} selects the implementation. Its value is the name of a {@link CommunicatorProvider#device()
+ * provider's device}, such as {@code host} or {@code cuda}, or {@code auto} (the default). {@code auto} selects
+ * {@code cuda} where that device is usable, and {@code host} elsewhere.
  */
 public final class Millrace {
 
@@ -29,12 +30,12 @@ public final class Millrace {
     private Millrace() {}
 
     /**
-     * Joins the group that a launcher has started this process for. The launcher's environment has rank, size and
-     * rendezvous: {@code RANK}, {@code WORLD_SIZE}, {@code MASTER_ADDR} and {@code MASTER_PORT} of torchrun, or the
-     * variables of Open MPI, MPICH, MVAPICH and Slurm. torchrun's store occupies its port, so the next port is used.
-     * Blocks until all ranks have joined.
+     * Joins the group for which a launcher has started this process. The launcher's environment determines rank, size
+     * and rendezvous: {@code RANK}, {@code WORLD_SIZE}, {@code MASTER_ADDR} and {@code MASTER_PORT} of torchrun, or the
+     * variables of Open MPI, MPICH, MVAPICH and Slurm. torchrun's store occupies {@code MASTER_PORT}, so the next port
+     * is used. Blocks until all ranks have joined.
      *
-     * @return this rank's end
+     * @return this rank's communicator
      * @throws IllegalArgumentException if the environment lacks a variable, or a setting is not usable
      * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
@@ -45,7 +46,7 @@ public final class Millrace {
 
     /**
      * Joins like {@link #join()}, runs the rank's program, and closes the communicator. If the program throws, the
-     * other ranks fail within a second and name the exception: {@link JoinBuilder#run}.
+     * other ranks fail within a second, and their exceptions name the program's exception: {@link JoinBuilder#run}.
      *
      * {@snippet :
      * Millrace.run(communicator -> {
@@ -64,8 +65,8 @@ public final class Millrace {
     }
 
     /**
-     * Runs all ranks of a group as threads of this JVM, without a GPU, for tests of programs. Returns when all have
-     * ended. See {@link JoinBuilder#runLocally}.
+     * Runs all ranks of a group as threads of this JVM, without a GPU, for tests of programs. Returns when the programs
+     * of all ranks have ended. See {@link JoinBuilder#runLocally}.
      *
      * @param <X>     type of the program's checked exceptions
      * @param ranks   number of ranks
@@ -76,7 +77,7 @@ public final class Millrace {
         builder().device("host").runLocally(ranks, program);
     }
 
-    /** {@return a builder that joins a group with individual settings} */
+    /** {@return a builder for a join with settings of its own} */
     public static JoinBuilder builder() {
         return new JoinBuilder();
     }
@@ -87,7 +88,7 @@ public final class Millrace {
      * @param rendezvous meeting place of the ranks, the same for all: {@code file:PATH} or {@code tcp:HOST:PORT}
      * @param rank       this rank, 0 to {@code size - 1}
      * @param size       number of ranks
-     * @return this rank's end
+     * @return this rank's communicator
      * @throws IllegalArgumentException if an argument or a setting is not usable
      * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
@@ -103,7 +104,7 @@ public final class Millrace {
      * @param size       number of ranks
      * @param settings   settings of this communicator that override system properties and the environment; names are
      *                   those of the environment variables
-     * @return this rank's end
+     * @return this rank's communicator
      * @throws IllegalArgumentException if an argument or a setting is not usable
      * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
@@ -126,12 +127,13 @@ public final class Millrace {
     }
 
     /**
-     * Checks whether this JVM allows Millrace native access. {@link #join()} checks it, too. Without the check, an
-     * error in a class's initialization would appear deep in the stack. A program may check earlier.
+     * Checks whether Millrace may use native memory and libraries in this JVM. {@link #join()} makes the same check. A
+     * program may check earlier. Without the check, the denial would surface as an error in the initialization of a
+     * class, deep in the stack.
      *
      * @throws MillraceException if native access is denied; the message has the missing command-line option
      */
-    @SuppressWarnings("restricted") // this is the checked property
+    @SuppressWarnings("restricted") // the restricted call is the purpose of this method
     public static void requireNativeAccess() {
         try {
             MemorySegment.NULL.reinterpret(0);
@@ -144,23 +146,26 @@ public final class Millrace {
     }
 
     /**
-     * Enqueues operations of one or more communicators as one. They are launched when the thread's outermost group
-     * ends, all of them before any wait. The order between communicators in the group therefore does not matter: a send
-     * on one and a receive on another run at the same time, also on one stream. Without a group, a rank would deadlock
-     * if it enqueued them on one stream in another order than its peers. One thread can thus enqueue for several ranks.
+     * Enqueues operations of one or more communicators as one. All operations are launched at the end of the thread's
+     * outermost group, before any operation can block the launch of another. The order between communicators in the
+     * group therefore does not matter. A send on one communicator and a receive on another run at the same time, also
+     * on one stream. Without a group, a rank would deadlock if it enqueued them on one stream in another order than its
+     * peers. In a group, one thread can enqueue the operations of several ranks.
      *
      * <p>
-     * Within one communicator the order matters as always: all ranks enqueue its operations in the same order. A stream
-     * continues when all operations of the group on that stream are complete. libnccl launches each communicator's
-     * operations on their own stream: use a separate stream for each communicator if its operations wait for another's.
+     * The order within one communicator matters: all ranks enqueue its operations in the same order. A stream continues
+     * when all operations of the group on that stream are complete. libnccl launches the operations of each
+     * communicator on the streams of these operations. With libnccl, use a separate stream for each communicator if
+     * operations of one communicator wait for operations of another.
      *
      * <p>
-     * Operations enqueued by other threads do not belong to the group. A {@link Plan} is neither created nor launched
-     * in a group.
+     * Operations enqueued by other threads do not belong to the group. A {@link Plan} can be neither created nor
+     * launched in a group.
      *
-     * @param operations enqueues them, on the calling thread. If it throws, the operations enqueued before are still
-     *                   launched, because the other ranks depend on them.
-     * @throws MillraceException if a communicator has failed or is closed; the others' operations are still launched
+     * @param operations function that enqueues the operations, on the calling thread. If it throws, the operations
+     *                   enqueued before are still launched, because the other ranks depend on them.
+     * @throws MillraceException if a communicator has failed or is closed; the operations of the other communicators
+     *                           are still launched
      */
     public static void group(Runnable operations) {
         OperationGroup.run(operations);
@@ -234,7 +239,9 @@ public final class Millrace {
                 : "providers found: " + String.join(", ", lines);
     }
 
-    /** Reads this setting only. The provider reads all settings, and refuses wrong ones. */
+    /**
+     * Returns the configured device. Reads only this setting; the provider reads all settings and refuses wrong ones.
+     */
     private static String device(Map<String, String> settings) {
         String wanted = Configuration.find(Settings.DEVICE, settings).text();
         return wanted.isEmpty() ? AUTO : wanted.toLowerCase(Locale.ROOT);

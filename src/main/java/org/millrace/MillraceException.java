@@ -27,8 +27,8 @@ public class MillraceException extends RuntimeException {
     }
 
     /**
-     * Returns the same failure for another thread or a later call. It has the same kind, and this one's {@link #origin}
-     * as its cause.
+     * Returns an exception of the same class for another thread or a later call. Its cause is the {@link #origin} of
+     * this exception.
      *
      * @param text the new message
      * @return an exception to throw
@@ -38,19 +38,19 @@ public class MillraceException extends RuntimeException {
     }
 
     /**
-     * {@return the original exception of the program, the JVM or a library, below all exceptions that only repeat the
-     * failure; null without one}
+     * {@return the first cause that is not an exception of Millrace: the original exception of the program, the JVM or
+     * a library; null without one}
      */
     protected @Nullable Throwable origin() {
         return getCause() instanceof MillraceException ours ? ours.origin() : getCause();
     }
 
     /**
-     * Returns the same failure for another thread or a later call. It has the same kind if the reason is an exception
-     * of Millrace.
+     * Returns an exception that repeats a failure for another thread or a later call. Its class is that of the reason
+     * if the reason is an exception of Millrace, otherwise {@link MillraceException}.
      *
      * @param text   the new message
-     * @param reason the original exception
+     * @param reason the exception to repeat
      * @return an exception to throw
      */
     public static MillraceException again(String text, Throwable reason) {

@@ -18,12 +18,12 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * Device memory is used in place: {@link #of(MemorySegment, DataType)}. Host memory is copied to the device and back,
- * in the order of the stream, as part of the operation. This applies to arrays, buffers and {@link #ofHost}. The
+ * as part of the operation and in the order of its stream. This applies to arrays, buffers and {@link #ofHost}. The
  * emulated device uses host memory outside the Java heap in place.
  *
  * <p>
- * An operand is an immutable view. From the call of an operation until its completion, the elements must not be changed
- * or read.
+ * An operand is an immutable view of the memory. From the call of an operation until its completion, the program must
+ * not change or read the elements.
  */
 public final class Operand {
 
@@ -31,10 +31,14 @@ public final class Operand {
     private final DataType type;
     private final boolean ofHost;
     /**
-     * Size in bytes of an element that is moved as several elements of the type, because NCCL has no type of its size.
+     * Size of an element in bytes. It is more than the size of {@link #type} if NCCL has no type of this size; an
+     * element is then moved as several elements of {@link #type}.
      */
     private final int width;
-    /** The booleans that the memory is a copy of, because Java has no memory view of booleans. Null for other types. */
+    /**
+     * Booleans whose copy is in {@link #memories}, because Java has no memory segment of booleans. Null for other
+     * element types.
+     */
     private final @Nullable Booleans booleans;
 
     private record Booleans(boolean[] array, int from, byte[] copy) {
@@ -134,29 +138,35 @@ public final class Operand {
         return of(array).range(from, to);
     }
 
-    /** {@return all elements of an array: moved unchanged, not reduced, because NCCL has no such type} */
+    /** {@return all elements of an array, which can be moved but not reduced, because NCCL has no such type} */
     public static Operand of(short[] array) {
         return new Operand(List.of(MemorySegment.ofArray(array)), DataType.INT8, true, Short.BYTES, null);
     }
 
-    /** {@return some elements of an array, from an index (inclusive) to an index (exclusive): moved, not reduced} */
+    /**
+     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), which can be moved but not
+     * reduced}
+     */
     public static Operand of(short[] array, int from, int to) {
         return of(array).range(from, to);
     }
 
-    /** {@return all elements of an array: moved unchanged, not reduced, because NCCL has no such type} */
+    /** {@return all elements of an array, which can be moved but not reduced, because NCCL has no such type} */
     public static Operand of(char[] array) {
         return new Operand(List.of(MemorySegment.ofArray(array)), DataType.UINT8, true, Character.BYTES, null);
     }
 
-    /** {@return some elements of an array, from an index (inclusive) to an index (exclusive): moved, not reduced} */
+    /**
+     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), which can be moved but not
+     * reduced}
+     */
     public static Operand of(char[] array, int from, int to) {
         return of(array).range(from, to);
     }
 
     /**
-     * {@return all elements of an array, as {@link DataType#UINT8}. {@code MIN} is a logical and, {@code MAX} a logical
-     * or}
+     * {@return all elements of an array, as {@link DataType#UINT8}} {@link ReduceOp#MIN} is then a logical and,
+     * {@link ReduceOp#MAX} a logical or.
      */
     public static Operand of(boolean[] array) {
         return of(array, 0, array.length);
@@ -173,10 +183,11 @@ public final class Operand {
     }
 
     /**
-     * {@return several operands as one, for one operation: a bucket of a model's gradients}
+     * {@return several operands as one, so that one operation moves them, for instance a bucket of a model's gradients}
      *
      * @param parts operands of one type, in host memory; no booleans
-     * @throws IllegalArgumentException if the array is empty, or an operand is of another kind
+     * @throws IllegalArgumentException if the array is empty, or an operand has another type, is not in host memory, or
+     *                                  consists of booleans
      */
     public static Operand bucket(Operand... parts) {
         if (parts.length == 0) {
@@ -196,8 +207,8 @@ public final class Operand {
     /**
      * {@return the bytes from a buffer's position to its limit} Position and limit stay unchanged.
      *
-     * @param buffer on the heap or direct; its byte order is native ({@link ByteOrder#nativeOrder()}), unless elements
-     *               are single bytes
+     * @param buffer buffer on the heap or direct. Its byte order must be native ({@link ByteOrder#nativeOrder()}),
+     *               unless elements are single bytes
      * @param type   element type
      * @throws IllegalArgumentException if the buffer has another order, or its size is not a multiple of the element
      *                                  size
@@ -251,10 +262,10 @@ public final class Operand {
     /**
      * {@return elements in memory that the device uses in place}
      *
-     * @param memory from {@link Device#allocate} or {@link Device#view}; a segment of the Java heap is copied like an
-     *               array
+     * @param memory memory from {@link Device#allocate} or {@link Device#view}; a segment of the Java heap is copied
+     *               like an array
      * @param type   element type
-     * @throws IllegalArgumentException if its size is not a multiple of the element size
+     * @throws IllegalArgumentException if the size of the memory is not a multiple of the element size
      */
     public static Operand of(MemorySegment memory, DataType type) {
         return new Operand(memory, type, !memory.isNative());
@@ -263,9 +274,9 @@ public final class Operand {
     /**
      * {@return elements in host memory, on the heap or not}
      *
-     * @param memory from an arena, a mapped file, or a heap segment; every thread may use it
+     * @param memory memory of an arena, a mapped file, or the heap; every thread must be allowed to use it
      * @param type   element type
-     * @throws IllegalArgumentException if its size is not a multiple of the element size
+     * @throws IllegalArgumentException if the size of the memory is not a multiple of the element size
      */
     public static Operand ofHost(MemorySegment memory, DataType type) {
         return new Operand(memory, type, true);
@@ -308,7 +319,7 @@ public final class Operand {
         return bytes() / width;
     }
 
-    /** {@return the element type; a byte type if NCCL lacks the array's type} */
+    /** {@return the element type; a type of single bytes if NCCL has no type for the array's elements} */
     public DataType type() {
         return type;
     }
@@ -316,7 +327,7 @@ public final class Operand {
     /**
      * {@return the memory of the elements}
      *
-     * @throws IllegalStateException if it is a bucket of more than one part
+     * @throws IllegalStateException if the operand consists of more than one part
      */
     public MemorySegment memory() {
         if (memories.size() > 1) {
@@ -337,12 +348,12 @@ public final class Operand {
         return memories;
     }
 
-    /** Returns the number of elements of the type for a number of elements of this operand. */
+    /** Converts a number of elements of this operand to the number of elements of {@link #type} that are moved. */
     long counted(long elements) {
         return elements * width / type.bytes();
     }
 
-    /** Returns whether an element of this operand is one element of its type. */
+    /** Returns whether one element of this operand is one element of {@link #type}, and can therefore be reduced. */
     boolean isElementwise() {
         return width == type.bytes();
     }
@@ -352,12 +363,12 @@ public final class Operand {
         return ofHost;
     }
 
-    /** Returns whether the host accesses the memory in place. */
+    /** Returns whether code on the host can access the memory directly. */
     boolean isOnHost(Device device) {
         return ofHost || device.reaches(memory(), type);
     }
 
-    /** Returns whether a device may use the memory in place: it is one part, and no copy of other data. */
+    /** Returns whether a device may use the memory in place: the memory is one part and is not a copy of booleans. */
     boolean isPlain() {
         return memories.size() == 1 && booleans == null;
     }
@@ -366,19 +377,22 @@ public final class Operand {
         return other != null && memories.equals(other.memories) && (booleans == null || other.booleans == booleans);
     }
 
-    /** Copies the program's array to the memory, before it is copied to a device. */
+    /**
+     * Returns the function that copies the program's booleans to the memory, to run before the memory is copied to a
+     * device; null if the operand has no booleans.
+     */
     @Nullable
     Runnable loading() {
         return booleans == null ? null : booleans::load;
     }
 
-    /** Copies the memory back to the program's array. */
+    /** Returns the function that copies the memory back to the program's booleans; null if the operand has none. */
     @Nullable
     Runnable storing() {
         return booleans == null ? null : booleans::store;
     }
 
-    /** Copies the elements to host memory. */
+    /** Copies the elements of this operand to host memory. */
     void write(MemorySegment to) {
         if (booleans != null) {
             booleans.load();
@@ -390,7 +404,7 @@ public final class Operand {
         }
     }
 
-    /** Copies the elements from host memory. */
+    /** Copies host memory to the elements of this operand. */
     void read(MemorySegment from) {
         long at = 0;
         for (MemorySegment memory : memories) {

@@ -7,17 +7,18 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One operation by {@link Operand}s. Types and counts of its operands are checked against each other. Host operands are
- * copied to device memory before the operation and back after it, on its stream. A stage represents its end.
+ * One operation by {@link Operand}s. The call checks the types and counts of its operands against each other. Host
+ * operands are copied to device memory before the operation and back after it, on the stream of the operation. A stage
+ * completes at the end of the operation.
  */
 final class OperandCall {
 
-    /** The operation on device memory. */
+    /** Issues the operation on device memory. */
     interface Issue {
         void on(@Nullable MemorySegment send, @Nullable MemorySegment receive, long count, DataType type);
     }
 
-    /** A thread that is never started. Memory that this thread may use is usable by every thread. */
+    /** A thread that never starts. A segment that is accessible by this thread is accessible by every thread. */
     private static final Thread ANY_THREAD = new Thread(() -> {});
 
     private final Communicator communicator;
@@ -50,9 +51,9 @@ final class OperandCall {
     }
 
     /**
-     * {@return an operand that this rank needs}
+     * {@return an operand that this rank must pass}
      *
-     * @throws NullPointerException if it is null; the message has its name
+     * @throws NullPointerException if the operand is null; the message has its role
      */
     static Operand required(Operation operation, String role, @Nullable Operand operand) {
         return Objects.requireNonNull(operand, () -> operation.label() + ": the operand " + role + " is null");
@@ -71,7 +72,7 @@ final class OperandCall {
             issue.on(from, to, some.counted(count), some.type());
         } catch (RuntimeException | Error refused) {
             if (sendLease != null || receiveLease != null) {
-                stream.completion().thenRun(this::giveBack); // a copy may be in flight
+                stream.completion().thenRun(this::giveBack); // a copy into the leased memory may be in flight
             }
             throw refused;
         }
@@ -114,7 +115,7 @@ final class OperandCall {
         return elements / parts;
     }
 
-    /** Checks for errors that would otherwise appear on the device's thread. */
+    /** Checks the memory for errors that would otherwise appear on the device's thread. */
     private void check(String role, @Nullable Operand operand, boolean written) {
         if (operand == null || !operand.isOfHost()) {
             return;
@@ -151,7 +152,7 @@ final class OperandCall {
             return receive == null ? null : receive.memory();
         }
         if (receive.isSame(send)) {
-            return sent; // one copy serves both, for an operation in place
+            return sent; // operation in place: the staging memory of the sent elements also receives the result
         }
         receiveLease = communicator.device().staging().take(receive.bytes());
         return receiveLease.memory();
@@ -179,7 +180,12 @@ final class OperandCall {
         return false;
     }
 
-    /** Handles the end of enqueueing: the operation is enqueued, or its group could not be launched. */
+    /**
+     * Enqueues the copy to the host operand, and completes the stage at the end of the operation. Called when the
+     * operation is enqueued, or when its group could not be launched.
+     *
+     * @param failure reason why the group could not be launched; null if the operation is enqueued
+     */
     private void finish(CompletableFuture<Void> stage, @Nullable Throwable failure) {
         if (failure != null) {
             stage.defaultExecutor().execute(() -> stage.completeExceptionally(failure));
@@ -209,7 +215,7 @@ final class OperandCall {
             giveBack();
             stage.complete(null);
         } else {
-            stage.completeExceptionally(thrown); // threads may still access its memory, which therefore stays allocated
+            stage.completeExceptionally(thrown); // not released: threads may still access the staging memory
         }
     }
 

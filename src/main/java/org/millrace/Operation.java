@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Operations of a {@link Communicator}, with the properties that depend on the operation only: its names and number,
- * and how sizes and offsets of the operands follow from the call's count.
+ * Operations of a {@link Communicator}. Each constant has the properties that depend on the operation only: names,
+ * number, and the relation of the operands' sizes and offsets to the count of a call.
  */
 public enum Operation {
     /** See {@link Communicator#allReduce}. */
@@ -48,7 +48,8 @@ public enum Operation {
 
     private static final int SENDS_AND_RECEIVES = 5;
     /**
-     * {@link #SEND_RECEIVE} comes last, behind the operations that consist of sends and receives and share its code.
+     * Operations by code. Operations that consist of sends and receives share the code of {@link #SEND_RECEIVE}. That
+     * constant is the last of the enum, so that its entry replaces theirs.
      */
     private static final List<Operation> BY_CODE;
 
@@ -84,29 +85,31 @@ public enum Operation {
         inPlace = !all.contains(Trait.NEVER_IN_PLACE);
     }
 
-    /** {@return name of its test in nccl-tests, for instance {@code "all_reduce"}} */
+    /** {@return the name of the operation's test in nccl-tests, for instance {@code "all_reduce"}} */
     public String label() {
         return label;
     }
 
     /**
-     * {@return NCCL's name for it in {@code NCCL_PROTO}, in its log, and in its function name behind {@code nccl}, for
-     * instance {@code "AllReduce"}; {@code "SendRecv"} for sends and receives, which are two functions}
+     * {@return NCCL's name for the operation, for instance {@code "AllReduce"}} {@code NCCL_PROTO} and NCCL's log use
+     * this name, and NCCL's function has it after the prefix {@code nccl}. {@code "SendRecv"} stands for sends and
+     * receives, which are two functions of NCCL.
      */
     public String ncclName() {
         return ncclName;
     }
 
     /**
-     * {@return its value of {@code ncclFunc_t}: 0 to 5; an operation that consists of sends and receives has the code
-     * of {@link #SEND_RECEIVE}}
+     * {@return the operation's value of {@code ncclFunc_t}: 0 to 5} An operation that consists of sends and receives
+     * has the code of {@link #SEND_RECEIVE}.
      */
     public int code() {
         return code;
     }
 
     /**
-     * {@return the operation of a code; {@link #SEND_RECEIVE} for operations that consist of sends and receives}
+     * {@return the operation that has a code; {@link #SEND_RECEIVE} for all operations that consist of sends and
+     * receives}
      *
      * @param code a result of {@link #code()}
      * @throws IllegalArgumentException if the code is unknown
@@ -119,22 +122,22 @@ public enum Operation {
         return BY_CODE.get(code);
     }
 
-    /** {@return whether it combines elements of several ranks, and so needs a {@link ReduceOp}} */
+    /** {@return whether the operation combines elements of several ranks, and so needs a {@link ReduceOp}} */
     public boolean reduces() {
         return reduces;
     }
 
-    /** {@return whether one rank, the root, differs from the others} */
+    /** {@return whether one rank, the root, has another role than the other ranks} */
     public boolean hasRoot() {
         return rootSends || rootReceives;
     }
 
-    /** {@return whether only the root sends; other ranks' send operand is ignored} */
+    /** {@return whether only the root sends; the send operand of other ranks is ignored} */
     public boolean isSentByRoot() {
         return rootSends;
     }
 
-    /** {@return whether only the root receives a result; other ranks' receive operand is ignored} */
+    /** {@return whether only the root receives a result; the receive operand of other ranks is ignored} */
     public boolean isReceivedByRoot() {
         return rootReceives;
     }
@@ -145,7 +148,7 @@ public enum Operation {
     }
 
     /**
-     * {@return ratio of the larger operand's size to the call's count: 1 or {@code ranks}}
+     * {@return the size of the larger operand divided by the count of the call: 1 or {@code ranks}}
      *
      * @param ranks the communicator's size
      */
@@ -156,7 +159,7 @@ public enum Operation {
     /**
      * {@return number of elements that a sending rank sends: {@code count}, or {@code count} for each rank}
      *
-     * @param count the call's count
+     * @param count the count of the call
      * @param ranks the communicator's size
      * @throws ArithmeticException if the number overflows
      */
@@ -167,7 +170,7 @@ public enum Operation {
     /**
      * {@return number of elements that a receiving rank receives: {@code count}, or {@code count} for each rank}
      *
-     * @param count the call's count
+     * @param count the count of the call
      * @param ranks the communicator's size
      * @throws ArithmeticException if the number overflows
      */
@@ -176,9 +179,9 @@ public enum Operation {
     }
 
     /**
-     * {@return index of a rank's elements in the operand of an operation in place}
+     * {@return index of the first element that a rank sends, in the operand of an operation in place}
      *
-     * @param count the call's count
+     * @param count the count of the call
      * @param rank  the rank
      */
     public long sendOffset(long count, int rank) {
@@ -186,9 +189,9 @@ public enum Operation {
     }
 
     /**
-     * {@return index of a rank's result in the operand of an operation in place}
+     * {@return index of the first element of a rank's result, in the operand of an operation in place}
      *
-     * @param count the call's count
+     * @param count the count of the call
      * @param rank  the rank
      */
     public long receiveOffset(long count, int rank) {

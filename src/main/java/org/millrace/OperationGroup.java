@@ -12,26 +12,29 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A thread's open group ({@link Millrace#group}) as its communicators see it. A communicator that joins collects its
- * operations until the group ends. For implementers of {@link Communicator}, not for programs.
+ * The open group of a thread ({@link Millrace#group}), as seen by its communicators. A communicator that joins the
+ * group collects its operations until the group ends. This class is for implementers of {@link Communicator}, not for
+ * programs.
  */
 public final class OperationGroup {
 
-    /** Part of a group: the operations of one communicator, or of several of one library. */
+    /** Part of a group: the operations of one communicator, or of several communicators of one library. */
     public interface Part {
 
         /**
-         * Prepares the enqueued operations for their launch. All parts prepare before the first one launches.
+         * Prepares the enqueued operations for their launch. All parts of a group are prepared before the first one is
+         * launched.
          *
-         * @param alone whether this is the only part
+         * @param alone whether the group has no other part
          */
         void prepare(boolean alone);
 
         /**
-         * Launches as much as possible without waiting for work that this thread has not launched yet: another part's
-         * work may be necessary for progress.
+         * Launches as many operations as possible without a wait for work that this thread has yet to launch. Such a
+         * wait could deadlock, because that work may belong to another part.
          *
-         * @return whether everything is launched; if not, it is called again after the other parts
+         * @return whether all operations of this part are launched; if not, the group calls this method again after it
+         *         has called the other parts
          */
         boolean launch();
     }
@@ -41,17 +44,17 @@ public final class OperationGroup {
     private static final long WAIT_NANOS = 20_000;
 
     private final Map<Object, Part> parts = new LinkedHashMap<>();
-    /** Reasons why parts could not be launched, by owner. */
+    /** For each part that could not be launched, its owner and the reason. */
     private final Map<Object, Throwable> failures = new HashMap<>();
     private final List<Runnable> afterwards = new ArrayList<>();
 
     private OperationGroup() {}
 
     /**
-     * Joins the calling thread's open group.
+     * Adds an owner to the calling thread's open group.
      *
      * @param owner owner of the part; each owner has one part
-     * @param part  creates the part when the owner joins for the first time
+     * @param part  creates the part when the owner joins the group for the first time
      * @return the owner's part; empty if no group is open
      */
     public static Optional<Part> join(Object owner, Supplier<? extends Part> part) {
@@ -65,9 +68,9 @@ public final class OperationGroup {
     }
 
     /**
-     * Calls operations of the calling thread that are recorded, as for a {@link Plan}, and do not run now.
+     * Runs a function whose operations are recorded for a {@link Plan} instead of executed.
      *
-     * @param operations the argument of {@link Communicator#plan}
+     * @param operations the argument of {@link Communicator#plan}; runs on the calling thread
      */
     public static void record(Runnable operations) {
         boolean before = RECORDED.get();
@@ -79,17 +82,18 @@ public final class OperationGroup {
         }
     }
 
-    /** Returns whether the calling thread's operations are recorded. */
+    /** Returns whether the operations that the calling thread calls are being recorded for a plan. */
     static boolean isRecorded() {
         return RECORDED.get();
     }
 
     /**
-     * Calls a function when the calling thread's enqueued operations are launched: at once, or when its group ends.
+     * Calls a function when the operations that the calling thread has enqueued are launched. This is immediately, or
+     * at the end of the thread's open group.
      *
-     * @param owner  owner of the operations' part
-     * @param action receives the reason why that part could not be launched, or null. A part of several owners fails
-     *               all their operations
+     * @param owner  owner of the part to which the operations belong
+     * @param action receives the reason why that part could not be launched, or null. If several communicators share
+     *               the part, the operations of all of them fail
      */
     static void afterwards(Object owner, Consumer<@Nullable Throwable> action) {
         OperationGroup group = OPEN.get();
@@ -126,7 +130,10 @@ public final class OperationGroup {
         }
     }
 
-    /** A failing part does not prevent the launch of the others, which other ranks depend on. */
+    /**
+     * Prepares and launches all parts. A part that fails does not prevent the launch of the other parts, because other
+     * ranks depend on them.
+     */
     private void launch(List<Throwable> thrown) {
         Map<Object, Part> left = new LinkedHashMap<>(parts);
         left.entrySet()

@@ -3,8 +3,8 @@ package org.millrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A rank is lost: its process has ended, its host or the network between is down, or it has left. The group cannot
- * continue without it.
+ * A rank is lost. Its process has ended, its host or the network to its host is down, or the rank has left the group.
+ * The group cannot continue without this rank.
  */
 public final class PeerLostException extends CommunicatorException {
 

@@ -9,9 +9,9 @@ package org.millrace;
 public interface RankProgram<X extends Exception> {
 
     /**
-     * Runs on the thread that joined.
+     * Runs the program of a rank, on the thread that joined the group.
      *
-     * @param communicator this rank's end; the caller closes or aborts it
+     * @param communicator this rank's communicator; the caller of this method closes or aborts it
      * @throws X if this rank cannot continue; the other ranks are notified
      */
     void run(Communicator communicator) throws X;

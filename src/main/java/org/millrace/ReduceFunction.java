@@ -8,12 +8,12 @@ import java.util.function.LongBinaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A reduction that NCCL does not have, by functions of two elements. They run on the host's CPU, over host memory:
- * {@link BlockingOperations#allReduce(Operand, ReduceFunction)} and its scans. The function must be associative. It
- * need not be commutative, because elements are combined in rank order.
+ * A reduction that NCCL does not have, by functions of two elements. They run on the host's CPU, over host memory.
+ * {@link BlockingOperations#allReduce(Operand, ReduceFunction)} and its scans use them. The functions must be
+ * associative. They need not be commutative, because elements are combined in rank order.
  *
- * @param integers function for integers, which are sign-extended; unsigned ones of less than 64 bits are not negative.
- *                 Null if integers are not supported
+ * @param integers function for integers. Signed integers are sign-extended to 64 bits, unsigned integers of less than
+ *                 64 bits are zero-extended. Null if integers are not supported
  * @param floats   function for {@code float} and {@code double}; null if they are not supported
  */
 public record ReduceFunction(@Nullable LongBinaryOperator integers, @Nullable DoubleBinaryOperator floats) {
@@ -39,7 +39,7 @@ public record ReduceFunction(@Nullable LongBinaryOperator integers, @Nullable Do
     /** 1 if an odd number of elements differ from 0, else 0. */
     public static final ReduceFunction LOGICAL_XOR = ofLongs((a, b) -> (a != 0) != (b != 0) ? 1 : 0);
 
-    /** {@return a reduction of integers, of any size} */
+    /** {@return a reduction of integers of any size} */
     public static ReduceFunction ofLongs(LongBinaryOperator function) {
         return new ReduceFunction(Objects.requireNonNull(function, "the function is null"), null);
     }
@@ -49,7 +49,7 @@ public record ReduceFunction(@Nullable LongBinaryOperator integers, @Nullable Do
         return new ReduceFunction(null, Objects.requireNonNull(function, "the function is null"));
     }
 
-    /** Returns whether it accepts an element type. */
+    /** Returns whether this reduction accepts an element type. */
     boolean takes(DataType type) {
         return switch (type) {
             case FLOAT32, FLOAT64 -> floats != null;
@@ -58,7 +58,9 @@ public record ReduceFunction(@Nullable LongBinaryOperator integers, @Nullable Do
         };
     }
 
-    /** Replaces {@code later} by the combination of {@code earlier} and {@code later}. */
+    /**
+     * Replaces each element of {@code later} by the combination of the elements of {@code earlier} and {@code later}.
+     */
     void combine(MemorySegment earlier, MemorySegment later, long count, DataType type) {
         for (long i = 0; i < count; i++) {
             switch (type) {

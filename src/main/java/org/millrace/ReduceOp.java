@@ -1,8 +1,8 @@
 package org.millrace;
 
 /**
- * Reduction of a collective: one of NCCL's {@linkplain BuiltIn five operations}, or a sum of elements that are first
- * multiplied by a scalar.
+ * Reduction of a collective: one of NCCL's {@linkplain BuiltIn five operations}, or a sum of elements that are each
+ * multiplied by a scalar first.
  */
 public sealed interface ReduceOp {
 
@@ -17,7 +17,7 @@ public sealed interface ReduceOp {
     /** Sum divided by the number of ranks; integers are rounded towards zero. */
     ReduceOp AVG = BuiltIn.AVG;
 
-    /** {@return the name that nccl-tests prints and takes, for instance {@code "sum"}} */
+    /** {@return the name that nccl-tests prints and accepts, for instance {@code "sum"}} */
     String label();
 
     /** The operations that need no parameter; their ordinals are the values of {@code ncclRedOp_t}. */
@@ -39,7 +39,7 @@ public sealed interface ReduceOp {
             this.label = label;
         }
 
-        /** {@return the value of {@code ncclRedOp_t}: 0 to 4} */
+        /** {@return the operation's value of {@code ncclRedOp_t}: 0 to 4} */
         public int code() {
             return ordinal();
         }
@@ -51,9 +51,9 @@ public sealed interface ReduceOp {
     }
 
     /**
-     * Sum of elements that each rank first multiplies by its scalar ({@code ncclRedOpCreatePreMulSum}).
+     * Sum of elements that each rank first multiplies by its own scalar ({@code ncclRedOpCreatePreMulSum}).
      *
-     * @param scalar the factor, converted to the element type of the operation
+     * @param scalar the factor of this rank, converted to the element type of the operation
      */
     record PreMulSum(double scalar) implements ReduceOp {
         @Override

@@ -4,8 +4,8 @@ package org.millrace;
 public interface Registration extends AutoCloseable {
 
     /**
-     * Ends the registration. Waits for the operations launched before; an operation of an open group must not use the
-     * memory. After the return no thread accesses the memory, also if the communicator has failed. Closing twice is
+     * Ends the registration. Waits for the operations launched before this call. No operation of an open group may use
+     * the memory. After the return no thread accesses the memory, even if the communicator has failed. Closing twice is
      * allowed.
      */
     @Override

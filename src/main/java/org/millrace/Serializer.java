@@ -4,8 +4,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Function;
 
 /**
- * Converts objects to bytes and back, for the object operations of {@link BlockingOperations}. There is no default:
- * bytes come from other processes, and Java's own deserialization would let them create any object.
+ * Converts objects to bytes and back, for the object operations of {@link BlockingOperations}. There is no default
+ * serializer. The bytes come from other processes, and Java's own deserialization would allow them to create any
+ * object.
  *
  * @param <T> type of the objects
  */
@@ -18,10 +19,10 @@ public interface Serializer<T> {
     /** {@return an object's bytes} */
     byte[] serialize(T object);
 
-    /** {@return the object of another rank's bytes} */
+    /** {@return the object that another rank serialized to these bytes} */
     T deserialize(byte[] bytes);
 
-    /** {@return a serializer of two functions} */
+    /** {@return a serializer that consists of two functions} */
     static <T> Serializer<T> of(Function<? super T, byte[]> toBytes, Function<byte[], ? extends T> fromBytes) {
         return new Serializer<>() {
 

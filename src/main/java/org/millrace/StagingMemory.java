@@ -12,28 +12,28 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory of a {@link Device} for host operands while an operation runs. For implementers of devices, not for programs.
- * Allocating and freeing GPU memory can wait for kernels. Released memory is therefore kept for later operations, until
- * the device is closed. Safe from any thread.
+ * Memory of a {@link Device} to which host operands are copied while an operation runs. This class is for implementers
+ * of devices, not for programs. Allocation and release of GPU memory can wait for kernels. Unused memory is therefore
+ * kept for later operations until the device is closed. Safe from any thread.
  */
 public final class StagingMemory implements AutoCloseable {
 
     private static final long SMALLEST = 64;
     /**
-     * Sizes up to this are rounded to powers of two, larger ones to multiples of it: this gives few sizes and little
-     * waste.
+     * Limit for the rounding of sizes, in bytes. Smaller sizes are rounded up to powers of two, larger ones to
+     * multiples of this limit. The pool then has few distinct sizes and wastes little memory.
      */
     private static final long LARGE = 1 << 20;
 
-    /** Source of the memory. */
+    /** Allocator of the device memory. */
     @FunctionalInterface
     public interface Source {
 
         /**
-         * Allocates memory.
+         * Allocates device memory.
          *
          * @param bytes size in bytes, more than 0
-         * @param arena its lifetime
+         * @param arena lifetime of the memory
          * @return memory of that size
          */
         MemorySegment allocate(long bytes, Arena arena);
@@ -42,7 +42,7 @@ public final class StagingMemory implements AutoCloseable {
     private record Block(MemorySegment memory, Arena arena) {
     }
 
-    /** Memory of one operation. The operation closes it when no thread accesses the memory. */
+    /** Memory that one operation uses. The operation closes the lease when no thread accesses the memory. */
     public static final class Lease implements AutoCloseable {
 
         private final StagingMemory owner;
@@ -61,7 +61,7 @@ public final class StagingMemory implements AutoCloseable {
             return memory;
         }
 
-        /** Releases the memory. Closing twice is allowed. */
+        /** Returns the memory to the pool. Closing twice is allowed. */
         @Override
         public void close() {
             if (closed.compareAndSet(false, true)) {
@@ -72,14 +72,14 @@ public final class StagingMemory implements AutoCloseable {
 
     private final Source source;
     private final Map<Long, Deque<Block>> idle = new HashMap<>();
-    /** All blocks. The block of a failed operation is never released for reuse. */
+    /** All allocated blocks. The block of a failed operation stays here and is never reused. */
     private final List<Block> all = new ArrayList<>();
     private boolean closed;
 
     /**
      * Creates an empty pool.
      *
-     * @param source source of the memory
+     * @param source allocator of the device memory
      */
     public StagingMemory(Source source) {
         this.source = source;
@@ -133,7 +133,7 @@ public final class StagingMemory implements AutoCloseable {
         }
     }
 
-    /** Frees all memory, when no thread accesses operands. Closing twice is allowed. */
+    /** Frees all memory. No thread may access operands any more. Closing twice is allowed. */
     @Override
     public void close() {
         List<Block> last;

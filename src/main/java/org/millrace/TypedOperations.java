@@ -4,31 +4,32 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Operations of a {@link Communicator} by {@link Operand}s, which have a type and a count. Each returns a stage, so
- * that a program can continue when it is complete, or wait:
+ * Operations of a {@link Communicator} by {@link Operand}s, which have a type and a count. Each operation returns a
+ * stage, so that a program can continue when the operation is complete, or wait for it:
  *
  * {@snippet :
  * communicator.allReduce(Operand.of(gradients), ReduceOp.SUM, stream).toCompletableFuture().get(30, TimeUnit.SECONDS);
  * }
  *
  * <p>
- * Arrays and other host operands are copied in the order of the stream: they are read when the stream reaches the
+ * Arrays and other host operands are copied in the order of the stream. They are read when the stream reaches the
  * operation. They hold the result when the stage is complete, or when {@link DeviceStream#synchronize} has returned. In
- * a group, that is after the whole group. In a {@link Plan}, operands must lie in memory that the device uses in place.
- * Wrong arguments are thrown by the call; failures of the operation complete the stage exceptionally.
+ * a group, they hold the result after the whole group is complete. In a {@link Plan}, operands must lie in memory that
+ * the device uses in place. The call throws an exception for wrong arguments. A failure of the operation completes the
+ * stage exceptionally.
  */
 sealed interface TypedOperations permits Communicator {
 
     /**
-     * Reduces all ranks' elements, equally many on all ranks, and stores the result on every rank.
+     * Reduces all ranks' elements and stores the result on every rank. All ranks pass the same number of elements.
      *
-     * @param send    this rank's elements; not changed unless it is {@code receive}
+     * @param send    this rank's elements; not changed, unless {@code receive} is the same operand
      * @param receive room for the result, of the same size; the same operand for an operation in place
      * @param op      the reduction
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
-     *                                  {@link Communicator#allReduce}
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
+     *                                  listed at {@link Communicator#allReduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allReduce(Operand send, Operand receive, ReduceOp op, DeviceStream stream) {
@@ -45,8 +46,8 @@ sealed interface TypedOperations permits Communicator {
      * @param op     the reduction
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
-     *                                  {@link Communicator#allReduce}
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
+     *                                  listed at {@link Communicator#allReduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allReduce(Operand values, ReduceOp op, DeviceStream stream) {
@@ -54,14 +55,14 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Gathers all ranks' elements, equally many on all ranks, on every rank.
+     * Gathers all ranks' elements on every rank. All ranks pass the same number of elements.
      *
      * @param send    this rank's elements; for an operation in place, part number {@code rank()} of {@code receive}
-     * @param receive room for {@code size()} times as many, ordered by rank
+     * @param receive room for {@code size()} times as many elements, ordered by rank
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
-     *                                  {@link Communicator#allGather}
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
+     *                                  listed at {@link Communicator#allGather}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allGather(Operand send, Operand receive, DeviceStream stream) {
@@ -74,13 +75,13 @@ sealed interface TypedOperations permits Communicator {
     /**
      * Reduces all ranks' elements and stores on each rank its part of the result.
      *
-     * @param send    {@code size()} parts; not changed unless {@code receive} lies in it
+     * @param send    {@code size()} parts; not changed, unless {@code receive} lies in this operand
      * @param receive room for one part; for an operation in place, part number {@code rank()} of {@code send}
      * @param op      the reduction
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
-     *                                  {@link Communicator#reduceScatter}
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
+     *                                  listed at {@link Communicator#reduceScatter}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> reduceScatter(Operand send, Operand receive, ReduceOp op, DeviceStream stream) {
@@ -93,12 +94,12 @@ sealed interface TypedOperations permits Communicator {
     /**
      * Sends one rank's elements to every rank.
      *
-     * @param values the elements at the root, and room for as many elsewhere
+     * @param values at the root the elements; on other ranks room for the same number of elements
      * @param root   the rank that owns the elements
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
-     *                                  {@link Communicator#broadcast}
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
+     *                                  listed at {@link Communicator#broadcast}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> broadcast(Operand values, int root, DeviceStream stream) {
@@ -112,14 +113,14 @@ sealed interface TypedOperations permits Communicator {
      * Reduces all ranks' elements and stores the result on one rank.
      *
      * @param send    this rank's elements
-     * @param receive at the root room for the result, the same operand for an operation in place; ignored elsewhere,
-     *                where it may be null
+     * @param receive at the root room for the result, or the same operand as {@code send} for an operation in place;
+     *                ignored on other ranks, where it may be null
      * @param op      the reduction
      * @param root    the rank of the result
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
-     *                                  {@link Communicator#reduce}
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
+     *                                  listed at {@link Communicator#reduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> reduce(Operand send, @Nullable Operand receive, ReduceOp op, int root,
@@ -133,16 +134,16 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Gathers all ranks' elements, equally many on all ranks, on one rank.
+     * Gathers all ranks' elements on one rank. All ranks pass the same number of elements.
      *
      * @param send    this rank's elements
-     * @param receive at the root room for {@code size()} times as many, ordered by rank; ignored elsewhere, where it
-     *                may be null
+     * @param receive at the root room for {@code size()} times as many elements, ordered by rank; ignored on other
+     *                ranks, where it may be null
      * @param root    the rank of the result
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
-     *                                  {@link Communicator#gather}
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
+     *                                  listed at {@link Communicator#gather}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> gather(Operand send, @Nullable Operand receive, int root, DeviceStream stream) {
@@ -157,13 +158,13 @@ sealed interface TypedOperations permits Communicator {
     /**
      * Sends every rank its part of one rank's elements.
      *
-     * @param send    at the root {@code size()} parts, ordered by rank; ignored elsewhere, where it may be null
+     * @param send    at the root {@code size()} parts, ordered by rank; ignored on other ranks, where it may be null
      * @param receive room for one part
      * @param root    the rank that sends
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
-     *                                  {@link Communicator#scatter}
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
+     *                                  listed at {@link Communicator#scatter}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> scatter(@Nullable Operand send, Operand receive, int root, DeviceStream stream) {
@@ -179,11 +180,11 @@ sealed interface TypedOperations permits Communicator {
      * Exchanges elements between all ranks: part {@code j} of rank {@code i} becomes part {@code i} of rank {@code j}.
      *
      * @param send    {@code size()} parts, ordered by receiving rank
-     * @param receive room for as many, ordered by sending rank; must not overlap {@code send}
+     * @param receive room for {@code size()} parts, ordered by sending rank; must not overlap {@code send}
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
-     *                                  {@link Communicator#allToAll}
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
+     *                                  listed at {@link Communicator#allToAll}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allToAll(Operand send, Operand receive, DeviceStream stream) {
@@ -194,14 +195,14 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Sends elements to one rank, which {@linkplain #receive receives} the same number.
+     * Sends elements to one rank. That rank {@linkplain #receive receives} the same number of elements.
      *
      * @param values the elements
-     * @param peer   the rank that receives them
+     * @param peer   the rank that receives the elements
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
-     *                                  {@link Communicator#send}
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
+     *                                  listed at {@link Communicator#send}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> send(Operand values, int peer, DeviceStream stream) {
@@ -211,14 +212,14 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Receives elements from one rank, which {@linkplain #send sends} the same number.
+     * Receives elements from one rank. That rank {@linkplain #send sends} the same number of elements.
      *
      * @param values room for the elements
-     * @param peer   the rank that sends them
+     * @param peer   the rank that sends the elements
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or as in
-     *                                  {@link Communicator#receive}
+     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
+     *                                  listed at {@link Communicator#receive}
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> receive(Operand values, int peer, DeviceStream stream) {

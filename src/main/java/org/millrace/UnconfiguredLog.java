@@ -7,9 +7,9 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.spi.LoggerContext;
 
 /**
- * Sends warnings of Millrace to standard error in a program that has log4j-core on its class path and no configuration
- * of it. Log4j's default configuration has the level ERROR, so lost connections and stalls would be invisible. For
- * log4j-api without log4j-core, the resource {@code log4j2.simplelog.properties} does the same.
+ * Sends warnings of Millrace to standard error if the program has log4j-core on its class path but no configuration for
+ * it. Log4j's default configuration has the level ERROR, so that reports of lost connections and stalls would be
+ * invisible. For log4j-api without log4j-core, the resource {@code log4j2.simplelog.properties} has the same effect.
  */
 final class UnconfiguredLog {
 
@@ -18,7 +18,7 @@ final class UnconfiguredLog {
 
     private UnconfiguredLog() {}
 
-    /** Checks once for each process. Leaves each configuration of the program as it is. */
+    /** Sets up the log once for each process. Does not change a configuration that the program has. */
     static synchronized void showWarnings() {
         if (checked) {
             return;

@@ -2,9 +2,9 @@
  * The public API: the operations of a communicator, independent of its implementation.
  *
  * <p>
- * This package depends on no other package of the project. The implementations (libnccl through FFM, and the project's
- * own engine on the emulated device) implement {@link org.millrace.Communicator}. {@link java.util.ServiceLoader} finds
- * them, so that a program moves from a laptop to a GPU by configuration only.
+ * This package depends on no other package of the project. The implementations of {@link org.millrace.Communicator} use
+ * libnccl through FFM, or the project's own engine on the emulated device. {@link java.util.ServiceLoader} finds them.
+ * A program therefore moves from a laptop to a GPU by a change of configuration only.
  */
 @NullMarked
 package org.millrace;
