@@ -8,13 +8,13 @@ import org.millrace.ReduceOp;
 import org.millrace.element.Loops.Step;
 
 /**
- * The arithmetic of one element type and one operation. It does what NCCL's kernels do to the elements of a slice while
- * they move it. Immutable, stateless, and shared by threads. No call allocates.
+ * The arithmetic of one element type and one operation. A kernel computes the same results as NCCL's device code, which
+ * computes them while it moves the elements of a slice. Immutable, stateless, and shared by threads. No call allocates.
  *
  * <p>
- * <i>Pre</i>, <i>op</i> and <i>post</i> are defined by {@linkplain org.millrace.element the package}. A reduction over
- * ranks is {@code copy} on the first rank and {@code reduce} on every later rank, with {@code last} on the last one. A
- * group of one rank uses only {@code copy}.
+ * A reduction over ranks consists of {@code copy} on the first rank and {@code reduce} on every later rank. The
+ * argument {@code last} is true on the last rank. A group of one rank uses only {@code copy}. The
+ * {@linkplain org.millrace.element package} describes the computation of each operation.
  *
  * <p>
  * Offsets are bytes and counts are elements. Memory may be on the heap or native. Offsets need not be multiples of the
@@ -22,16 +22,18 @@ import org.millrace.element.Loops.Step;
  * Every method throws {@link IndexOutOfBoundsException} before it writes anything, if a range lies outside its segment
  * or {@code count} is negative.
  *
- * @param pre  operation on this rank's elements when they are only copied; null for none
- * @param op   operation that combines this rank's elements with the received elements
- * @param post operation on the last result; null for none
+ * @param elementBytes size of an element in bytes
+ * @param pre          loop for this rank's elements if they are only copied; null if they stay unchanged
+ * @param op           loop that combines this rank's elements with the received elements
+ * @param post         loop for the result of the last rank; null if that result stays unchanged
+ * @param scalar       scalar argument of the loops: the bits of an element, or a number of ranks
  */
 public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Nullable Loop post, long scalar) {
 
     /**
-     * Returns a kernel. Its parts are shared, so repeated calls are cheap.
+     * Returns a kernel. Kernels share their loops, so that repeated calls are cheap.
      *
-     * @param ranks number of ranks that an average is computed over
+     * @param ranks number of ranks of an average
      * @throws IllegalArgumentException if {@code ranks} is not positive, or a {@link ReduceOp.PreMulSum} multiplies
      *                                  integers by a value that the type does not have
      */
@@ -56,7 +58,7 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
 
     /**
      * Returns the kernel for a result that several ranks compute independently. All ranks get the same bits, even if
-     * their processors choose different ones of two NaNs.
+     * the processors of two ranks would select different NaNs for a result that has two NaNs as operands.
      *
      * @param op an operation that does not change the elements of a single rank
      */
@@ -75,15 +77,15 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
                 Elements.bits(type, scalar));
     }
 
-    /** Returns 1 / ranks as NCCL computes it: NCCL rounds to binary32 before it rounds to the narrower types. */
+    /** Returns 1 / ranks as NCCL computes it: rounded to binary32 first, and then to a narrower type. */
     private static double reciprocal(DataType type, int ranks) {
         double exact = 1.0 / ranks;
         return type == DataType.FLOAT64 ? exact : (float) exact;
     }
 
     /**
-     * Returns whether {@link #copy} changes elements, as an operation does that multiplies before it adds. If it does
-     * not, callers may copy the bytes by any other means.
+     * Returns whether {@link #copy} changes elements. This is the case for an operation that multiplies elements before
+     * it adds them. Otherwise callers may copy the bytes by any other means.
      */
     public boolean hasPreOp() {
         return pre != null;
@@ -106,11 +108,11 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
     }
 
     /**
-     * Continues a reduction: {@code destination[i] = op(pre(input[i]), received[i])}, or {@code post} of that value.
+     * Continues a reduction: {@code destination[i] = op(input[i], received[i])}, or {@code post} of that value.
      *
      * @param received combined elements of the ranks before this one
-     * @param last     whether every rank has contributed now, so that {@code post} is applied. It divides an integer
-     *                 average, or replaces NaNs in a result that several ranks compute.
+     * @param last     whether this rank is the last one, so that {@code post} is applied to the result. {@code post}
+     *                 divides an integer average, or replaces NaNs in a result that several ranks compute.
      */
     public void reduce(MemorySegment input, long inputOffset, MemorySegment received, long receivedOffset,
             MemorySegment destination, long destinationOffset, long count, boolean last) {

@@ -9,9 +9,9 @@ import org.millrace.element.Loop.ElementFunction;
 import org.millrace.element.Loop.Representation;
 
 /**
- * The loops, one for each way to load, convert and store an element. This class is a template. {@link Loop#of} defines
- * classes from this class file. Each such class has its representation and its function as constants, and runs only one
- * of the methods. This class itself is never initialized.
+ * Template of the loops, with one method for each way to load, convert and store an element. {@link Loop#of} defines
+ * further classes from the class file of this class. Each of them has its representation and its function as constants,
+ * and runs only one of the methods. This class itself is never initialized.
  */
 final class ElementLoop implements Loop {
 
@@ -23,8 +23,8 @@ final class ElementLoop implements Loop {
     private static final ValueLayout.OfDouble DOUBLE = ValueLayout.JAVA_DOUBLE_UNALIGNED;
 
     /**
-     * Mask of the second element of a pair of 16-bit elements. Two elements are loaded together, which halves the
-     * number of memory accesses.
+     * Mask of the second one of two 16-bit elements in an {@code int}. Two elements are loaded together, which halves
+     * the number of memory accesses.
      */
     private static final int UPPER = 0xffff_0000;
 
@@ -136,14 +136,14 @@ final class ElementLoop implements Loop {
     }
 
     /**
-     * A thread's arrays for the computation of a block of bfloat16 as binary32.
+     * A thread's arrays for the computation of a block of bfloat16 elements in binary32.
      *
      * <p>
      * HotSpot (up to at least JDK 25) has no vector form for widening 16-bit integers, nor for reinterpreting an
      * integer as a float. Elements are therefore loaded in pairs, as 32-bit integers. The upper elements of all pairs
-     * become the first half of the array, and the lower elements the second half. The integers are stored to the memory
-     * of an array of floats. All of this is vectorized, and it is three times as fast as the conversion of one element
-     * at a time.
+     * become the first half of the array, and the lower elements the second half. The integers are stored to an array
+     * of floats through a memory segment. HotSpot vectorizes all of this. It is three times as fast as the conversion
+     * of one element at a time.
      */
     static final class BFloat16Stage {
 
@@ -152,7 +152,7 @@ final class ElementLoop implements Loop {
         private static final int UPPER = 0xffff_0000;
         private static final ThreadLocal<BFloat16Stage> STAGES = ThreadLocal.withInitial(BFloat16Stage::new);
 
-        /** This rank's elements, later replaced by the results. */
+        /** This rank's elements; after the computation the results. */
         final float[] x = new float[Loop.BLOCK_BYTES / Short.BYTES];
         /** The received elements, in the order of {@link #x}. */
         final float[] y = new float[x.length];

@@ -5,7 +5,8 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.DataType;
 
 /**
- * Reads and writes single elements of any type, to prepare data and check results. It shares no loop with the kernels.
+ * Reads and writes single elements of any type, to prepare data and to check results. Shares no loop with
+ * {@link ElementKernel}.
  */
 public final class Elements {
 
@@ -32,7 +33,7 @@ public final class Elements {
 
     /**
      * Returns an element's bits, extended with zeros for unsigned integers and with the sign bit for every other type.
-     * For an integer type this is its value.
+     * For an integer type the result is the element's value.
      */
     public static long getBits(DataType type, MemorySegment segment, long offset) {
         long bits = switch (type.bytes()) {
@@ -63,7 +64,7 @@ public final class Elements {
             case INT32 -> (int) bits;
             case INT64 -> bits;
             case UINT8, UINT32 -> bits & mask(type);
-            // Half of the value fits. The bit that is shifted out can only decide a tie, and is kept for that purpose.
+            // Half of the value fits into a long. The bit that is shifted out can only decide a tie, so it is or-ed in.
             case UINT64 -> bits >= 0 ? bits : 2.0 * (bits >>> 1 | bits & 1);
             case FLOAT16 -> Float.float16ToFloat((short) bits);
             case FLOAT32 -> Float.intBitsToFloat((int) bits);
@@ -75,9 +76,9 @@ public final class Elements {
     }
 
     /**
-     * Returns the bits that represent a value, in the form of {@link #getBits}. For floats the value is rounded once,
-     * to nearest, ties to even. A value that is too large becomes an infinity, or the largest finite number in the
-     * 8-bit types.
+     * Returns the bits that represent a value, in the form of {@link #getBits}. For floating-point types the value is
+     * rounded once, to nearest, ties to even. A value that is too large becomes an infinity; in the 8-bit
+     * floating-point types it becomes the largest finite number.
      *
      * @throws IllegalArgumentException if the type is an integer type that does not have this value
      */
@@ -115,25 +116,25 @@ public final class Elements {
     /** Conversions between bfloat16, the upper half of a binary32, and binary32. */
     static final class BFloat16 {
 
-        /** CUDA's NaN. */
+        /** The bits of CUDA's only NaN of bfloat16. */
         private static final short NAN = 0x7fff;
 
         private BFloat16() {}
 
-        /** Returns the exact value of an element. */
+        /** Returns the exact value of an element as a binary32. */
         static float toFloat(short bits) {
             return Float.intBitsToFloat(bits << Short.SIZE);
         }
 
-        /** Rounds to nearest, ties to even, overflow to infinity. Every NaN becomes CUDA's NaN. */
+        /** Returns a binary32 rounded to nearest, ties to even, overflow to infinity. Every NaN becomes CUDA's NaN. */
         static short ofFloat(float value) {
             return Float.isNaN(value) ? NAN : (short) (round(Float.floatToRawIntBits(value)) >>> Short.SIZE);
         }
 
         /**
          * Rounds the bits of a binary32 as {@link #ofFloat} does. The result is in the upper half; the lower half is
-         * undefined. A NaN remains a NaN if it comes from a bfloat16 or from an operation without a result. The lower
-         * half of its bits is then zero, and rounding carries nothing into the upper half.
+         * undefined. A NaN must come from a bfloat16 or from an operation without a result; it remains a NaN. The lower
+         * half of such a NaN is zero, so that the rounding carries nothing into the upper half.
          */
         static int round(int bits) {
             return bits + 0x7fff + (bits >>> Short.SIZE & 1);
@@ -146,9 +147,9 @@ public final class Elements {
      * large, including infinity, becomes the largest finite number of its sign. Every NaN becomes 0x7f.
      */
     enum Float8 {
-        /** 4 exponent bits, 3 fraction bits, no infinities, largest 448. */
+        /** 4 exponent bits, 3 fraction bits, no infinities, largest number 448. */
         E4M3(3, 7, 0x7e),
-        /** 5 exponent bits, 2 fraction bits, largest 57344. */
+        /** 5 exponent bits, 2 fraction bits, largest number 57344. */
         E5M2(2, 15, 0x7b);
 
         private static final int SIGN = 0x80;
@@ -164,7 +165,7 @@ public final class Elements {
             this.largest = largest;
         }
 
-        /** Returns the exact value of an element. */
+        /** Returns the exact value of an element as a binary32. */
         float toFloat(byte bits) {
             int magnitude = bits & NAN;
             int exponent = Math.max(magnitude >> fractionBits, 1);
@@ -176,7 +177,7 @@ public final class Elements {
             return bits < 0 ? -value : value;
         }
 
-        /** Rounds a value as specified for the type. */
+        /** Returns the bits of a value, rounded as described for {@link Float8}. */
         byte ofFloat(float value) {
             if (Float.isNaN(value)) {
                 return NAN;
@@ -184,14 +185,15 @@ public final class Elements {
             float magnitude = Math.abs(value);
             int exponent = Math.max(Math.getExponent(magnitude), 1 - bias);
             double significand = Math.rint(Math.scalb((double) magnitude, fractionBits - exponent));
-            // The significand's leading one adds one to the exponent field, and its carry does too.
+            // The significand includes the leading one, which adds 1 to the exponent field. A carry of the rounding
+            // adds 1, too.
             double bits = (exponent + bias - 1 << fractionBits) + significand;
             return (byte) ((int) Math.min(bits, largest) | (Math.copySign(1, value) < 0 ? SIGN : 0));
         }
     }
 
     /**
-     * Rounding to odd. An inexact result becomes its neighbor with a last bit of one. A format with two bits less can
+     * Rounding to odd: an inexact result becomes the neighbor whose last bit is one. A format with two bits less can
      * neither represent that neighbor nor treat it as a tie. Rounding the result to nearest in such a format therefore
      * equals rounding the exact value (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
      */
@@ -200,12 +202,13 @@ public final class Elements {
         private Rounding() {}
 
         /**
-         * Returns {@code x * s + y} such that rounding it to a 16-bit format equals rounding the exact value. Double
-         * rounding fails only if the first rounding is inexact and produces a tie for the second, which is rare. The
-         * sum is then computed again from the product, which binary64 represents exactly.
+         * Returns {@code x * s + y} such that rounding the result to a 16-bit format equals rounding the exact value. A
+         * second rounding is wrong only if the first one is inexact and produces a tie for the second, which is rare.
+         * In that case the sum is computed again from the product, which binary64 represents exactly.
          *
-         * @param least sums smaller than this are always computed again, because the format has fewer bits there, or
-         *              binary32 cannot represent the product
+         * @param extraBits number of fraction bits that binary32 has and the 16-bit format lacks
+         * @param least     sums of a smaller magnitude are always computed again, because the 16-bit format has fewer
+         *                  fraction bits there, or binary32 cannot represent the product
          */
         static float scaleAdd(float x, float s, float y, int extraBits, float least) {
             float sum = Math.fma(x, s, y);
@@ -214,8 +217,9 @@ public final class Elements {
             float error = product - (sum - part) + (y - part);
             int tie = 1 << extraBits - 1;
             int extra = Float.floatToRawIntBits(sum) & 2 * tie - 1;
-            // All ones for a tie. Ties are common, and inexact ties are not. A single condition lets one well-predicted
-            // branch decide.
+            // All ones for a tie. Ties are common, inexact ties are rare. The condition below is therefore a single
+            // branch,
+            // which the processor predicts well.
             int ifTie = (extra ^ tie) - 1 >> 31;
             if ((ifTie & Float.floatToRawIntBits(error) << 1) != 0 || Math.abs(sum) < least) {
                 return toOdd(sumToOdd((double) x * s, y));
@@ -229,14 +233,14 @@ public final class Elements {
             double part = sum - x;
             double error = x - (sum - part) + (y - part);
             long bits = Double.doubleToRawLongBits(sum);
-            // The error of an infinite sum is NaN.
+            // The error of an infinite sum is NaN, and so fails the comparison.
             if (!(Math.abs(error) > 0) || (bits & 1) != 0) {
                 return sum;
             }
             return Double.longBitsToDouble(error > 0 == sum > 0 ? bits + 1 : bits - 1);
         }
 
-        /** Returns a binary64 as a binary32. An inexact result is the neighbor with a last bit of one. */
+        /** Returns a binary64 as a binary32, rounded to odd. */
         static float toOdd(double value) {
             float nearest = (float) value;
             int bits = Float.floatToRawIntBits(nearest);

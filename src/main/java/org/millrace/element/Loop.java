@@ -18,25 +18,25 @@ interface Loop {
     void run(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at, int count, long scalar);
 
     /**
-     * Bytes of the longest block. Three blocks fit in the first-level cache of any processor, and the overhead of a
-     * block is small in comparison.
+     * Size of the longest block in bytes. Three blocks fit in the first-level cache of any processor. The overhead of a
+     * block is small in comparison with the computation of a block of this size.
      */
     int BLOCK_BYTES = 8 << 10;
 
-    /** The parameters that differ between the classes made from {@link ElementLoop}. */
+    /** The constants that differ between the classes defined from {@link ElementLoop}. */
     record Parameters(Representation representation, ElementFunction function) {
     }
 
     /**
-     * Makes a loop that HotSpot compiles separately.
+     * Creates a loop that HotSpot compiles separately.
      *
      * <p>
      * HotSpot compiles a method once, with the profile of all its callers. A loop with its function as an argument
-     * would soon have seen many functions, and would call each through an interface for each element. That is 10 to 30
-     * times slower than the vector instructions that the same loop becomes when its function is known. C++ instantiates
-     * a template for this purpose. Here {@link ElementLoop} is defined once more from its own class file, as a
-     * {@linkplain MethodHandles.Lookup#defineHiddenClassWithClassData hidden class} with the parameters as its class
-     * data.
+     * would soon have had many functions, and would call the function through an interface for each element. If the
+     * function is known, HotSpot compiles the same loop to vector instructions, which are 10 to 30 times faster. C++
+     * instantiates a template for this purpose. In Java, this method defines another copy of {@link ElementLoop} from
+     * its class file. The copy is a {@linkplain MethodHandles.Lookup#defineHiddenClassWithClassData hidden class} with
+     * the parameters as its class data.
      */
     static Loop of(Representation representation, ElementFunction function) {
         try (InputStream classFile = ElementLoop.class.getResourceAsStream("ElementLoop.class")) {
@@ -53,11 +53,11 @@ interface Loop {
         }
     }
 
-    /** The layout of an element in memory, and the Java type that computes with it. */
+    /** Layout of an element in memory, and the Java type in which the element is computed. */
     enum Representation {
-        /** 8 bits, computed as 32 bits: widened with their sign, truncated when stored. */
+        /** 8 bits, computed in 32 bits: sign-extended when loaded, truncated when stored. */
         BYTE(1),
-        /** 16 bits, computed as the upper half of 32 bits. */
+        /** 16 bits, computed as the upper half of 32 bits, with a lower half of zeros. */
         SHORT(2),
         INT(4),
         LONG(8),
@@ -80,7 +80,7 @@ interface Loop {
     }
 
     /**
-     * The computation for one element, on one of Java's arithmetic types. {@code x} is this rank's element. {@code y}
+     * The computation for one element, in one of Java's arithmetic types. {@code x} is this rank's element. {@code y}
      * is the received element, or {@code x} again if the function has only one operand. {@code s} is the operation's
      * scalar.
      */

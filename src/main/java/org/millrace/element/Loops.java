@@ -9,9 +9,9 @@ import org.millrace.element.Loop.ElementFunction;
 import org.millrace.element.Loop.Representation;
 
 /**
- * The loop for each type and step. A loop is made on first use and then kept, because making one defines a class.
- * Measurements determined which loops are {@linkplain StagedLoop staged}: a staged loop is one that HotSpot then
- * vectorizes. Sums and products of 8-byte elements are not staged, because memory limits them in either case.
+ * The loop for each type and step. A loop is created on first use and then kept, because its creation defines a class.
+ * HotSpot vectorizes some loops only if they are {@linkplain StagedLoop staged}; measurements determined these loops.
+ * Sums and products of 8-byte elements are not staged, because the memory bandwidth limits them in either case.
  */
 final class Loops {
 
@@ -58,15 +58,16 @@ final class Loops {
     }
 
     /**
-     * Makes a loop store to an array of this thread and copies the array to the destination.
+     * Runs a loop that stores to an array of this thread, and copies the array to the destination.
      *
      * <p>
      * HotSpot (up to at least JDK 25) uses vector instructions only if it can prove that the stores of one iteration do
-     * not touch the loads of another. It can never prove this between two pieces of native memory, and always between
-     * native memory and an array. The array stays in the first-level cache. Copying it costs less than the vector
-     * instructions gain. A second yields 12 times as many binary16 sums, 7 times as many bytes, twice as many 32-bit
-     * integers. Loops over {@code float}, {@code double} and bfloat16 do not gain from it. HotSpot reads segments as
-     * integers and reinterprets them, which has no vector form there.
+     * not overlap the loads of another. It can never prove this for two pieces of native memory, and always for native
+     * memory and an array. The array stays in the first-level cache. The copy costs less time than the vector
+     * instructions save. A staged loop computes 12 times as many binary16 sums per second, 7 times as many sums of
+     * bytes, and twice as many of 32-bit integers. Loops over {@code float}, {@code double} and bfloat16 are no faster
+     * if staged. For them HotSpot reads segments as integers and reinterprets the integers as floats, which has no
+     * vector form.
      */
     private record StagedLoop(Loop loop, int elementBytes) implements Loop {
 
@@ -83,10 +84,11 @@ final class Loops {
     }
 
     /**
-     * Sums and products of the floats with 16, 32 and 64 bits. The 16-bit types are computed in binary32. Its 24 bits
-     * of precision are at least twice theirs plus two. A sum or a product rounded to 24 bits and then to 11 or 8 bits
-     * therefore equals the value rounded once (Figueroa, "When is double rounding innocuous?", 1995). This does not
-     * hold for a product and a sum together, see {@link Elements.Rounding#scaleAdd}.
+     * Sums and products of the floating-point types with 16, 32 and 64 bits. The 16-bit types are computed in binary32.
+     * The 24 bits of precision of binary32 are at least two more than twice the precision of a 16-bit type. A sum or a
+     * product rounded to 24 bits and then to 11 or 8 bits therefore equals the value rounded once (Figueroa, "When is
+     * double rounding innocuous?", 1995). This does not hold for a product and a sum together, see
+     * {@link Elements.Rounding#scaleAdd}.
      */
     private static final class FloatFunctions {
 
@@ -120,24 +122,26 @@ final class Loops {
     }
 
     /**
-     * Functions on the bits of floats: whether a value is a NaN, and the smaller and the larger of two values. Any
-     * number wins over a NaN, and -0 is smaller than +0. (In Java's {@code min}, NaN wins.)
+     * Functions on the bits of floats: the smaller and the larger of two values, and the replacement of NaNs. Of a
+     * number and a NaN, both the smaller and the larger is the number. (In Java's {@code min} it is the NaN.) -0 is
+     * smaller than +0.
      *
      * <p>
-     * A float's bits, read as an integer, have the order of the floats, but negative ones are in reverse order. The
-     * function reverses these again. The integers then range from the negative NaNs over minus infinity to infinity and
-     * the positive NaNs. Subtracting the number of negative NaNs wraps them around to the top, so every NaN is larger
-     * than every number. The larger of two values is the negated smaller one of both negated values. All of this is
-     * integer arithmetic without branches, which HotSpot compiles to vector instructions. It does not do so for a
-     * comparison of floats with a choice.
+     * The bits of positive floats, read as integers, have the order of the floats. The bits of negative floats have the
+     * reverse order, and {@code order} reverses it again. The integers then range from the negative NaNs over minus
+     * infinity to infinity and the positive NaNs. The subtraction of the number of negative NaNs wraps the negative
+     * NaNs around to the top, so every NaN is larger than every number. The larger of two values is computed as the
+     * negated smaller one of both negated values. All of this is integer arithmetic without branches, which HotSpot
+     * compiles to vector instructions. HotSpot does not vectorize a comparison of floats that selects a value.
      */
     private static final class FloatOrder {
 
         private FloatOrder() {}
 
         /**
-         * Returns a function for binary32, or for 16-bit formats in the upper half of 32 bits. {@code infinity} is the
-         * bits of infinity.
+         * Returns a function for binary32, or for 16-bit formats in the upper half of 32 bits.
+         *
+         * @param infinity the bits of infinity in the format
          */
         static ElementFunction.OfInt ofInt(Step step, int infinity) {
             if (step == Step.ONE_NAN) {
@@ -157,7 +161,7 @@ final class Loops {
             return turned ^ turned >> 31 & Integer.MAX_VALUE;
         }
 
-        /** @param nan all ones if the value is a NaN */
+        /** @param nan all ones if {@code bits} is a NaN, else 0 */
         private static int oneNan(int bits, int nan) {
             return bits & ~nan | nan >>> 1;
         }
@@ -187,14 +191,16 @@ final class Loops {
         }
     }
 
-    /** The integer types. Sums and products wrap around, as in C's unsigned arithmetic. */
+    /** Functions on the integer types. Sums and products wrap around, as in C's unsigned arithmetic. */
     private static final class IntegerFunctions {
 
         private IntegerFunctions() {}
 
         /**
-         * Returns a function for 8 and 32 bits. {@code mask} has the bits of an element. Unsigned 8-bit elements also
-         * arrive sign-extended, see {@link Representation#BYTE}.
+         * Returns a function for elements of 8 or 32 bits. Unsigned 8-bit elements are sign-extended, too, see
+         * {@link Representation#BYTE}.
+         *
+         * @param mask ones in the bits of an element
          */
         static ElementFunction.OfInt ofInt(Step step, boolean signed, int mask) {
             int bias = signed ? 0 : ~(mask >>> 1);
@@ -226,8 +232,9 @@ final class Loops {
     }
 
     /**
-     * Arithmetic of 8-bit floats, from tables of all 65,536 results. NCCL converts both operands to binary16, which is
-     * exact. It computes and rounds in binary16, and then rounds the result again to 8 bits.
+     * Functions on 8-bit floats, as tables with the results for all 65,536 pairs of operands. NCCL converts both
+     * operands to binary16, which is exact. NCCL computes and rounds in binary16, and then rounds the result again to 8
+     * bits.
      */
     private static final class Float8Functions {
 
@@ -283,8 +290,8 @@ final class Loops {
     }
 
     /**
-     * An operation on an element in one pass; a reduction uses one or two such passes. {@code x} is this rank's
-     * element, {@code y} the received element, {@code s} the operation's scalar.
+     * Computation on each element in one pass; a reduction uses one or two passes. {@code x} is this rank's element,
+     * {@code y} the received element, {@code s} the operation's scalar.
      */
     enum Step {
         ADD,
@@ -293,11 +300,14 @@ final class Loops {
         MAXIMUM,
         /** {@code x * s}. */
         SCALE,
-        /** {@code x * s + y}, rounded once; in the 8-bit floats the product is rounded first. */
+        /** {@code x * s + y}, rounded once; for 8-bit floats the product is rounded before the addition. */
         SCALE_ADD,
         /** {@code x / s}, rounded towards zero; {@code s} is a number of ranks. Integers only. */
         DIVIDE,
-        /** {@code x}, or if that is a NaN, the NaN with all bits set except the sign. Floats of 16 bits or more. */
+        /**
+         * {@code x}, or if {@code x} is a NaN, the NaN with all bits set except the sign. Only for floating-point types
+         * of 16 bits or more.
+         */
         ONE_NAN
     }
 }

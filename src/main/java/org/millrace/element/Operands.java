@@ -7,8 +7,8 @@ import org.millrace.DataType;
 import org.millrace.Operation;
 
 /**
- * Checks the arguments of an operation of one rank before they are used. {@link Operation} defines the operands of an
- * operation. Further requirements on memory are defined by each device.
+ * Checks the arguments of an operation of one rank, before the operation uses them. {@link Operation} defines the sizes
+ * of the operands. Each device defines further requirements on memory.
  */
 public final class Operands {
 
@@ -25,13 +25,16 @@ public final class Operands {
         void check(String what, MemorySegment segment, long bytes);
     }
 
-    /** For {@link #checkOverlap}: the operation cannot run in place. */
+    /** Argument of {@link #checkOverlap} for an operation that cannot run in place. */
     private static final long NEVER_IN_PLACE = Long.MIN_VALUE;
 
     private final int rank;
     private final int ranks;
     private final Reach reach;
-    /** Prefixes of messages by operation, prepared because every operation needs one. */
+    /**
+     * Prefixes of messages about the send operand, by the operation's ordinal. They are prepared here, because the
+     * checks of each operation pass one as an argument.
+     */
     private final String[] sent;
     private final String[] received;
 
@@ -53,7 +56,7 @@ public final class Operands {
     /**
      * Refuses a missing argument.
      *
-     * @throws NullPointerException if the argument is null, with its name
+     * @throws NullPointerException if the argument is null; the message has its name
      */
     public static void require(@Nullable Object argument, Operation operation, String name) {
         if (argument == null) {
@@ -64,8 +67,8 @@ public final class Operands {
     /**
      * Checks the operands of a collective without a root.
      *
-     * @throws IllegalArgumentException if an operand cannot be used, or if the operands overlap in another way than in
-     *                                  place
+     * @throws IllegalArgumentException if an operand cannot be used, or if the operands overlap without being placed as
+     *                                  in an operation in place
      */
     public void check(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type) {
         checkCount(operation, count);
@@ -83,7 +86,8 @@ public final class Operands {
      * Checks the operands of a collective with a root. On other ranks, operands that only the root uses are not
      * checked.
      *
-     * @throws IllegalArgumentException as in the other method, or if the rank does not exist
+     * @throws IllegalArgumentException as in {@link #check(Operation, MemorySegment, MemorySegment, long, DataType)},
+     *                                  or if the root is not a rank of the communicator
      */
     public void check(Operation operation, @Nullable MemorySegment send, @Nullable MemorySegment receive, long count,
             DataType type, int root) {
@@ -122,7 +126,7 @@ public final class Operands {
         }
     }
 
-    /** Refuses a count whose bytes on all ranks together have no number. */
+    /** Refuses a count for which the size of all ranks' elements in bytes would exceed {@link Long#MAX_VALUE}. */
     private void checkCount(Operation operation, long count) {
         long most = Long.MAX_VALUE / Long.BYTES / ranks;
         if (count > most || count < -most) {
@@ -170,10 +174,10 @@ public final class Operands {
     }
 
     /**
-     * Refuses operands that share bytes, unless they lie as required for an operation in place.
+     * Refuses operands that share bytes, unless they are placed as an operation in place requires.
      *
-     * @param inPlace offset of {@code send} from {@code receive} in an operation in place, in bytes; 0 if they are the
-     *                same, or {@link #NEVER_IN_PLACE}
+     * @param inPlace address of {@code send} minus address of {@code receive} in an operation in place, in bytes; 0 if
+     *                both are the same, or {@link #NEVER_IN_PLACE}
      */
     private static void checkOverlap(MemorySegment send, long sendBytes, MemorySegment receive, long receiveBytes,
             long inPlace) {
