@@ -18,7 +18,7 @@ import org.millrace.config.Configuration.Origin.Source;
 import org.millrace.config.Settings.Kernels;
 
 /**
- * The value of every setting, and its origin. This class is the only reader of settings. Immutable.
+ * The values of all settings, each with its origin. This class is the only reader of settings. Immutable.
  *
  * <p>
  * An override takes precedence over a system property, a system property over an environment variable, and an
@@ -27,18 +27,18 @@ import org.millrace.config.Settings.Kernels;
 public final class Configuration {
 
     private static final String UNKNOWN = "unknown setting: ";
-    /** Numbers that C's {@code strtoll} with base 0 accepts. */
+    /** Prefix of a text that C's {@code strtoll} with base 0 accepts as a number, followed by any text. */
     private static final Pattern NUMBER =
             Pattern.compile("\\s*([+-]?(?:0[xX]\\p{XDigit}+|0[0-7]*|[1-9][0-9]*)).*", Pattern.DOTALL);
-    /** Maximum number of streams, more than any network card or kernel needs. */
+    /** Maximum number of TCP streams of a connection, more than any network card or kernel needs. */
     private static final int MAX_STREAMS = 16;
 
     /**
      * A value with its origin.
      *
-     * @param text    without surrounding blanks; empty for the default
-     * @param value   null if the text is not usable
-     * @param refusal reason why it is not usable; null if it is
+     * @param text    text of the value, without surrounding blanks; empty for the default
+     * @param value   the parsed value; null if the text is not usable
+     * @param refusal reason why the text is not usable; null if it is usable
      */
     private record Entry(Origin origin, String text, @Nullable Object value, @Nullable ConfigurationException refusal) {
 
@@ -54,7 +54,8 @@ public final class Configuration {
 
     private final UnaryOperator<@Nullable String> environment;
     /**
-     * Keyed by identity. Linking a record's hash code would take a starting process longer than everything else here.
+     * Entries of all settings. The keys are compared by identity. Hash codes of records would have to be linked, which
+     * takes longer than all other work of this class when a process starts.
      */
     private final Map<Setting<?>, Entry> entries = new IdentityHashMap<>();
 
@@ -65,7 +66,8 @@ public final class Configuration {
     /**
      * {@return the configuration from this process's environment and system properties}
      *
-     * @param overrides values that take precedence over both; the names are those of the environment variables
+     * @param overrides values that take precedence over environment and properties, by the names of the environment
+     *                  variables
      * @throws ConfigurationException if a {@code MILLRACE_*} or {@code millrace.*} name or an override is unknown, or a
      *                                value is not usable; the message lists all errors and the allowed values
      */
@@ -79,8 +81,8 @@ public final class Configuration {
      * @param environment environment variables; those without the prefixes {@code MILLRACE_} and {@code NCCL_} are
      *                    ignored
      * @param properties  system properties; those without the prefixes {@code millrace.} and {@code nccl.} are ignored
-     * @param overrides   values that take precedence over both
-     * @throws ConfigurationException as {@link #load(Map)}
+     * @param overrides   values that take precedence over environment and properties
+     * @throws ConfigurationException for the reasons listed at {@link #load(Map)}
      */
     public static Configuration load(Map<String, String> environment, Properties properties,
             Map<String, String> overrides) {
@@ -103,9 +105,9 @@ public final class Configuration {
     }
 
     /**
-     * {@return the configuration of the plugin for libnccl, read from the environment only; most variables there belong
-     * to NCCL and to other programs, so unknown names are ignored; a value that is not usable is refused when it is
-     * {@linkplain #get(Setting) read}}
+     * {@return the configuration of the plugin for libnccl, read from the environment only} Most variables there belong
+     * to NCCL and to other programs, so unknown names are ignored. A value that is not usable is refused when
+     * {@link #get(Setting)} reads it.
      *
      * @param environment returns the value of a variable, or null
      */
@@ -134,7 +136,7 @@ public final class Configuration {
     }
 
     /**
-     * {@return the value of one setting, for code that runs before all settings are read and checked}
+     * {@return the text of one setting, for code that runs before all settings are read and checked}
      *
      * @param setting   setting to find
      * @param overrides values that take precedence over properties and environment
@@ -163,8 +165,8 @@ public final class Configuration {
     }
 
     /**
-     * Returns a message for each unknown name. NCCL has many settings that Millrace does not use. NCCL's names are
-     * therefore only checked where they were given to Millrace alone: in the overrides.
+     * Returns a message for each unknown name. NCCL has many settings that Millrace does not use. Unknown names of NCCL
+     * are therefore refused only in the overrides, which are meant for Millrace alone.
      */
     private static List<String> unknownNames(Map<String, String> environment, Properties properties,
             Map<String, String> overrides) {
@@ -192,7 +194,7 @@ public final class Configuration {
         }
     }
 
-    /** Reports values that are usable alone but contradict each other. */
+    /** Reports values that are usable separately but contradict each other. */
     private void contradictions(Consumer<String> refuse) {
         Entry least = entries.get(Settings.MIN_CHANNELS);
         Entry most = entries.get(Settings.MAX_CHANNELS);
@@ -219,8 +221,8 @@ public final class Configuration {
      * {@return the value of a setting}
      *
      * @param setting one of {@link Settings}
-     * @param <T>     type of its values
-     * @throws ConfigurationException if its value is not usable and {@link #load(Map)} has not refused it
+     * @param <T>     type of the setting's values
+     * @throws ConfigurationException if the value is not usable and {@link #load(Map)} has not refused it
      */
     @SuppressWarnings("unchecked") // Entry.of() pairs a setting with a value of its type
     public <T> T get(Setting<T> setting) {
@@ -236,9 +238,9 @@ public final class Configuration {
      *
      * @param setting  setting to read
      * @param instead  the replacement
-     * @param words    effect of the replacement, in words that complete "Here "
-     * @param complain receives a sentence that reports the unusable value
-     * @param <T>      type of its values
+     * @param words    effect of the replacement, in words that complete a sentence that begins with "Here "
+     * @param complain receives a text that reports the unusable value and the effect of the replacement
+     * @param <T>      type of the setting's values
      */
     public <T> T get(Setting<T> setting, T instead, String words, Consumer<String> complain) {
         try {
@@ -250,10 +252,11 @@ public final class Configuration {
     }
 
     /**
-     * {@return the value of a setting if it is set, for settings with a default that depends on the reader}
+     * {@return the value of a setting if it is set, otherwise empty} For settings whose default depends on the code
+     * that reads them.
      *
      * @param setting one of {@link Settings}
-     * @param <T>     type of its values
+     * @param <T>     type of the setting's values
      */
     public <T> Optional<T> ifSet(Setting<T> setting) {
         return isSet(setting) ? Optional.of(get(setting)) : Optional.empty();
@@ -287,29 +290,30 @@ public final class Configuration {
     }
 
     /**
-     * {@return the value of a setting as text for people, without secrets}
+     * {@return the value of a setting as text for people; a placeholder for a secret}
      *
      * @param setting one of {@link Settings}
-     * @param <T>     type of its values
+     * @param <T>     type of the setting's values
      */
     public <T> String show(Setting<T> setting) {
         return setting.show(get(setting));
     }
 
     /**
-     * {@return a variable of NCCL's own, without surrounding blanks; empty if it is not set}
+     * {@return the text of an environment variable of NCCL, without surrounding blanks; empty if it is not set}
      *
-     * @param name the variable
+     * @param name name of the variable
      */
     public String variable(String name) {
         return strip(environment.apply(name));
     }
 
     /**
-     * {@return a number in one of NCCL's own variables, read as NCCL reads it: text that is not a number counts as 0}
+     * {@return the number in an environment variable of NCCL, read as NCCL reads it: text that is not a number counts
+     * as 0}
      *
-     * @param name   the variable
-     * @param absent result for a variable that is not set, or for a number of more than 64 bits
+     * @param name   name of the variable
+     * @param absent result if the variable is not set, or if its number does not fit into 64 bits
      */
     public long ncclNumber(String name, long absent) {
         String text = environment.apply(name);
@@ -324,7 +328,7 @@ public final class Configuration {
         }
     }
 
-    // Aliases
+    // Values that more than one name determines
 
     /**
      * {@return the amount of tracing, from {@link Settings#TRACE} and {@link Settings#PROXY_TRACE}}
@@ -348,8 +352,8 @@ public final class Configuration {
     }
 
     /**
-     * {@return the kernels that unpack under libnccl, from {@link Settings#UNPACK} and
-     * {@link Settings#NET_DEVICE_UNPACK}, which is the name in the documents about NCCL's device}
+     * {@return the location of the kernels that unpack under libnccl} {@link Settings#UNPACK} determines it, or
+     * {@link Settings#NET_DEVICE_UNPACK}, which is the name in the documents about NCCL's device.
      *
      * @throws ConfigurationException if the two contradict each other
      */
@@ -368,15 +372,15 @@ public final class Configuration {
         return theirs.get() ? Kernels.GPU : Kernels.NONE;
     }
 
-    /** {@return the name and the value of the setting that selects the unpacking kernels} */
+    /** {@return the name and the value of the setting that determines {@link #unpackingKernels}} */
     public String unpackingText() {
         Setting<?> said = isSet(Settings.UNPACK) ? Settings.UNPACK : Settings.NET_DEVICE_UNPACK;
         return said.name() + "=" + text(said);
     }
 
     /**
-     * {@return the number of TCP streams of a connection under libnccl: {@link Settings#SOCKET_STREAMS}, or otherwise
-     * the product of NCCL's two variables}
+     * {@return the number of TCP streams of a connection under libnccl: {@link Settings#SOCKET_STREAMS}, or if it is
+     * not set, the product of NCCL's two variables}
      */
     public int streamsUnderNccl() {
         return get(Settings.SOCKET_STREAMS).orElseGet(() -> Math
@@ -387,19 +391,19 @@ public final class Configuration {
      * Origin of a setting's value.
      *
      * @param source kind of origin
-     * @param name   name of the value at that origin
+     * @param name   name of the variable, property or override
      */
     public record Origin(Source source, String name) {
 
         /** Kinds of origins, in ascending order of precedence. */
         public enum Source {
-            /** The setting is not set. */
+            /** No origin has a value, so the default applies. */
             DEFAULT("default"),
             /** An environment variable. */
             ENVIRONMENT("environment"),
             /** A Java system property. */
             PROPERTY("property"),
-            /** The program or the command line. */
+            /** An argument of the program or the command line. */
             OVERRIDE("override");
 
             private final String label;

@@ -1,15 +1,15 @@
 package org.millrace.config;
 
 /**
- * One or more settings are unknown or not usable. The message has one line for each: its name, its value, its origin
- * and the allowed values.
+ * One or more settings are unknown or not usable. The message has one line for each of these settings: its name, its
+ * value, its origin and the allowed values.
  */
 public class ConfigurationException extends IllegalArgumentException {
 
     private static final long serialVersionUID = 1L;
 
     /**
-     * Creates a refusal.
+     * Creates the exception.
      *
      * @param message one line for each refused setting
      */

@@ -5,7 +5,7 @@ import java.util.Comparator;
 import java.util.Locale;
 import java.util.Optional;
 
-/** Finds the known name that a mistyped name probably means. */
+/** Finds the known name that the author of a mistyped name probably meant. */
 public final class NearestName {
 
     private NearestName() {}
@@ -16,18 +16,19 @@ public final class NearestName {
      * @param unknown   the unknown name
      * @param known     the known names
      * @param otherwise text to return if no known name is near
-     * @return {@code "did you mean X?"}, or the other text
+     * @return {@code "did you mean X?"}, or {@code otherwise}
      */
     public static String hint(String unknown, Collection<String> known, String otherwise) {
         return of(unknown, known).map(near -> "did you mean " + near + "?").orElse(otherwise);
     }
 
     /**
-     * Returns the nearest name. Upper and lower case are equal, and so are {@code -}, {@code .} and {@code _}.
+     * Returns the nearest name by Levenshtein distance. Upper and lower case count as equal, and so do {@code -},
+     * {@code .} and {@code _}.
      *
      * @param unknown the unknown name
      * @param known   the known names
-     * @return the name; empty if none is near enough for a typing error
+     * @return the name; empty if no known name is near enough for a typing error
      */
     public static Optional<String> of(String unknown, Collection<String> known) {
         String written = normal(unknown);
@@ -42,8 +43,8 @@ public final class NearestName {
     }
 
     /**
-     * Returns the Levenshtein distance: the number of characters to insert, remove or replace to turn one word into the
-     * other.
+     * Returns the Levenshtein distance: the minimum number of characters to insert, remove or replace in order to turn
+     * one word into the other.
      */
     private static int distance(String a, String b) {
         int[] previous = new int[b.length() + 1];

@@ -6,12 +6,12 @@ import java.util.Locale;
 /**
  * A setting: a row of the table of {@link Settings}.
  *
- * @param part         part that it belongs to
+ * @param part         part of Millrace that the setting belongs to
  * @param name         name of the environment variable
- * @param type         format of values, and the allowed ones
+ * @param type         format of the values, and the allowed values
  * @param defaultValue value if the setting is not set
  * @param description  one line for people
- * @param aliases      other variables with the same meaning, by rules of {@link Configuration}
+ * @param aliases      other variables with the same meaning; {@link Configuration} defines how they are combined
  * @param secret       whether the value must never be shown
  * @param <T>          type of a value in the program
  */
@@ -29,9 +29,9 @@ public record Setting<T>(Settings.Part part, String name, ValueType<T> type, T d
     /**
      * Parses a value.
      *
-     * @param where name of the value at its origin
+     * @param where origin of the value, for the message
      * @param text  text of the value
-     * @throws ConfigurationException if it is not usable; the message states the allowed values
+     * @throws ConfigurationException if the text is not usable; the message states the allowed values
      */
     T parse(Object where, String text) {
         try {
@@ -44,7 +44,7 @@ public record Setting<T>(Settings.Part part, String name, ValueType<T> type, T d
     }
 
     /**
-     * {@return a value as text for people; a placeholder if this is a secret that is set}
+     * {@return a value as text for people; a placeholder if the setting is secret and the value is not the default}
      *
      * @param value a value of this setting
      */
@@ -60,10 +60,10 @@ public record Setting<T>(Settings.Part part, String name, ValueType<T> type, T d
     public interface ValueType<T> {
 
         /**
-         * {@return the value of a text}
+         * {@return the value that a text represents}
          *
          * @param text the user's text, without surrounding blanks, not empty
-         * @throws IllegalArgumentException if it is not {@link #allowed()}
+         * @throws IllegalArgumentException if the text is not {@link #allowed()}
          */
         T parse(String text);
 
@@ -75,8 +75,8 @@ public record Setting<T>(Settings.Part part, String name, ValueType<T> type, T d
         String format(T value);
 
         /**
-         * {@return a description of the allowed texts, in words that complete "allowed: ", for instance
-         * {@code "a whole number from 1 to 64"}}
+         * {@return a description of the allowed texts, in words that complete a sentence that begins with "allowed: ",
+         * for instance {@code "a whole number from 1 to 64"}}
          */
         String allowed();
     }

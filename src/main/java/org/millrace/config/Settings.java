@@ -29,13 +29,13 @@ import java.util.stream.Collectors;
 import org.millrace.config.Setting.ValueType;
 
 /**
- * The table of all settings, part by part. The page settings.md and {@code millrace doctor} are generated from it.
- * Names are NCCL's where NCCL has a name for the same purpose.
+ * The table of all settings, ordered by part. The page settings.md and the output of {@code millrace doctor} are
+ * generated from the table. A setting has NCCL's name where NCCL has a setting for the same purpose.
  */
-@SuppressWarnings("doclint:missing") // a setting's description is its documentation
+@SuppressWarnings("doclint:missing") // the description of each setting is its documentation
 public final class Settings {
 
-    /** The parts that settings belong to. */
+    /** The parts of Millrace that settings belong to. */
     public enum Part {
         DEVICE("Devices and native libraries", false),
         BUFFERS("Channels, buffers and work", false),
@@ -69,54 +69,55 @@ public final class Settings {
         }
 
         /**
-         * {@return whether only the plugin for libnccl reads it, from the environment only; the process belongs to
-         * another program, and no Java runs yet when the plugin reads the settings that select a Java}
+         * {@return whether only the plugin for libnccl reads the settings of this part} The plugin reads them from the
+         * environment only, for two reasons. The process belongs to another program. Some settings select the Java
+         * runtime, which does not run yet when the plugin reads them.
          */
         public boolean ofThePlugin() {
             return ofThePlugin;
         }
     }
 
-    /** Location of the kernels that the plugin serves. */
+    /** Location of the kernels for which the plugin works. */
     public enum Kernels {
         NONE,
         GPU,
-        /** On the CPU, as in tests. */
+        /** CPU threads that emulate kernels, as in tests. */
         HOST
     }
 
-    /** The NCCL profiler events that are stored. */
+    /** Events of NCCL's profiler interface that the plugin records. */
     public enum Events {
         OFF,
-        /** Operations that are enqueued. */
+        /** Enqueued operations. */
         OPERATIONS,
-        /** Operations that are enqueued, and the times of their kernels. */
+        /** Enqueued operations, and the times of their kernels. */
         KERNELS
     }
 
-    /** Prefix of a network plugin in {@link #NETWORK}. */
+    /** Prefix of the value of {@link #NETWORK} that selects a network plugin. */
     public static final String PLUGIN_PREFIX = "plugin:";
-    /** Maximum stay of GIN's copy kernel, in microseconds. */
+    /** Maximum time that GIN's copy kernel stays on the GPU after the last copy, in microseconds. */
     public static final int LONGEST_COPY_KERNEL = 1_000_000;
     /**
-     * Usual stay of GIN's copy kernel, in microseconds. A thread that waits for the whole device also waits for the
-     * kernel.
+     * Default time that GIN's copy kernel stays on the GPU after the last copy, in microseconds. A thread that waits
+     * for all work of the GPU also waits for this kernel.
      */
     private static final int DEFAULT_COPY_KERNEL = 150;
 
     private static final ValueTypes.DurationType DEADLINES =
             new ValueTypes.DurationType(Duration.ofMillis(1), Duration.ofHours(24));
     /**
-     * Unit of a buffer's size in bytes: NCCL_STEPS slots of at least a page each. A slot's address is then aligned for
-     * every copy and network.
+     * Unit of a buffer's size in bytes: 8 slots (NCCL_STEPS) of at least one page each. The address of each slot is
+     * then aligned as every copy and network requires.
      */
     private static final long BUFFER_UNIT = 8 * 4096;
     /**
-     * Minimum size of the work FIFO in bytes: twice the largest item of work, rounded up. A kernel takes at most half
-     * of the FIFO.
+     * Minimum size of the work FIFO in bytes: twice the size of the largest item of work, rounded up. A kernel uses at
+     * most half of the FIFO.
      */
     private static final long MIN_WORK_FIFO = 256;
-    /** Maximum size of the bounce buffer in MiB, because offsets in it have 32 bits. */
+    /** Maximum size of the bounce buffer for unpacking in MiB, because offsets in that buffer have 32 bits. */
     private static final int MAX_UNPACK_MIB = 4096;
     private static final int DEFAULT_UNPACK_MIB = 256;
     private static final Map<String, Kernels> KERNELS =
@@ -163,8 +164,8 @@ public final class Settings {
             optional(Part.BUFFERS, "NCCL_P2P_NET_CHUNKSIZE", new ValueTypes.SizeType(1 << 10, 1L << 27, 1 << 10),
                     "size in bytes of a chunk of sends and receives, at most a slot; the same on all ranks;"
                             + " unset: a slot, or 128K for shared slots");
-    // With in-place transfer, an all-reduce of 1 MiB between two processes over TCP took 330 us, and 430 us through
-    // slots. Up to 256 KiB a noisy machine showed no difference.
+    // With transfers in place, an all-reduce of 1 MiB between two processes over TCP took 330 us. Through slots it took
+    // 430 us. Up to 256 KiB a noisy machine showed no difference.
     public static final Setting<Long> PTR_THRESHOLD =
             setting(Part.BUFFERS, "MILLRACE_PTR_THRESHOLD", new ValueTypes.SizeType(0, 1L << 40, 1), 256L << 10,
                     "minimum size in bytes of a hop that uses unregistered user memory in place, which saves"
@@ -201,7 +202,7 @@ public final class Settings {
             "1 on all ranks: all-reduces, all-gathers and reduce-scatters of up to"
                     + " MILLRACE_COLLNET_MAX_BYTES use a collective network; it is a network of another jar"
                     + " that all ranks have, or else the ranks reduce for each other");
-    // Up to this size it takes no longer than the ring (collnet.md).
+    // Up to this size, a collective takes no longer over the collective network than around the ring (collnet.md).
     public static final Setting<Long> COLLNET_MAX_BYTES =
             setting(Part.COLLNET, "MILLRACE_COLLNET_MAX_BYTES", new ValueTypes.SizeType(1, 1L << 40, 1), 8L << 10,
                     "maximum size of a collective that uses the collective network, all ranks' parts"
@@ -294,7 +295,7 @@ public final class Settings {
 
     public static final Setting<Optional<Integer>> THREADS = optional(Part.THREADS, "MILLRACE_THREADS",
             integers(1, 256), "maximum number of polling threads of a rank; unset: derived from its number of cores");
-    // A few milliseconds, because a sleep takes at least 60 us.
+    // The default corresponds to a few milliseconds without work, because a sleep takes at least 60 us.
     public static final Setting<Integer> IDLE_THRESHOLD =
             setting(Part.THREADS, "NCCL_PROXY_IDLE_THRESHOLD", integers(0, Integer.MAX_VALUE), 20_000,
                     "number of passes without work until a polling thread sleeps between passes; 0: it never"
@@ -427,7 +428,7 @@ public final class Settings {
         return add(new Setting<>(part, name, type, otherwise, description, List.of(aliases), false));
     }
 
-    /** Adds a setting without a default. The code that uses it decides. */
+    /** Adds a setting without a default. The code that reads the setting determines the value if it is not set. */
     private static <T> Setting<Optional<T>> optional(Part part, String name, ValueType<T> type, String description,
             String... aliases) {
         return setting(part, name, ValueTypes.optional(type), Optional.empty(), description, aliases);
@@ -461,11 +462,14 @@ public final class Settings {
         VERSION("ERROR"),
         /** Warnings and errors. */
         WARN("WARN"),
-        /** Also events during setup. */
+        /** Warnings, errors and events during setup. */
         INFO("INFO"),
-        /** As {@link #INFO}. */
+        /** The same messages as {@link #INFO}. */
         ABORT("INFO"),
-        /** Also each operation that is launched, and each deviation from the first attempt. */
+        /**
+         * The messages of {@link #INFO}, each operation that is launched, and each use of another way after a first
+         * attempt failed.
+         */
         TRACE("TRACE");
 
         private final String loggerLevel;
@@ -482,7 +486,7 @@ public final class Settings {
 
     /** Amount of information that a process records about its connections. */
     public enum TraceDetail {
-        /** None. */
+        /** No information. */
         OFF,
         /** Counters. */
         COUNTERS,
@@ -491,10 +495,10 @@ public final class Settings {
     }
 
     /**
-     * Subjects of messages, with NCCL's names from {@code NCCL_DEBUG_SUBSYS}. The command line has messages about only
-     * some of them.
+     * Subjects of messages, with the names that NCCL uses in {@code NCCL_DEBUG_SUBSYS}. The command line logs messages
+     * about some of them only.
      */
-    @SuppressWarnings("doclint:missing") // NCCL documents them
+    @SuppressWarnings("doclint:missing") // NCCL's documentation describes the constants
     public enum LogSubsystem {
         INIT,
         COLL,
@@ -517,7 +521,9 @@ public final class Settings {
 
         private static final String ALL = "ALL";
 
-        /** Sets in NCCL's format: names with commas between; after {@code ^}, all except these. */
+        /**
+         * Sets of subjects in NCCL's format: names separated by commas. A leading {@code ^} selects all other subjects.
+         */
         static final ValueType<Set<LogSubsystem>> SETS = new ValueType<>() {
 
             @Override

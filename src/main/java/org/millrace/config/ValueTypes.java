@@ -13,7 +13,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.millrace.config.Setting.ValueType;
 
-/** The types of values of settings. Sizes and durations have separate classes. */
+/** Creates the value types of settings. Sizes and durations have classes of their own. */
 public final class ValueTypes {
 
     private ValueTypes() {}
@@ -32,7 +32,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return whole numbers}
+     * {@return the type of whole numbers in a range}
      *
      * @param min minimum value
      * @param max maximum value
@@ -43,11 +43,11 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return whole numbers}
+     * {@return the type of whole numbers in a range}
      *
      * @param min     minimum value
      * @param max     maximum value
-     * @param allowed the same in words that complete "allowed: "
+     * @param allowed the range in words that complete "allowed: "
      */
     public static ValueType<Integer> integers(int min, int max, String allowed) {
         return new Parsed<>(text -> {
@@ -60,7 +60,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return numbers of bytes that are powers of two, in the format of {@link SizeType}}
+     * {@return the type of numbers of bytes that are powers of two, in the format of {@link SizeType}}
      *
      * @param min minimum value, a power of two
      * @param max maximum value, a power of two
@@ -76,12 +76,12 @@ public final class ValueTypes {
         }, sizes::format, sizes.allowed() + "; only powers of two");
     }
 
-    /** {@return whole numbers of 64 bits, of either sign} */
+    /** {@return the type of signed whole numbers of 64 bits} */
     public static ValueType<Long> longs() {
         return new Parsed<>(Long::parseLong, String::valueOf, "a whole number of 64 bits");
     }
 
-    /** {@return yes or no; {@code 1} and {@code 0} in NCCL's format} */
+    /** {@return the type of {@code 1} and {@code 0} in NCCL's format, and of words such as yes and no} */
     public static ValueType<Boolean> booleans() {
         return new Parsed<>(text -> switch (text.toLowerCase(Locale.ROOT)) {
             case "1", "true", "yes", "on" -> true;
@@ -91,7 +91,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return the constants of an enumeration, by their {@code toString()}, in upper or lower case}
+     * {@return the type of an enumeration's constants, by their {@code toString()}, in upper or lower case}
      *
      * @param type the enumeration
      * @param <E>  the enumeration
@@ -107,7 +107,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return one of a few words, in upper or lower case}
+     * {@return the type whose values are a few words, in upper or lower case}
      *
      * @param words the allowed words, in lower case
      */
@@ -123,11 +123,11 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return one of a few words, in upper or lower case, or a text with a certain prefix}
+     * {@return the type whose values are a few words, in upper or lower case, and texts with a certain prefix}
      *
-     * @param prefix prefix of the text; more text must follow
+     * @param prefix prefix of the texts; more text must follow
      * @param rest   description of the text after the prefix
-     * @param words  the other allowed words, in lower case
+     * @param words  the allowed words, in lower case
      */
     public static ValueType<String> wordsOr(String prefix, String rest, String... words) {
         ValueType<String> known = words(words);
@@ -137,7 +137,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return a few words, each with a value}
+     * {@return the type whose texts are a few words, each with a value}
      *
      * @param meanings the values by their words
      * @param allowed  the words, as text that completes "allowed: "
@@ -158,7 +158,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return any text}
+     * {@return the type of any text}
      *
      * @param meaning meaning of the text, in words that complete "allowed: "
      */
@@ -166,19 +166,19 @@ public final class ValueTypes {
         return new Parsed<>(Function.identity(), Function.identity(), meaning);
     }
 
-    /** {@return names of files and directories, which need not exist} */
+    /** {@return the type of names of files and directories, which need not exist} */
     public static ValueType<Path> paths() {
         return new Parsed<>(Path::of, Path::toString, "a path");
     }
 
-    /** {@return internet addresses in numeric form; names are not looked up} */
+    /** {@return the type of internet addresses in numeric form; names are not looked up} */
     public static ValueType<InetAddress> addresses() {
         return new Parsed<>(InetAddress::ofLiteral, InetAddress::getHostAddress,
                 "an address as in 10.0.0.1 or fd00::1");
     }
 
     /**
-     * {@return values between commas; empty elements are ignored}
+     * {@return the type of values separated by commas; empty elements are ignored}
      *
      * @param element type of one value
      * @param <T>     type of one value in the program
@@ -195,7 +195,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return an optional value; if it is absent, the code that uses it decides}
+     * {@return the type of an optional value; the code that reads an absent value determines its meaning}
      *
      * @param type type of a value that is present
      * @param <T>  type of that value in the program
@@ -206,12 +206,12 @@ public final class ValueTypes {
     }
 
     /**
-     * Numbers of bytes: {@code 65536}, {@code 64K} or {@code 64KiB}; likewise with {@code M} and {@code G}. K is 1024,
-     * as in NCCL and its tests.
+     * Type of numbers of bytes: {@code 65536}, {@code 64K} or {@code 64KiB}, and likewise with {@code M}, {@code G} and
+     * {@code T}. K is 1024, as in NCCL and nccl-tests.
      *
      * @param min      minimum value
      * @param max      maximum value
-     * @param multiple sizes must be multiples of it; 1 for any size
+     * @param multiple unit of which sizes must be a multiple; 1 for any size
      */
     public record SizeType(long min, long max, long multiple) implements ValueType<Long> {
 
@@ -253,7 +253,7 @@ public final class ValueTypes {
         }
 
         /**
-         * {@return a size with the largest unit that leaves a whole number, for instance {@code "64K"}}
+         * {@return a size with the largest unit of which it is a multiple, for instance {@code "64K"}}
          *
          * @param bytes the size
          */
@@ -276,7 +276,7 @@ public final class ValueTypes {
     }
 
     /**
-     * Lengths of time, always with a unit: {@code 100us}, {@code 500ms}, {@code 30s}, {@code 10m}, {@code 1h}.
+     * Type of durations, always with a unit: {@code 100us}, {@code 500ms}, {@code 30s}, {@code 10m}, {@code 1h}.
      *
      * @param min minimum value
      * @param max maximum value
@@ -314,7 +314,7 @@ public final class ValueTypes {
         }
 
         /**
-         * {@return a duration with the largest unit that leaves a whole number, for instance {@code "30s"}}
+         * {@return a duration with the largest unit of which it is a multiple, for instance {@code "30s"}}
          *
          * @param value a duration of whole microseconds
          */

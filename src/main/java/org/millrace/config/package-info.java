@@ -4,8 +4,8 @@
  *
  * <p>
  * A {@link org.millrace.config.Configuration} is read once, when a program or the plugin starts. It is immutable, and
- * refuses values that it does not understand. Each part derives its options from it and passes them down. The package
- * uses no other package of Millrace.
+ * refuses values that it does not understand. Each part of Millrace derives its options from the configuration and
+ * passes them to lower layers. The package uses no other package of Millrace.
  */
 @NullMarked
 package org.millrace.config;
