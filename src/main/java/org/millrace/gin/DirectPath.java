@@ -4,13 +4,17 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
- * Puts and gets of windows that this rank's device accesses at the peer. The device copies, and the peer does nothing.
- * Each copy has an entry among the frames. The entry waits in order until the copy is complete. It is sent as a frame
- * only for a signal that this rank cannot increase directly.
+ * Puts to and gets from windows of the peer that this rank's device can access directly. This rank's device makes the
+ * copy, and the peer does nothing. Each copy has an entry in {@link OutboundFrames}. The entry keeps its position there
+ * until the copy is complete. A frame is sent for the entry only if the copy's descriptor has a signal that this rank
+ * cannot increase directly in the peer's memory.
  */
 final class DirectPath extends Path {
 
-    /** Chunks of one copy. A copy between devices needs no staging, so it is long enough to justify the driver call. */
+    /**
+     * Maximum size of one copy, in chunks. A copy between devices needs no staging buffer, so one driver call may copy
+     * several chunks.
+     */
     private static final int CHUNKS = 16;
 
     private final OutboundFrames frames;
@@ -24,7 +28,7 @@ final class DirectPath extends Path {
         this.maxBytes = CHUNKS * rank.options().chunkBytes();
     }
 
-    /** Returns whether this rank's device accesses a window at the peer. */
+    /** Returns whether this rank's device can access the peer's window of this handle directly. */
     boolean reaches(long handle) {
         Window window = windows.find(handle);
         return window != null && window.memory().reach(peer) > 0;
@@ -81,13 +85,15 @@ final class DirectPath extends Path {
         Window source = atPeer(drain, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
         GinHeader.nothing(frame.header);
         frame.transfer.sequence(drain.order.sequence(),
-                // A get must observe earlier puts of this queue to the same bytes.
+                // A get must read the bytes that earlier puts of this queue write to the same range.
                 !drain.order.isUntouched(frames, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size));
         return source.beginPeerRead(frame.transfer, peer, descriptor.sourceOffset + drain.moved(),
                 target(drain, descriptor), descriptor.targetOffset + drain.moved(), bytes);
     }
 
-    /** Returns the window of a handle, after a check that its memory at the peer contains the bytes. */
+    /**
+     * Returns the window of a handle. First checks that the peer's memory of this window contains the range of bytes.
+     */
     private Window atPeer(QueueDrain drain, long handle, long offset, long bytes) {
         Window window = windows.find(handle);
         if (window == null) {

@@ -6,12 +6,15 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 
 /**
- * Receives the frames of one peer. Every frame is checked against the local windows and contexts before a byte is
- * written.
+ * Receives the frames of one peer. Checks every frame against the windows and contexts of this rank before the first
+ * byte of the frame is written.
  */
 final class FrameDispatcher {
 
-    /** Mask of context numbers where they only distinguish sequences. */
+    /**
+     * Mask for the context number that a frame states. The masked number only selects a sequence of copies, so its
+     * validity is not checked.
+     */
     private static final int CONTEXT_MASK = (1 << 16) - 1;
 
     private final LocalRank rank;
@@ -23,9 +26,15 @@ final class FrameDispatcher {
     private final InboundFrames frames;
     private StagingRing.@Nullable Reader ring;
     private boolean helloReceived;
-    /** Number of the last frame that writes to a window. A later get must read the bytes that this frame wrote. */
+    /**
+     * Number, counted from 1, of the last accepted frame that writes to a window; 0 if none. A get that arrives later
+     * is answered only after that frame is settled, because the answer must contain the frame's bytes.
+     */
     private long written;
-    /** Time since which the oldest frame waits for its window or context, in nanoseconds; 0 if it does not wait. */
+    /**
+     * Time at which the next frame began to wait for its window or context, as {@link System#nanoTime}; 0 if the frame
+     * does not wait.
+     */
     private long waitingSince;
 
     FrameDispatcher(LocalRank rank, int peer, FrameReceiver receiver, GetPath gets, GetAnswers answers) {
@@ -38,7 +47,7 @@ final class FrameDispatcher {
         frames = new InboundFrames(rank.options().depth());
     }
 
-    /** Makes payloads that are staged in a ring acceptable from now on. */
+    /** Allows the peer, from now on, to stage payloads in a ring. */
     void stage(StagingRing.Reader reader) {
         ring = reader;
     }
@@ -49,7 +58,7 @@ final class FrameDispatcher {
             work = receiver.progress();
             work += accept();
         } finally {
-            // A shutdown message may be thrown in the same pass that accepted the last frames.
+            // The receiver may throw the peer's close in the pass that received the last payloads.
             work += frames.arrive(receiver.framesCompleted()) + frames.settle();
         }
         return work;
@@ -72,7 +81,10 @@ final class FrameDispatcher {
         return work;
     }
 
-    /** Assigns a place to a frame. Returns false if the frame must wait. */
+    /**
+     * Checks a frame, begins its effects, and accepts its payload. Returns false if the frame must wait and be admitted
+     * again later.
+     */
     private boolean admit(FrameHeader header) {
         InboundFrame frame = frames.next();
         if (!helloReceived) {
@@ -114,7 +126,10 @@ final class FrameDispatcher {
         return GinHeader.isStaged(header) ? GinHeader.stagedBytes(header) : header.payloadBytes();
     }
 
-    /** Assigns a place in a window to the bytes of a frame. Returns false if no room is available now. */
+    /**
+     * Begins to write the bytes of a frame to a window: as its payload, or from the staging ring. Returns false if the
+     * window's memory cannot begin another transfer now.
+     */
     private boolean place(FrameHeader header, InboundFrame frame, Window target, long offset, long bytes) {
         StagingRing.Reader reader = ring;
         if (reader == null || !GinHeader.isStaged(header)) {
@@ -207,8 +222,9 @@ final class FrameDispatcher {
     }
 
     /**
-     * Assigns a place to the answer to a get. The place comes from this rank's record of the get, not from the peer's
-     * frame.
+     * Begins to write the answer to this rank's oldest get. The destination comes from this rank's record of the get,
+     * because the peer's frame does not contain a destination. Returns false if the window's memory cannot begin
+     * another transfer now.
      */
     private boolean getData(FrameHeader header, InboundFrame frame) {
         GetPath.Get get = gets.oldest();
@@ -230,7 +246,7 @@ final class FrameDispatcher {
         return true;
     }
 
-    /** Returns the context that a frame signals; null while the context does not exist yet. */
+    /** Returns the context of the signal that a frame increases; null while this rank has not added the context. */
     private @Nullable GinContext context(FrameHeader header) {
         GinContext[] contexts = rank.contexts().all();
         long number = GinHeader.context(header);
@@ -247,12 +263,12 @@ final class FrameDispatcher {
     }
 
     /**
-     * Returns the window that a frame names, after a check that it contains the bytes; null while the window is not
-     * registered yet.
+     * Returns the window that a frame names; null while this rank has not registered the window. Checks that the window
+     * contains the frame's range of bytes.
      */
     private @Nullable Window window(FrameHeader header, long bytes) {
         long handle = GinHeader.window(header);
-        // read before the lookup, because the window may be registered in between
+        // Read before the lookup, because another thread may register the window between the two calls.
         boolean mayCome = rank.windows().isYetToCome(handle);
         Window window = rank.windows().find(handle);
         if (window == null) {
@@ -269,8 +285,10 @@ final class FrameDispatcher {
     }
 
     /**
-     * Waits for a window or context, because a peer may be slightly ahead. The frame is refused if its window or
-     * context does not appear in time.
+     * Measures how long a frame waits for its window or context, which the peer may have created slightly earlier than
+     * this rank. Refuses the frame after the communicator's patience.
+     *
+     * @param what reason for the wait, for the message
      */
     private void await(FrameHeader header, String what) {
         long now = System.nanoTime();
@@ -286,7 +304,10 @@ final class FrameDispatcher {
                 + GinHeader.describe(header) + ": " + why);
     }
 
-    /** Returns the number of the peer's frames that were carried out, including everything that they requested. */
+    /**
+     * Returns the number of the peer's frames that are settled: all their bytes are written, and their signals are
+     * increased.
+     */
     long settled() {
         return frames.settled();
     }

@@ -5,13 +5,14 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
- * Puts, values and signals in frames. The header contains a value or a signal. Bytes are the payload, or they are
- * copied to memory that this rank shares with the peer, and the header contains their location.
+ * Puts, inline values and signals that are sent in frames. The frame's header contains an inline value or a signal.
+ * Other bytes are the frame's payload. If this rank shares a staging ring with the peer, the bytes are copied into the
+ * ring instead, and the header contains their offset there.
  */
 final class FramePath extends Path {
 
     private final OutboundFrames frames;
-    /** Ring for staged bytes; null if bytes are the payload. */
+    /** Staging ring for the bytes that this rank sends; null if the bytes are sent as payloads. */
     private final StagingRing.@Nullable Writer ring;
     final long chunkBytes;
 
@@ -22,12 +23,15 @@ final class FramePath extends Path {
         this.chunkBytes = rank.options().chunkBytes();
     }
 
-    /** Returns the maximum number of bytes that one frame transfers, for a put of the given size. */
+    /** Returns the maximum number of bytes that one frame transfers, if the whole put has the given size in bytes. */
     long chunk(long size) {
         return ring == null ? chunkBytes : StagingRing.piece(size, chunkBytes);
     }
 
-    /** Begins to make bytes readable for the peer. Returns false if no room is available now. */
+    /**
+     * Begins to make bytes of a window readable: for the network, or for the peer in the staging ring. Returns false if
+     * no staging space is free now.
+     */
     boolean begin(OutboundFrame frame, Window source, long offset, long bytes) {
         StagingRing.Writer staging = ring;
         if (staging == null) {

@@ -2,7 +2,7 @@ package org.millrace.gin;
 
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
-/** The gets of one peer that were not completely answered yet, oldest first. */
+/** Gets that one peer has requested and that this rank has not completely answered yet, oldest first. */
 final class GetAnswers {
 
     private final Window[] windows = new Window[GetPath.MAX_GETS];
@@ -27,7 +27,10 @@ final class GetAnswers {
         missing[slot] = bytes;
     }
 
-    /** Adds frames with the next bytes of the answers, as long as there is room. Returns the number of added frames. */
+    /**
+     * Adds outbound frames with the next bytes of the answers, until an outbound entry or staging space is missing.
+     * Returns the number of added frames.
+     */
     int send(OutboundFrames frames, FramePath path) {
         int work = 0;
         while (!isEmpty() && !frames.isFull() && begin(frames.next(), path)) {
@@ -53,7 +56,7 @@ final class GetAnswers {
         return true;
     }
 
-    /** Drops all gets, because the requesting peer has closed. */
+    /** Discards all gets, because the peer that requested them has closed the connection. */
     void abandon() {
         while (!isEmpty()) {
             windows[(int) answered++ & GetPath.MAX_GETS - 1].letGo();

@@ -5,15 +5,18 @@ import org.millrace.gin.InboundFrames.InboundFrame;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
- * Gets that are requested from the peer by a frame, and that the peer has not answered yet, oldest first. The answers
- * arrive in this order.
+ * Gets that this rank requests from the peer by frames. The path also records the gets that the peer has not answered
+ * yet, oldest first. The answers arrive in the order of the requests.
  */
 final class GetPath extends Path {
 
-    /** Maximum number of gets that a peer receives before it has answered, and therefore must be able to remember. */
+    /**
+     * Maximum number of gets that one rank requests from another before the first of them is answered; a power of two.
+     * The answering rank therefore stores at most this number of gets.
+     */
     static final int MAX_GETS = 256;
 
-    /** A get in flight. */
+    /** A get that this rank has requested. The object is reused. */
     static final class Get {
         private PeerQueue queue;
         private int index;
@@ -21,7 +24,7 @@ final class GetPath extends Path {
         long offset;
         long missing;
 
-        /** Records that a destination was assigned to the next bytes of the answer. */
+        /** Records that the next bytes of the answer have a destination in the target window. */
         void advance(long bytes) {
             offset += bytes;
             missing -= bytes;
@@ -58,7 +61,7 @@ final class GetPath extends Path {
         get.queue = drain.queue;
         get.index = drain.finish();
         get.target.hold();
-        asked++; // the peer numbers its gets in the same way
+        asked++; // the peer counts the gets that it receives in the same way
         return true;
     }
 
@@ -66,7 +69,7 @@ final class GetPath extends Path {
         return asked == answered;
     }
 
-    /** Returns the get that is answered next, or null. */
+    /** Returns the oldest get that is not completely answered, or null. The next answer belongs to it. */
     @Nullable
     Get oldest() {
         return isEmpty() ? null : ring[(int) answered & MAX_GETS - 1];
@@ -77,8 +80,10 @@ final class GetPath extends Path {
     }
 
     /**
-     * Records that a destination was assigned to the last bytes of the oldest get. The get is complete when these bytes
-     * are written.
+     * Removes the oldest get, because all bytes of its answer have a destination. The get's descriptor completes when
+     * the frame with the last bytes is settled.
+     *
+     * @param frame frame with the last bytes of the answer
      */
     void oldestAnswered(InboundFrame frame) {
         Get get = ring[(int) answered++ & MAX_GETS - 1];

@@ -11,15 +11,18 @@ import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
 
 /**
- * Carries out the descriptors of communicators, several per pass, without allocation. Requests of other threads wait in
- * a queue.
+ * Carries out the descriptors of several communicators on one thread, without allocation. Other threads pass their
+ * requests to the agent in a queue.
  */
 public final class GinAgent implements Agent {
 
-    /** Maximum duration of an agent's pass before waiting threads give up. */
+    /**
+     * Time that a waiting thread adds to its own patience, because the agent answers only between two passes. After
+     * this time the agent counts as blocked.
+     */
     private static final Duration ANSWER = Duration.ofSeconds(10);
 
-    /** Number of polls without work after which a communicator is idle. */
+    /** Number of successive polls without work after which a communicator counts as idle. */
     private static final int BUSY_POLLS = 10_000;
 
     private static final VarHandle PASSES;
@@ -35,15 +38,18 @@ public final class GinAgent implements Agent {
     private final String name;
     private final RequestQueue requests = new RequestQueue();
     /**
-     * Poll schedule. NCCL makes several communicators even if a program uses only one, so idle communicators must not
-     * delay the others.
+     * Communicators that this agent polls. NCCL creates several communicators even if a program uses only one. Idle
+     * communicators are therefore polled less often, so that they do not delay the busy ones.
      */
     private final PollSchedule<GinCommunicator> schedule =
             new PollSchedule<>(new GinCommunicator[0], this::poll, BUSY_POLLS);
 
-    /** Wait releases of communicators that have failed. Their kernels are served until the communicator is removed. */
+    /**
+     * Wait releases of the failed communicators, if their kernels wait without a deadline. A communicator's wait
+     * release stays in the list until {@link #remove}.
+     */
     private final List<WaitRelease> failed = new ArrayList<>();
-    /** Number of completed passes. Only the agent's thread writes it. */
+    /** Number of completed passes. Written only by the agent's thread. */
     private long passes;
 
     public GinAgent(String name) {
@@ -51,8 +57,8 @@ public final class GinAgent implements Agent {
     }
 
     /**
-     * A request of a thread that waits for a condition, which only the agent's thread may evaluate. An action may
-     * follow on the agent's thread.
+     * A request of another thread that waits for a condition. Only the agent's thread may evaluate the condition. After
+     * the wait the agent's thread executes an action, also if the condition was not met in time.
      */
     private static final class Wait extends RequestQueue.Request {
         private final GinCommunicator communicator;
@@ -129,20 +135,22 @@ public final class GinAgent implements Agent {
         }
     }
 
-    /** Serves a communicator from the next pass on. */
+    /** Serves a communicator, from one of the next passes on. */
     public void add(GinCommunicator communicator) {
         communicator.servedBy(this);
         requests.add(() -> schedule.add(List.of(communicator)));
     }
 
     /**
-     * Stops serving a communicator and closes its connections, after the operations in flight are complete. When this
-     * method returns, no thread accesses the communicator's windows and contexts. Only this call ensures that a failed
-     * communicator is no longer served.
+     * Stops serving a communicator and closes its connections, after the operations in flight are complete or after the
+     * patience. When this method returns, the agent's thread and the network no longer access the communicator's
+     * windows and contexts. After a failure the agent closes the connections itself, but may still serve the contexts,
+     * to release waiting kernels. Only this method ends that service.
      *
-     * @return whether all operations in flight were completed
-     * @throws GinException if the agent does not answer, or a connection could not be closed; no memory may be freed
-     *                      then
+     * @param patience maximum time to wait for the operations in flight
+     * @return whether all operations in flight completed
+     * @throws GinException if the agent does not answer, or a connection could not be closed; the communicator's memory
+     *                      must not be freed then
      */
     public boolean remove(GinCommunicator communicator, Duration patience) {
         RequestQueue.Request removal = requests.ask(new Wait(communicator,
@@ -164,7 +172,10 @@ public final class GinAgent implements Agent {
         return removal.isFulfilled();
     }
 
-    /** Waits until a condition is true on the agent's thread. Returns false after a timeout, or after a failure. */
+    /**
+     * Waits until a condition is true. The agent's thread evaluates the condition after its passes. Returns false after
+     * the patience, or if the communicator is disconnected before the condition is true.
+     */
     boolean await(GinCommunicator communicator, BooleanSupplier condition, Duration patience) {
         RequestQueue.Request request = requests.ask(new Wait(communicator, condition, () -> {}, patience));
         return request.await(patience.plus(ANSWER)) && request.isFulfilled();

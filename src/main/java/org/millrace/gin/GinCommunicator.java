@@ -7,41 +7,45 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 
 /**
- * One rank's part of a GIN communicator: windows, contexts, and the connection to each peer. A {@link GinAgent} carries
- * out its descriptors from {@link GinAgent#add} on.
+ * One rank's part of a GIN communicator: its windows, its contexts, and a connection to each peer. After
+ * {@link GinAgent#add} an agent carries out the descriptors in the contexts' queues.
  *
  * <p>
- * All ranks make windows and contexts in the same order. Frames of a peer that is ahead wait until this rank has made
- * the window or context that they name. The first failure makes the communicator unusable, and no other communicator.
- * All methods are safe from any thread, except where stated otherwise.
+ * All ranks create windows and contexts in the same order. A peer may create one earlier than this rank and send frames
+ * that name it. These frames wait until this rank has created the window or context. The first failure makes this
+ * communicator unusable, but no other communicator. All methods are safe from any thread, except where stated
+ * otherwise.
  */
 public final class GinCommunicator {
 
-    /** Listener that is notified when a communicator has failed, or has stalled. */
+    /** Listener for the failure and for stalls of a communicator. */
     @FunctionalInterface
     public interface FailureListener {
         /** Called once, on the thread that detected the failure, before waiting threads are notified. */
         void failed(Throwable failure);
 
         /**
-         * Called on the agent's thread when operations have been in flight for a long time without any progress. Called
-         * again after the same time.
+         * Called on the agent's thread when operations are in flight and none has made progress for the communicator's
+         * patience. Called again each time that the same period passes without progress.
+         *
+         * @param what description of the stall and of the oldest operation in flight
          */
         default void stalled(String what) {
-            // waiting threads have their own deadlines
+            // threads that wait for an operation have their own deadlines
         }
 
         /**
-         * Returns whether kernels wait without a deadline. These kernels are served after the communicator has failed.
+         * Returns whether the communicator's kernels wait without a deadline. If so, the agent continues to check the
+         * contexts after a failure, so that it can end the kernels' waits.
          */
         default boolean hasKernels() {
             return false;
         }
     }
 
-    /** Number of passes without work after which every pass checks every queue. */
+    /** Number of successive passes without work after which each pass checks every queue. */
     private static final int QUIET_PASSES = 64;
-    /** Number of passes between two calls of {@link #upkeep}; a power of two. */
+    /** Number of passes between two executions of {@link #upkeep}; a power of two. */
     private static final int UPKEEP_PASSES = 256;
 
     private final LocalRank rank;
@@ -50,23 +54,30 @@ public final class GinCommunicator {
     private final GinFailure failure;
     private final StallDetector stall;
     private final WaitRelease waits;
-    /** Number of consecutive passes without work. Used only by the agent's thread. */
+    /** Number of successive passes without work. Agent's thread only. */
     private long workless;
     private long passes;
     private Runnable upkeep = () -> {};
-    /** The agent that serves the communicator; null if none does. */
+    /** Agent that serves the communicator; null if no agent does. */
     private volatile @Nullable GinAgent agent;
-    /** Whether the network no longer accesses any window, regardless of operations in flight. */
+    /**
+     * Whether all connections are closed, so that the network no longer accesses any window. Transfers may still be
+     * open then.
+     */
     private volatile boolean disconnected;
-    /** Reason why the network may still access windows after an attempt to disconnect; otherwise null. */
+    /**
+     * Reason why a connection could not be closed, so that the network may still access windows; null if there was no
+     * such problem.
+     */
     private volatile @Nullable Throwable unclosed;
 
     /**
-     * Creates a communicator over established connections. External tools identify it by a number.
+     * Creates a communicator over established connections.
      *
-     * @param number    number of the communicator, the same on all ranks; 0 if not known
-     * @param senders   senders to each rank; the sender to this rank itself is not used
-     * @param receivers receivers from each rank; the receiver from this rank itself is not used
+     * @param number    number of the communicator in the traces that external tools read, the same on all ranks; 0 if
+     *                  not known
+     * @param senders   sender to each rank, by rank; the entry of this rank is not used
+     * @param receivers receiver from each rank, by rank; the entry of this rank is not used
      */
     public GinCommunicator(long number, int rank, @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers,
             GinOptions options, FailureListener listener) {
@@ -84,8 +95,8 @@ public final class GinCommunicator {
     }
 
     /**
-     * Sets an action that the agent's thread executes periodically. The action must not block. Must be called before an
-     * agent serves this communicator.
+     * Sets an action that the agent's thread executes periodically, once in a fixed number of passes. The action must
+     * not block. Must be called before an agent serves this communicator.
      */
     public void upkeep(Runnable action) {
         upkeep = action;
@@ -103,19 +114,22 @@ public final class GinCommunicator {
         return rank.options();
     }
 
-    /** Registers memory as a window. All ranks do so in the same order. Their windows may differ in size. */
+    /**
+     * Registers memory as a window. All ranks register their windows in the same order. The size of a window may differ
+     * between ranks.
+     */
     public Window register(WindowMemory memory) {
         throwIfFailed();
         return rank.windows().add(memory);
     }
 
     /**
-     * Closes a window and its memory. Waits until no transfer uses the window. A later descriptor that names the window
-     * is an error.
+     * Closes a window and its memory. Waits until no transfer uses the window, or until all connections are closed. A
+     * descriptor that names the window afterwards is an error.
      *
-     * @param window the window to close; a window that is already closed is ignored
-     * @throws GinException if a transfer still uses the window after the communicator's patience; its memory must not
-     *                      be freed then
+     * @param window the window to close; ignored if the window is already closed
+     * @throws GinException if a transfer still uses the window after the communicator's patience; the window's memory
+     *                      must not be freed then
      */
     public void deregister(Window window) {
         if (rank.windows().remove(window)) {
@@ -127,22 +141,27 @@ public final class GinCommunicator {
         }
     }
 
-    /** Returns the lowest number at which {@code count} consecutive context numbers are free. */
+    /**
+     * Returns the lowest context number that begins a range of free numbers.
+     *
+     * @param count length of the range
+     */
     public int freeContexts(int count) {
         return rank.contexts().free(count);
     }
 
-    /** Serves a context. All ranks make contexts with the same numbers. */
+    /** Adds a context that the agent serves from now on. All ranks create contexts with the same numbers. */
     public void add(GinContext context) {
         throwIfFailed();
         rank.contexts().add(context);
     }
 
     /**
-     * Stops serving a context. Waits until its queues are empty, at most for the communicator's patience. After that no
-     * thread accesses its memory. Returns whether the queues were empty.
+     * Stops serving a context. First waits until its queues are empty and its descriptors are complete, at most for the
+     * communicator's patience. When this method returns, the agent's thread no longer accesses the context's memory.
      *
-     * @throws GinException if the agent does not answer; the memory must not be freed then
+     * @return whether the queues were empty and the descriptors were complete
+     * @throws GinException if the agent does not answer; the context's memory must not be freed then
      */
     public boolean remove(GinContext context) {
         boolean drained = atAgent(context::isDrained);
@@ -152,19 +171,19 @@ public final class GinCommunicator {
     }
 
     /**
-     * Lets a peer stage the bytes that it sends in shared memory, from now on. Must be called before the peer calls
-     * {@link #stageOut}.
+     * Allows a peer, from now on, to stage the bytes that it sends to this rank in shared memory. Must be called before
+     * the peer calls {@link #stageOut}.
      *
-     * @param ring shared memory; must stay mapped until the agent no longer serves the communicator
+     * @param ring ring in the shared memory, which must stay mapped until the agent no longer serves the communicator
      */
     public void stageIn(int peer, StagingRing ring) {
         stage(ring, () -> ((PeerConnection) peers[peer]).stageIn(ring));
     }
 
     /**
-     * Stages the bytes that are sent to a peer in shared memory, from now on.
+     * Stages the bytes that this rank sends to a peer in shared memory, from now on.
      *
-     * @param ring shared memory; must stay mapped until the agent no longer serves the communicator
+     * @param ring ring in the shared memory, which must stay mapped until the agent no longer serves the communicator
      */
     public void stageOut(int peer, StagingRing ring) {
         stage(ring, () -> ((PeerConnection) peers[peer]).stageOut(ring));
@@ -180,8 +199,10 @@ public final class GinCommunicator {
     }
 
     /**
-     * Publishes in memory that peers map the number of their frames that were carried out here, from now on. Must be
-     * called before the peers know of the memory.
+     * Publishes progress to the peers on this host, from now on: for each peer, the number of its frames that this rank
+     * has settled. Must be called before the peers learn of the memory.
+     *
+     * @param memory memory that the peers map
      */
     public void share(SignalMemory memory) {
         throwIfFailed();
@@ -208,8 +229,8 @@ public final class GinCommunicator {
     }
 
     /**
-     * Returns a native {@code int} for code that must not call Java. The value is 0, or 1 after the communicator has
-     * failed. It exists as long as this object.
+     * Returns native memory of one {@code int}, for code that must not call Java. The value is 0, or 1 after the
+     * communicator has failed. The memory exists as long as this communicator object.
      */
     public MemorySegment errorFlag() {
         return failure.flag();
@@ -220,7 +241,7 @@ public final class GinCommunicator {
     }
 
     /**
-     * Throws the failure, if there is one.
+     * Throws an exception if the communicator has failed.
      *
      * @throws GinException the failure
      */
@@ -229,16 +250,17 @@ public final class GinCommunicator {
     }
 
     /**
-     * Makes the communicator unusable. Its agent aborts its connections without a shutdown message, so that the peers
-     * detect the failure.
+     * Makes the communicator unusable. The agent then aborts the connections: it sends no shutdown message, so that the
+     * peers detect the failure.
      */
     public void fail(Throwable thrown) {
         failure.fail(thrown);
     }
 
     /**
-     * Reports that a peer failed, as learned from another source. This communicator fails, too, after one second. A
-     * connection may report more details before that, such as the operations in flight to that peer.
+     * Reports a peer's failure that was learned from another source than the communicator's connections, for example
+     * from the control plane. The communicator fails one second later. Within this second, a connection may fail with a
+     * more detailed reason, for example with the operations in flight to the peer.
      */
     public void failSoon(Throwable thrown) {
         failure.failSoon(thrown);
@@ -262,8 +284,11 @@ public final class GinCommunicator {
     }
 
     /**
-     * Ends a pass. Reports a stall if nothing has moved for a long time although operations are in flight. Returns the
-     * work.
+     * Ends a pass. Reports a stall to the listener if operations are in flight and none has made progress for the
+     * communicator's patience.
+     *
+     * @param work amount of work of the pass
+     * @return the same amount
      */
     int countWork(int work) {
         if (stall.isStalled(work)) {
@@ -304,7 +329,7 @@ public final class GinCommunicator {
         return work;
     }
 
-    /** Returns whether nothing is in flight. Agent's thread only. */
+    /** Returns whether no operation to or from any peer is in flight. Agent's thread only. */
     public boolean isDrained() {
         for (GinPeer peer : peers) {
             if (!peer.isDrained()) {
@@ -315,8 +340,8 @@ public final class GinCommunicator {
     }
 
     /**
-     * Closes all connections, after the last pass. Agent's thread only. If a connection cannot be closed, the network
-     * may continue to access windows.
+     * Closes all connections, after the last pass. Agent's thread only. If a connection cannot be closed, the
+     * communicator fails, and the network may continue to access windows.
      */
     void disconnect() {
         boolean failed = failure.get() != null;
@@ -325,7 +350,7 @@ public final class GinCommunicator {
             try {
                 peer.close(failed);
             } catch (Throwable e) {
-                first = first == null ? e : first; // the other connections are closed nevertheless
+                first = first == null ? e : first; // the other connections are still closed
             }
         }
         if (first == null) {

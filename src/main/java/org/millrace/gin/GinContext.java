@@ -8,9 +8,9 @@ import org.millrace.abi.GinQueueMemory;
 import org.millrace.gin.SignalMemory.PeerSignals;
 
 /**
- * A context as the agent sees it: a queue for each peer, counters and signals. The code that hands the context to a
- * kernel allocates its memory. The CPU must be able to access all of the memory. It must belong to a scope that is not
- * closed before the context is.
+ * One context: a queue for each peer, counters and signals. The agent reads the queues and updates the counters and
+ * signals. The code that gives the context to a kernel allocates the memory. The CPU must be able to access all of it.
+ * The memory must belong to a scope that stays open until the context is closed.
  */
 public final class GinContext {
 
@@ -23,11 +23,12 @@ public final class GinContext {
     private boolean closed;
 
     /**
-     * Creates a context that starts at the indices in {@code cis}.
+     * Creates a context. Each queue starts at the index that {@code cis} contains for its peer.
      *
-     * @param cis      4 bytes for each peer
+     * @param cis      consumer indices: 4 bytes for each peer
      * @param counters 8 bytes for each counter
      * @param signals  8 bytes for each signal, in the order of the signal numbers in descriptors
+     * @param peers    number of ranks, including this rank
      */
     public GinContext(int number, GinQueueMemory queues, MemorySegment cis, MemorySegment counters,
             MemorySegment signals, int peers) {
@@ -47,29 +48,30 @@ public final class GinContext {
     }
 
     /**
-     * Returns the numbers of descriptors that were taken out of its queues and carried out so far. The numbers grow
-     * while the context is served.
+     * Returns the number of descriptors of this context that the agent has served so far, by operation. The numbers
+     * grow while the context is served.
      */
     public GinServed served() {
         return served.read();
     }
 
     /**
-     * Lets this rank's agent increase the signals of the same context at a peer without a frame. Must be called before
-     * the context is served.
+     * Allows this rank's agent to increase a peer's signals of the same context directly, without a frame. Must be
+     * called before the context is served.
      *
-     * @param signals signals that this process maps; they must stay mapped until the agent no longer serves the context
+     * @param signals the peer's signals in memory that this process maps. The memory must stay mapped until the agent
+     *                no longer serves the context.
      */
     public void reach(int peer, PeerSignals signals) {
         reached[peer] = signals;
     }
 
-    /** Returns the signals at a peer that this rank can increase without a frame, or null. */
+    /** Returns a peer's signals that this rank can increase without a frame; null if it cannot. */
     public @Nullable PeerSignals reached(int peer) {
         return reached[peer];
     }
 
-    /** Records that a signal at a peer was increased without a frame. */
+    /** Counts a peer's signal that this rank has increased without a frame. */
     public void countReached() {
         served.countReached();
     }
@@ -86,7 +88,7 @@ public final class GinContext {
         return counters;
     }
 
-    /** Returns its signals, in the order of the signal numbers in descriptors. */
+    /** Returns this rank's signals, in the order of the signal numbers in descriptors. */
     public GinCells signals() {
         return signals;
     }
@@ -95,7 +97,7 @@ public final class GinContext {
         return queues[peer];
     }
 
-    /** Returns whether the queues are empty and no descriptor that was taken from them is in flight. */
+    /** Returns whether the queues are empty and all descriptors that were taken from them are complete. */
     public boolean isDrained() {
         for (PeerQueue queue : queues) {
             if (!queue.isDrained()) {
@@ -115,14 +117,14 @@ public final class GinContext {
         }
     }
 
-    /** Adds to all signals. Agent's thread only. */
+    /** Adds a value to each of this rank's signals. Agent's thread only. */
     public void addToSignals(long value) {
         for (int signal = 0; signal < signals.count(); signal++) {
             signals.addRelease(signal, value);
         }
     }
 
-    /** Stops all accesses to the context's memory from now on. Agent's thread only. */
+    /** Stops all accesses of the agent to the context's memory, from now on. Agent's thread only. */
     public void close() {
         closed = true;
     }
@@ -131,7 +133,10 @@ public final class GinContext {
         return closed;
     }
 
-    /** Adds to a signal, after all earlier writes of this thread. */
+    /**
+     * Adds a value to one of this rank's signals. A release: a kernel that acquires the signal also sees all earlier
+     * writes of this thread. Has no effect after {@link #close}.
+     */
     public void signal(int signal, long value) {
         if (!closed) {
             signals.addRelease(signal, value);

@@ -9,25 +9,26 @@ import org.millrace.trace.ProcessTrace.GinTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * The contexts of one rank of a communicator by number, and the memory that shows peers the progress of their frames.
+ * The contexts of one rank of a communicator by number. Also publishes this rank's progress: for each peer, the number
+ * of the peer's frames that are settled.
  */
 final class GinContexts {
 
     private final long communicator;
     private final int rank;
     private final int ranks;
-    /** Traces of the contexts that are traced. */
+    /** Traces by context. A context without a trace has no entry. */
     private final Map<GinContext, ContextTrace> traces = new IdentityHashMap<>();
-    /** Contexts by number. The array is replaced as a whole, so that the agent reads it without a lock. */
+    /** Contexts by number. A change replaces the whole array, so that the agent reads it without a lock. */
     private volatile @Nullable GinContext[] all = {};
-    /** Shared memories. Used and changed only by the agent's thread. */
+    /** Memories that contain the published numbers of settled frames. Agent's thread only. */
     private SignalMemory[] shared = {};
 
     /**
      * Creates an empty set of contexts.
      *
-     * @param communicator number that the communicator's ranks have in common; 0 if not known
-     * @param rank         rank in the communicator
+     * @param communicator number of the communicator, the same on all ranks; 0 if not known
+     * @param rank         this rank
      * @param ranks        number of ranks of the communicator
      */
     public GinContexts(long communicator, int rank, int ranks) {
@@ -36,12 +37,16 @@ final class GinContexts {
         this.ranks = ranks;
     }
 
-    /** Returns the contexts by number, with null for unused numbers. Each change replaces the array. */
+    /** Returns the contexts by number, with null for unused numbers. A change creates a new array. */
     public @Nullable GinContext[] all() {
         return all;
     }
 
-    /** Returns the lowest number at which {@code count} consecutive numbers are free. */
+    /**
+     * Returns the lowest context number that begins a range of free numbers.
+     *
+     * @param count length of the range
+     */
     public int free(int count) {
         @Nullable
         GinContext[] now = all;
@@ -54,7 +59,11 @@ final class GinContexts {
         return first;
     }
 
-    /** Adds a context with a free number. */
+    /**
+     * Adds a context.
+     *
+     * @throws IllegalArgumentException if the context's number is in use, or it has another number of peers
+     */
     public synchronized void add(GinContext context) {
         @Nullable
         GinContext[] copy = Arrays.copyOf(all, Math.max(all.length, context.number() + 1));
@@ -92,15 +101,19 @@ final class GinContexts {
     }
 
     /**
-     * Adds a memory for the number of carried-out frames, which is published there from the next update on. Agent's
-     * thread only.
+     * Adds a memory for the numbers of settled frames. Later calls of {@link #publishSettled} also write to this
+     * memory. Agent's thread only.
      */
     public void share(SignalMemory memory) {
         shared = Arrays.copyOf(shared, shared.length + 1);
         shared[shared.length - 1] = memory;
     }
 
-    /** Publishes to a peer the number of its frames that were carried out here. Agent's thread only. */
+    /**
+     * Publishes to a peer how many of its frames are settled. Agent's thread only.
+     *
+     * @param frames number of the peer's frames that this rank has settled
+     */
     public void publishSettled(int peer, long frames) {
         for (SignalMemory memory : shared) {
             memory.settled(peer, frames);
@@ -108,11 +121,12 @@ final class GinContexts {
     }
 
     /**
-     * Writes to a trace the numbers of served descriptors of a context. Another thread reads the context periodically.
+     * Periodic update of one context's trace: the number of served descriptors, and the state of each queue. The
+     * trace's own thread executes it.
      */
     private record ContextTrace(GinContext context, ProcessTrace process, GinTrace trace) implements Runnable {
 
-        /** Begins to trace a context of a communicator's rank; returns null if nothing is traced. */
+        /** Begins to trace a context of a communicator's rank. Returns null if this process has no trace. */
         static @Nullable ContextTrace begin(long communicator, int rank, GinContext context) {
             ProcessTrace process = ProcessTrace.current();
             GinTrace trace = process == null ? null

@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** A decoded descriptor that was taken out of its queue. The object is reused. */
+/** A decoded descriptor that was taken from a queue. The object is reused. */
 final class GinDescriptor {
 
     private static final int KINDS = GinOp.PUT | GinOp.GET | GinOp.FLUSH | GinOp.VA_SIGNAL;
@@ -13,7 +13,10 @@ final class GinDescriptor {
     private boolean versionKnown;
     int op;
     public long size;
-    /** Handle and offset of the source; for a VA signal, of the signal; for a get, of the bytes at the peer. */
+    /**
+     * Handle of the window and offset in the window: of the source of a put, of the bytes that a get reads at the peer,
+     * or of the signal of a VA signal. Both are 0 for an inline value.
+     */
     public long sourceHandle;
     public long sourceOffset;
     public long inlineValue;
@@ -29,7 +32,7 @@ final class GinDescriptor {
 
     void decode(GinDescriptorFormat format) {
         op = format.op(words);
-        size = has(GinOp.VA_SIGNAL) || has(GinOp.FLUSH) ? 0 : format.size(words); // these have no bytes
+        size = has(GinOp.VA_SIGNAL) || has(GinOp.FLUSH) ? 0 : format.size(words); // neither has bytes
         versionKnown = format.isVersionKnown(words);
         if (has(GinOp.INLINE)) {
             inlineValue = format.inlineValue(words);
@@ -54,7 +57,7 @@ final class GinDescriptor {
         return GinOp.signals(op);
     }
 
-    /** Returns a problem with the descriptor that does not depend on windows, or null. */
+    /** Returns the error in the descriptor, or null. Errors that depend on windows are not detected here. */
     public @Nullable String problem(GinContext context) {
         if (!versionKnown) {
             return "its format's version is not the one that NCCL asked for: "

@@ -3,8 +3,8 @@ package org.millrace.gin;
 import org.millrace.MillraceException;
 
 /**
- * Failure of a GIN communicator that cannot continue. The message names rank, peer, context and descriptor as far as
- * they are known.
+ * Failure of a GIN communicator. The message names the rank, the peer, the context and the descriptor, as far as they
+ * are known.
  */
 public class GinException extends MillraceException {
 

@@ -9,14 +9,15 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The reason for a communicator's failure; the first reason is kept. A report about a peer from another source counts
- * only if no connection reports more details in time. Safe from any thread.
+ * The first failure of a communicator. Later failures are ignored. The communicator can also learn of a peer's failure
+ * from another source than its connections, for example from the control plane. Such a report becomes the failure only
+ * if no connection fails with a more detailed reason within one second. Safe from any thread.
  */
 final class GinFailure {
 
     /**
-     * Access to the flag, volatile on both sides: the failing thread writes it, and native code and waiting kernels
-     * read it.
+     * Access to {@link #flag}. The failing thread writes the flag with a volatile store. Native code and waiting
+     * kernels read it with volatile loads.
      */
     private static final VarHandle FLAG = ValueLayout.JAVA_INT.varHandle();
     private static final long REASON_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -25,7 +26,10 @@ final class GinFailure {
     private final GinCommunicator.FailureListener listener;
     private final MemorySegment flag = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
     private final AtomicReference<@Nullable Throwable> first = new AtomicReference<>();
-    /** Report about a peer from another source. Set once; the agent's thread evaluates it. */
+    /**
+     * Report of a peer's failure from another source than the connections; null if none. Set at most once. The agent's
+     * thread evaluates it in {@link #throwIfDue}.
+     */
     private volatile @Nullable Report reported;
 
     private record Report(Throwable thrown, long until) {
@@ -36,7 +40,9 @@ final class GinFailure {
         this.listener = listener;
     }
 
-    /** Returns a native {@code int} that is 0, or 1 after a failure. It exists as long as this object. */
+    /**
+     * Returns native memory of one {@code int}: 0, or 1 after a failure. The memory exists as long as this object.
+     */
     MemorySegment flag() {
         return flag;
     }
@@ -53,14 +59,14 @@ final class GinFailure {
         }
     }
 
-    /** Records that a peer failed, as learned from another source. */
+    /** Records a report of a peer's failure from another source than the connections. */
     void failSoon(Throwable thrown) {
         if (reported == null) {
             reported = new Report(thrown, System.nanoTime() + REASON_NANOS);
         }
     }
 
-    /** Throws the failure, for callers with new requests. */
+    /** Throws an exception if the communicator has failed. Called before new requests. */
     void throwIfFailed() {
         Throwable thrown = first.get();
         if (thrown != null) {
@@ -70,7 +76,10 @@ final class GinFailure {
         }
     }
 
-    /** Throws, for the agent, the failure itself, or a report that no connection has supplemented in time. */
+    /**
+     * Throws an exception if the communicator has failed, or if one second has passed since a peer's failure was
+     * reported. Agent's thread only.
+     */
     void throwIfDue() {
         Throwable thrown = first.get();
         Report told = reported;

@@ -3,19 +3,23 @@ package org.millrace.gin;
 import org.millrace.net.FrameHeader;
 
 /**
- * The meaning of the words of a frame's header between two ranks of a communicator.
+ * Layout of the words of a frame's header. Ranges such as 0..7 are bits of a word.
  *
  * <pre>
  *           HELLO                    all others
- *  word 0   kind 0..7                kind 0..7, bytes of an inline value 8..15, signalled 16, staged 17, context 32..63
- *  word 1   the protocol's version   handle of a window: PUT: the target; VA_SIGNAL: the signal's window; GET: the source
- *  word 2   the sender's rank        offset in that window
+ *  word 0   kind 0..7                kind 0..7, number of inline bytes 8..15, flag "signalled" 16, flag "staged" 17,
+ *                                    number of the context 32..63
+ *  word 1   version of the protocol  handle of a window. PUT: the target. GET: the source. VA_SIGNAL: the window that
+ *                                    contains the signal
+ *  word 2   rank of the sender       offset in that window
  *  word 3   number of ranks          number of the signal
- *  word 4   bytes of a chunk         value to add to the signal. GET_DATA: location of its staged bytes
- *  word 5                            PUT: the inline value, or the location of its staged bytes. GET: number of bytes.
- *                                    GET_DATA: number of the get among the gets from this peer, from 0
+ *  word 4   bytes of a chunk         PUT, VA_SIGNAL: value to add to the signal. GET_DATA: location of the staged bytes
+ *  word 5   0                        PUT: the inline value, or the location of the staged bytes. GET: number of bytes.
+ *                                    GET_DATA: number of the answered get. The gets that a rank requests from a peer
+ *                                    are numbered from 0.
  *
- *  staged   bytes 0..31, offset in the staging ring's memory 32..63; the frame has no payload then
+ *  location of staged bytes: number of bytes 0..31, offset in the staging ring's memory 32..63. The frame then has no
+ *  payload.
  * </pre>
  */
 final class GinHeader {
@@ -26,7 +30,7 @@ final class GinHeader {
     static final int GET = 4;
     static final int GET_DATA = 5;
 
-    /** Version of the protocol, which changes with the meaning of any word. */
+    /** Version of the protocol. Every change of the layout changes the version. */
     static final long PROTOCOL = 0x4D_52_47_49_4E_03L;
 
     private static final int INLINE_SHIFT = 8;
@@ -44,7 +48,7 @@ final class GinHeader {
         header.word(4, chunkBytes);
     }
 
-    /** Sets everything except the signal. */
+    /** Sets all words of a header, without a signal. */
     static void set(FrameHeader header, int kind, int context, long window, long offset, long last) {
         header.payloadBytes(0);
         header.word(0, kind | (long) context << CONTEXT_SHIFT);
@@ -55,7 +59,7 @@ final class GinHeader {
         header.word(5, last);
     }
 
-    /** Sets the header of an entry that is never sent. */
+    /** Clears the header of an entry that is never sent. */
     static void nothing(FrameHeader header) {
         set(header, 0, 0, 0, 0, 0);
     }
@@ -71,7 +75,10 @@ final class GinHeader {
         header.word(4, value);
     }
 
-    /** Records that the bytes of a put or of an answer lie in the staging ring. Called last. */
+    /**
+     * Sets the location of the bytes of a put or of an answer to a get in the staging ring. Must be called after all
+     * other changes of the header.
+     */
     static void staged(FrameHeader header, long offset, long bytes) {
         header.word(0, header.word(0) | STAGED);
         header.word(stagedWord(header), offset << OFFSET_SHIFT | bytes);

@@ -3,16 +3,15 @@ package org.millrace.gin;
 import java.time.Duration;
 
 /**
- * Settings of a communicator's data transfers. All ranks must have the same {@code chunkBytes}, and compare it when
- * they connect.
+ * Settings of a communicator's data transfers. All ranks must have the same {@code chunkBytes}. The ranks compare it
+ * when they connect.
  *
- * @param chunkBytes maximum number of bytes of a put or get that one frame transfers; a window's memory must support a
- *                   transfer of this size
- * @param depth      number of frames of one peer that may be in flight at the same time in each direction, a power of
- *                   two
- * @param patience   maximum time that a frame waits for its window or context, which its peer may have made slightly
- *                   earlier. It is also the maximum time that the close of a window or context waits for operations in
- *                   flight. After this time without progress the communicator reports a stall.
+ * @param chunkBytes maximum number of bytes of a put or get that one frame transfers. The memory of each window must
+ *                   support transfers of this size.
+ * @param depth      maximum number of frames in flight in each direction between two ranks, a power of two
+ * @param patience   maximum time that a frame waits until this rank has created the window or context that the frame
+ *                   names. It is also the maximum time that the close of a window or context waits for operations in
+ *                   flight. If no operation makes progress for this time, the communicator reports a stall.
  */
 public record GinOptions(long chunkBytes, int depth, Duration patience) {
 
@@ -22,7 +21,7 @@ public record GinOptions(long chunkBytes, int depth, Duration patience) {
     /**
      * Checks the values.
      *
-     * @throws IllegalArgumentException if one is out of range
+     * @throws IllegalArgumentException if a value is out of range
      */
     public GinOptions {
         if (chunkBytes < Long.BYTES || chunkBytes > MAX_CHUNK_BYTES) {

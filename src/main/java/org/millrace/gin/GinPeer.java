@@ -5,8 +5,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Carries out the descriptors of all contexts for one rank, over a connection or within this rank itself. Agent's
- * thread only.
+ * One rank of the communicator, as a destination of descriptors. Carries out the descriptors of all contexts for this
+ * destination: over a connection, or by copies if the destination is this rank itself. Agent's thread only.
  */
 abstract class GinPeer {
 
@@ -20,36 +20,41 @@ abstract class GinPeer {
         this.peer = peer;
     }
 
-    /** Returns this rank as a peer of itself. */
+    /** Returns the object for this rank as a destination of its own descriptors. */
     public static GinPeer self(LocalRank rank) {
         return new Self(rank);
     }
 
     /**
-     * Moves all data that can be moved without blocking. Returns the amount of work done.
+     * Makes as much progress as is possible without blocking, in both directions. Returns the amount of work done.
      *
-     * @param quiet whether no peer of this rank has had any work for some time
+     * @param quiet whether no destination of this rank's descriptors has had any work for some time
      */
     public abstract int progress(boolean quiet);
 
     /**
-     * Returns the path of a descriptor; null if nothing has to be done at the peer. Called once for each descriptor.
+     * Returns the path of a descriptor; null if the descriptor needs no operation at the peer. Called once for each
+     * descriptor.
+     *
+     * @param order order between the paths of the descriptor's queue
      */
     abstract @Nullable Path choose(GinDescriptor descriptor, PathOrder order);
 
-    /** Publishes to the peer the number of its frames that were carried out, if it sends frames. */
+    /** Publishes to the peer how many of its frames are settled. Does nothing if the peer sends no frames. */
     public abstract void publishSettled();
 
-    /** Returns whether nothing is in flight. */
+    /** Returns whether no descriptor and no frame to or from this peer is in flight or waits. */
     public abstract boolean isDrained();
 
     /**
-     * Closes the connection, and abandons operations in flight. After a failure the connection is aborted, so that the
-     * peer detects the failure.
+     * Closes the connection and abandons the operations in flight.
+     *
+     * @param failed whether the communicator has failed; the connection is then aborted, so that the peer detects the
+     *               failure
      */
     public abstract void close(boolean failed);
 
-    /** Returns the queues of all contexts for this peer. */
+    /** Returns the watch over the queues of all contexts for this peer, updated to the current contexts. */
     final QueueWatch watch() {
         if (rank.contexts().all() != served) {
             renewDrains();
@@ -58,8 +63,8 @@ abstract class GinPeer {
     }
 
     /**
-     * Updates the drains after contexts were added or removed. The other contexts keep their drains and the operations
-     * in flight in them.
+     * Creates a watch for the current contexts. A context that existed before keeps its drain, because operations may
+     * be in flight in it.
      */
     private void renewDrains() {
         served = rank.contexts().all();
@@ -82,8 +87,7 @@ abstract class GinPeer {
     }
 
     /**
-     * Describes for messages the oldest descriptor for this peer that is not complete. Returns null if all are
-     * complete.
+     * Returns a description of the oldest incomplete descriptor for this peer, for messages; null if all are complete.
      */
     public final @Nullable String describeOldest() {
         for (GinContext context : rank.contexts().all()) {
@@ -96,14 +100,14 @@ abstract class GinPeer {
     }
 
     /**
-     * Describes for messages the frames that the peer has sent and that are not carried out yet. Returns null if all
-     * are carried out.
+     * Returns a description of the peer's frames that have arrived and are not settled, for messages; null if all are
+     * settled.
      */
     public @Nullable String describeInbound() {
         return null;
     }
 
-    /** Returns whether a descriptor waits for this peer. */
+    /** Returns whether a queue contains a descriptor for this peer that is not completely passed to a path. */
     final boolean isWanted() {
         for (GinContext context : rank.contexts().all()) {
             if (context != null && context.queue(peer).isWaiting()) {

@@ -5,17 +5,17 @@ import java.lang.invoke.VarHandle;
 import org.millrace.abi.GinOp;
 
 /**
- * Numbers of descriptors that were taken out of a context's queues and carried out, by operation. The number of
- * descriptors is the sum of all components except {@code signalled} and {@code reached}.
+ * Number of descriptors that an agent has taken from the queues of one or more contexts and passed on, by operation.
+ * The total is the sum of all components except {@code signalled} and {@code reached}.
  *
  * @param puts      puts of bytes of a window
- * @param values    puts of a value in the descriptor
+ * @param values    puts of an inline value, which is in the descriptor
  * @param signals   signals without bytes, including signals in windows
  * @param gets      gets of bytes of a peer's window
  * @param flushes   flushes of earlier operations
- * @param signalled puts and values with a signal
- * @param reached   signals of all these descriptors that this rank's thread increased directly at the peer, without a
- *                  frame
+ * @param signalled puts and inline values that have a signal
+ * @param reached   signals, out of {@code signals} and {@code signalled}, that this rank's agent increased directly in
+ *                  the peer's memory, without a frame
  */
 public record GinServed(long puts, long values, long signals, long gets, long flushes, long signalled, long reached) {
 
@@ -30,7 +30,7 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
         return puts + values + signals + gets + flushes;
     }
 
-    /** Returns one line for people and scripts; the first number is the number of descriptors. */
+    /** Returns one line for people and scripts. The first number in it is the total number of descriptors. */
     @Override
     public String toString() {
         return "descriptors served by Java: " + descriptors() + " (" + puts + " puts, " + values + " values, " + signals
@@ -39,8 +39,8 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
     }
 
     /**
-     * Counts the descriptors that a context's agent serves. Only the agent's thread writes, without a
-     * read-modify-write. Any thread may read; each number is read separately.
+     * Counters of one context. Only the agent's thread writes them, so an increment is not an atomic operation. Any
+     * thread may read them. The numbers are read one after another and may belong to different moments.
      */
     static final class Counters {
 
@@ -80,7 +80,7 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
             return descriptor.has(GinOp.INLINE) ? VALUES : PUTS;
         }
 
-        /** Opaque: a reader eventually sees every number, and never a torn one. */
+        /** Increments a counter with an opaque store: a reader eventually sees each value, and always a whole one. */
         private void increment(int index) {
             COUNT.setOpaque(counts, index, counts[index] + 1);
         }

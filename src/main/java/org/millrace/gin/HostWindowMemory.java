@@ -5,7 +5,10 @@ import org.millrace.abi.GinCells;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
-/** A window in host memory. The network reads and writes it directly, and every operation is complete at once. */
+/**
+ * Host memory of a window. The network reads and writes it directly. Every copy and add is complete when the method
+ * that begins it returns.
+ */
 public final class HostWindowMemory implements WindowMemory {
 
     private final MemoryRegion region;
@@ -17,14 +20,14 @@ public final class HostWindowMemory implements WindowMemory {
     }
 
     /**
-     * Registers memory.
+     * Registers memory with a network.
      *
-     * @param memory native memory, aligned to 8 bytes, not freed before the window is closed
+     * @param memory native memory, aligned to 8 bytes. It must not be freed before the window is closed.
      */
     @SuppressWarnings("restricted")
     public static HostWindowMemory register(Network network, MemorySegment memory) {
-        // The segment belongs to the global scope, so that a copy checks no arena. The window is closed before the
-        // memory is freed, and the agent acknowledges that.
+        // A segment of the global scope avoids a liveness check in each copy. The window is closed before its memory
+        // is freed, and the close waits until the agent no longer uses the window. The segment is therefore valid.
         MemorySegment global = MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize());
         return new HostWindowMemory(network.register(global), global);
     }

@@ -3,8 +3,9 @@ package org.millrace.gin;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The frames of one peer with bytes on their way to a window here, oldest first. Frames are added, their payloads
- * arrive, and they are settled, all in the same order.
+ * The frames of one peer with incomplete effects at this rank, oldest first. A frame's effects are the write of its
+ * bytes to a window, and its signal. Each frame is first added. Then its payload arrives. Then the frame is settled,
+ * that is, its effects are complete. Each of these events occurs in the order of the frames.
  */
 final class InboundFrames {
 
@@ -12,7 +13,7 @@ final class InboundFrames {
     private long added;
     private long arrived;
     private long settled;
-    /** Number of frames that had arrived when pending copies were last begun. */
+    /** Number of arrived frames when {@link #settle} last requested that the batched copies begin. */
     private long asked;
 
     InboundFrames(int depth) {
@@ -34,7 +35,7 @@ final class InboundFrames {
         return added == settled;
     }
 
-    /** Returns the frame that {@link #add} will add, cleared. */
+    /** Returns the object for the frame that the next call of {@link #add} adds, cleared. */
     InboundFrame next() {
         InboundFrame next = at(added);
         next.clear();
@@ -49,7 +50,11 @@ final class InboundFrames {
         return added;
     }
 
-    /** Records that the payloads of {@code frames} frames have arrived since the beginning. */
+    /**
+     * Records the arrival of payloads. Returns the number of frames that have newly arrived.
+     *
+     * @param frames total number of frames that have arrived with their payloads on this connection
+     */
     int arrive(long frames) {
         int work = 0;
         while (arrived < added && frames - arrived > 0) {
@@ -59,19 +64,19 @@ final class InboundFrames {
         return work;
     }
 
-    /** Returns the number of frames that were added and are completely carried out. */
+    /** Returns the total number of settled frames. */
     long settled() {
         return settled;
     }
 
-    /** Records that all added frames have arrived, because no network transfers them. */
+    /** Records that all added frames have arrived, because their bytes do not pass through a network. */
     void allArrived() {
         arrived = added;
     }
 
     int settle() {
         int work = 0;
-        if (asked != arrived) { // copies are begun in batches, and the batch ends here
+        if (asked != arrived) { // begins the batched copies of all arrived frames
             asked = arrived;
             at(arrived - 1).begin();
         }
@@ -83,8 +88,8 @@ final class InboundFrames {
     }
 
     /**
-     * Begins the adds after the oldest frame, which is an add itself. Each add needs two transfers to the memory, so
-     * adds overlap.
+     * Begins the adds that follow the oldest frame, which is itself an add in flight. Each add needs two transfers to
+     * the memory, so several adds are kept in flight. Returns the number of begun adds.
      */
     private int addAhead() {
         int begun = 0;
@@ -103,8 +108,8 @@ final class InboundFrames {
     }
 
     /**
-     * Abandons all frames, because the connection is closed. A failure may have left a frame that was begun and not
-     * added, so all frames are checked.
+     * Abandons all frames, because the connection is closed. A failure may have occurred after the begin of a frame's
+     * transfer and before its {@link #add}. Therefore checks also the frame objects that were not added.
      */
     void abandon() {
         for (InboundFrame frame : ring) {
@@ -113,26 +118,27 @@ final class InboundFrames {
     }
 
     /**
-     * Bytes that are being written to a window here, and the actions that follow: a signal, or the completion of one of
-     * this rank's descriptors. The object is reused.
+     * One frame: bytes that are being written to a window of this rank, and the actions that follow the write. An
+     * action is a signal, or the completion of one of this rank's descriptors. The object is reused.
      */
     static final class InboundFrame {
 
         final WindowTransfer transfer = new WindowTransfer();
-        /** Context with the signal to change, or null. */
+        /** Context of the signal that the frame increases; null if the frame has no signal. */
         private @Nullable GinContext signalled;
         private int signal;
         private long value;
-        /** Window that contains the frame's VA signal, or null. */
+        /** Window that contains the frame's VA signal; null if the frame has none, or if its add has begun. */
         private @Nullable Window signalWindow;
         private long signalOffset;
-        /** Whether the only action is an add to a window. */
+        /** Whether the frame has no other effect than an add to a window. */
         private boolean adds;
-        /** Queue of the descriptor that is complete after the frame, or null. */
+        /** Queue of the descriptor that completes when this frame is settled; null if none. */
         private @Nullable PeerQueue queue;
         private int index;
         /**
-         * Ring that contains the staged bytes, or null; and the ring's free position once the bytes are written.
+         * Staging ring that contains the frame's bytes; null if the bytes are a payload. {@link #stagedUpTo} is the
+         * position that is released after these bytes were written.
          */
         private StagingRing.@Nullable Reader ring;
         private long stagedUpTo;
@@ -145,20 +151,24 @@ final class InboundFrames {
             ring = null;
         }
 
-        /** Records that the bytes are already being written from a staging ring. */
+        /**
+         * Records that the bytes are being copied from a staging ring, so that no payload arrives.
+         *
+         * @param upTo position in the ring after the bytes
+         */
         void staged(StagingRing.Reader reader, long upTo) {
             ring = reader;
             stagedUpTo = upTo;
         }
 
-        /** Records that the frame's payload has arrived. */
+        /** Notifies the window's memory that the frame's payload has arrived. */
         void arrive() {
             if (transfer.isOpen() && ring == null) {
                 transfer.memory().arrived(transfer);
             }
         }
 
-        /** Begins the copies that wait to be made in a batch. */
+        /** Makes the window's memory begin its batched copies, by a query of the transfer's state. */
         void begin() {
             if (transfer.isOpen()) {
                 transfer.memory().written(transfer);
@@ -172,26 +182,27 @@ final class InboundFrames {
         }
 
         void vaSignal(Window window, long offset, long amount) {
-            window.hold(); // held until the add begins
+            window.hold(); // prevents the close of the window until the add begins
             signalWindow = window;
             signalOffset = offset;
             value = amount;
             adds = !transfer.isOpen() && signalled == null;
         }
 
-        /** Returns whether the frame is an add in flight. */
+        /** Returns whether the frame is only an add, and the add is in flight. */
         boolean isAdding() {
             return adds && transfer.isOpen();
         }
 
         /**
-         * Returns whether the frame is only an add that is not begun, which may begin while other adds are in flight.
+         * Returns whether the frame is only an add that has not begun. Such an add may begin while earlier adds are in
+         * flight.
          */
         boolean waitsToAdd() {
             return adds && !transfer.isOpen();
         }
 
-        /** Begins the add. Returns false if no room is available now. */
+        /** Begins the add. Returns false if the maximum number of adds is in flight. */
         boolean beginAdd() {
             if (signalWindow == null || !signalWindow.beginAdd(transfer, signalOffset, value)) {
                 return false;
@@ -207,8 +218,8 @@ final class InboundFrames {
         }
 
         /**
-         * Continues the frame's actions as far as possible. Returns true when all are done. Called only for the oldest
-         * frame, which keeps every signal after all earlier frames.
+         * Advances the frame as far as possible. Returns true when its bytes are written and all its actions are done.
+         * Must be called only for the oldest frame, so that a signal follows the effects of all earlier frames.
          */
         boolean settle() {
             if (transfer.isOpen()) {
@@ -225,7 +236,7 @@ final class InboundFrames {
                 return beginAdd() && settle();
             }
             if (signalled != null) {
-                // a release: pairs with the acquire of the kernel that waits for the signal
+                // A release: pairs with the acquire by the kernel that waits for the signal. It publishes the bytes.
                 signalled.signal(signal, value);
             }
             if (queue != null) {
@@ -235,8 +246,8 @@ final class InboundFrames {
         }
 
         /**
-         * Abandons the frame, because the connection is closed. The room in the staging ring is not released, because
-         * the peer would write to memory that a copy may still read.
+         * Abandons the frame, because the connection is closed. Does not release its bytes in the staging ring. The
+         * peer would otherwise write to memory that a copy may still read.
          */
         void abandon() {
             if (transfer.isOpen()) {

@@ -1,5 +1,5 @@
 package org.millrace.gin;
 
-/** One rank of a communicator, as all its paths see it. */
+/** State of this rank of a communicator that all its paths share. */
 record LocalRank(int rank, int ranks, GinOptions options, Windows windows, GinContexts contexts) {
 }

@@ -6,9 +6,10 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 
 /**
- * The frames in flight to one peer, oldest first. They are offered to the network in this order, regardless of the time
- * that each takes to be staged. An entry without data for the peer is not sent. Neither is an entry with only a signal
- * that this rank can increase directly at the peer.
+ * The entries in flight to one peer, oldest first. An entry is a frame, or a copy that takes the position of a frame.
+ * Entries are offered to the network in this order, however long each takes to become readable. An entry without data
+ * for the peer is completed without a frame. The same applies to an entry with only a signal that this rank can
+ * increase directly in the peer's memory.
  */
 final class OutboundFrames {
 
@@ -16,13 +17,13 @@ final class OutboundFrames {
     private final OutboundFrame[] ring;
     private long added;
     /**
-     * Number of the last entry with an open transfer, and number of the last such entry that was checked. A memory may
-     * delay copies until that check.
+     * Number, from 1 on, of the last entry with an open transfer. {@link #asked} is the value of this number at the
+     * last check of such an entry. A window's memory may delay its copies until that check.
      */
     private long newest;
     private long asked;
     private long offered;
-    /** Number of offered entries that were sent to the network as frames. */
+    /** Number of entries that were offered to the network as frames. */
     private long frames;
     private long sent;
 
@@ -47,21 +48,21 @@ final class OutboundFrames {
     }
 
     /**
-     * Returns whether a peer that has closed still needs one of the frames. The first frame is the hello and does not
-     * count, because the peer may have closed before it.
+     * Returns whether frames for a peer that has closed are not sent yet. The hello, which is the first frame, is not
+     * counted, because the peer may close before it receives the hello.
      */
     boolean owesPeer() {
         return added > Math.max(sent, 1);
     }
 
-    /** Returns the frame that {@link #add} will add, cleared. */
+    /** Returns the object for the entry that the next call of {@link #add} adds, cleared. */
     OutboundFrame next() {
         OutboundFrame next = at(added);
         next.clear();
         return next;
     }
 
-    /** Adds the frame. Returns the number of its entry, from 1 on. */
+    /** Adds the entry that {@link #next} returned. Returns the number of the entry, from 1 on. */
     long add() {
         added++;
         if (at(added - 1).transfer.isOpen()) {
@@ -70,21 +71,24 @@ final class OutboundFrames {
         return added;
     }
 
-    /** Returns whether an entry was offered to the network, or passed without a frame. */
+    /** Returns whether an entry was offered to the network, or was found to need no frame. */
     boolean isOffered(long entry) {
         return offered >= entry;
     }
 
-    /** Returns the number of frames that were sent to the network. */
+    /** Returns the number of frames that were offered to the network. */
     long count() {
         return frames;
     }
 
-    /** Offers staged entries, moves the data that the network accepts, and completes the frames that it has sent. */
+    /**
+     * Offers readable entries in order, lets the sender make progress, and completes the entries that the network has
+     * sent. Returns the amount of work done.
+     */
     int progress() {
         int work = 0;
         try {
-            if (asked != newest) { // copies are begun in batches, and the batch ends here
+            if (asked != newest) { // begins the batched copies of all added entries
                 asked = newest;
                 at(newest - 1).isReadable();
             }
@@ -94,7 +98,7 @@ final class OutboundFrames {
             }
             work += sender.progress();
         } finally {
-            work += complete(); // a shutdown message may be thrown in the same pass that sent the last frames
+            work += complete(); // sender.progress() may throw after it has sent the last frames
         }
         return work;
     }
@@ -109,8 +113,8 @@ final class OutboundFrames {
     }
 
     /**
-     * Completes the frames that the peer reports as received, after the peer has closed. Returns false if the peer
-     * reports nothing more.
+     * Lets the sender of a closed peer make progress, and completes the frames that the peer acknowledges. Returns
+     * false if the connection is over, so that no more acknowledgements can arrive.
      */
     boolean listen() {
         try {
@@ -124,8 +128,8 @@ final class OutboundFrames {
     }
 
     /**
-     * Abandons all frames, because the connection is closed. A failure may have left a frame that was begun and not
-     * added, so all frames are checked.
+     * Abandons all entries, because the connection is closed. A failure may have occurred after the begin of an entry's
+     * transfer and before its {@link #add}. Therefore checks also the objects that were not added.
      */
     void abandon() {
         for (OutboundFrame frame : ring) {
@@ -133,7 +137,10 @@ final class OutboundFrames {
         }
     }
 
-    /** Offers the frame, or passes it without sending. Returns false if the network has no room now. */
+    /**
+     * Offers the entry's frame to the network, unless the entry needs no frame. Returns false if the network accepts no
+     * frame now.
+     */
     private boolean pass(OutboundFrame frame) {
         if (frame.isNeedless(frames)) {
             return true;
@@ -147,18 +154,26 @@ final class OutboundFrames {
         return true;
     }
 
-    /** An outbound frame: its payload is being staged, or the frame is being sent. The object is reused. */
+    /**
+     * An entry: its bytes are being made readable, or its frame is being sent. A copy of {@link DirectPath} is an
+     * entry, too. The object is reused.
+     */
     static final class OutboundFrame {
 
         final FrameHeader header = new FrameHeader();
         final WindowTransfer transfer = new WindowTransfer();
-        /** Whether the bytes are copied through a staging ring, so that the frame has no payload. */
+        /** Whether the bytes are copied into a staging ring, so that the frame has no payload. */
         private boolean staged;
-        /** Number of frames that were offered to the network, including this one. */
+        /**
+         * Number of frames that were offered to the network up to this entry, including the entry's own frame, if any.
+         */
         private long number;
-        /** Order of the frame's queue if the frame transfers at most a signal; otherwise null. */
+        /**
+         * Order between the paths of the entry's queue, if a frame would transfer at most a signal; null if the frame
+         * transfers bytes and must be sent.
+         */
         private @Nullable PathOrder order;
-        /** Queue of the descriptor that is complete when the frame was sent, or null. */
+        /** Queue of the descriptor that completes when the entry no longer needs its source; null if none. */
         private @Nullable PeerQueue queue;
         private int index;
 
@@ -168,33 +183,42 @@ final class OutboundFrames {
             queue = null;
         }
 
-        /** Records that the bytes lie in the staging ring, or will lie there when the copy is complete. */
+        /**
+         * Records the location of the bytes in the staging ring. The copy into the ring may still be in progress.
+         */
         void staged(long offset, long bytes) {
             staged = true;
             GinHeader.staged(header, offset, bytes);
         }
 
-        /** Records that the frame transfers at most a signal, because its bytes reach their destination without it. */
+        /**
+         * Records that a frame would transfer at most a signal, because the entry has no bytes or a copy transfers
+         * them.
+         *
+         * @param of order between the paths of the entry's queue
+         */
         void bringsSignalAtMost(PathOrder of) {
             order = of;
         }
 
-        /** Adds the descriptor's signal to the frame, if the descriptor has one. */
+        /** Adds the descriptor's signal to the header, if the descriptor has one. */
         void signals(GinDescriptor descriptor) {
             if (descriptor.signals()) {
                 GinHeader.signal(header, descriptor.signal, descriptor.signalValue);
             }
         }
 
-        /** Records the descriptor that is complete when the frame was sent. */
+        /** Records the descriptor that completes when the entry no longer needs its source. */
         void completes(PeerQueue of, int descriptor) {
             queue = of;
             index = descriptor;
         }
 
         /**
-         * Performs the frame's action at the peer without a frame, if that is possible after {@code frames} sent
-         * frames. Returns whether the frame is needless.
+         * Returns whether the entry needs no frame. If a signal is its only content, tries to increase the signal
+         * directly in the peer's memory.
+         *
+         * @param frames number of frames that were offered before this entry
          */
         boolean isNeedless(long frames) {
             return order != null && (!GinHeader.isSignalled(header) || order.signal(header, frames));
@@ -209,8 +233,10 @@ final class OutboundFrames {
         }
 
         /**
-         * Records that the frame was offered, or is needless after {@code frames} frames. A source that was copied is
-         * free then.
+         * Records that the entry was offered, or needs no frame. Completes its descriptor if the bytes were copied,
+         * because the source may then be overwritten.
+         *
+         * @param frames number of frames that were offered up to this entry
          */
         void offered(long frames) {
             number = frames;
@@ -219,12 +245,16 @@ final class OutboundFrames {
             }
         }
 
-        /** Returns whether the network has sent this frame and all earlier ones. */
+        /**
+         * Returns whether the network has sent the frames of this entry and of all earlier ones.
+         *
+         * @param frames number of frames that the network has sent
+         */
         boolean isSent(long frames) {
             return frames - number >= 0;
         }
 
-        /** Records that the frame was sent, so that its source was read. */
+        /** Ends the entry after its frame was sent: releases the transfer, and completes the descriptor. */
         void sent() {
             if (transfer.isOpen()) {
                 transfer.release();
@@ -232,7 +262,7 @@ final class OutboundFrames {
             complete();
         }
 
-        /** Abandons the frame, because the connection is closed and will not report that the frame was sent. */
+        /** Abandons the entry's transfer, because the closed connection reports no more sent frames. */
         void abandon() {
             if (transfer.isOpen()) {
                 transfer.abandon();

@@ -5,8 +5,9 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
- * Reports that an agent's pass does not end. The agent itself reports other stalls, but it cannot report this one. An
- * example is a driver call that waits for a kernel, while the kernel waits for the agent. Runs on its own thread.
+ * Reports a pass of an agent that does not end. The agent reports other stalls itself, but it cannot report this one,
+ * because its thread is blocked. An example is a driver call that waits for a kernel, while the kernel waits for the
+ * agent. Runs on its own thread.
  */
 public final class PassWatch implements AutoCloseable {
 
@@ -25,9 +26,10 @@ public final class PassWatch implements AutoCloseable {
     /**
      * Starts to watch an agent.
      *
-     * @param served   thread that runs the agent's passes
-     * @param patience maximum duration of a pass; the report is repeated after the same time
-     * @param report   consumer of reports, called on the watch's thread
+     * @param served   thread that executes the agent's passes
+     * @param patience duration of a pass after which it is reported. The report is repeated each time that the same
+     *                 duration has passed again.
+     * @param report   consumer of the reports, called on the watch's thread
      */
     public PassWatch(GinAgent agent, Thread served, Duration patience, Consumer<String> report) {
         this.agent = agent;

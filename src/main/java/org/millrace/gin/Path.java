@@ -1,8 +1,8 @@
 package org.millrace.gin;
 
 /**
- * A way from a queue to a peer's memory. {@link GinPeer#choose} chooses a path for each descriptor, and the descriptor
- * stays on this path until it is complete.
+ * A way to move bytes and signals from a queue's descriptors to a peer's memory. {@link GinPeer#choose} chooses a path
+ * for each descriptor. The descriptor stays on this path until it is complete.
  */
 abstract class Path {
 
@@ -13,8 +13,8 @@ abstract class Path {
     }
 
     /**
-     * Moves the current descriptor of a queue, part by part, as long as there is room. The next call continues at the
-     * same place. Returns the number of moved parts.
+     * Moves the current descriptor of a queue, part by part, until the descriptor is finished or no part can be moved
+     * now. In the second case the next call continues with the next part. Returns the number of moved parts.
      */
     final int move(QueueDrain drain) {
         int parts = 0;
@@ -25,25 +25,25 @@ abstract class Path {
     }
 
     /**
-     * Moves the next part, and calls {@link QueueDrain#finish} with the last one. Returns false if no room is available
-     * now.
+     * Moves the next part of the current descriptor. Calls {@link QueueDrain#finish} after the last part. Returns false
+     * if the part cannot be moved now.
      */
     abstract boolean movePart(QueueDrain drain);
 
     /**
-     * Returns the local window that a descriptor writes. It is looked up for each part, because the window may be
-     * closed between two parts.
+     * Returns this rank's window that a descriptor writes. Called for each part, because the window may be closed
+     * between two parts.
      */
     final Window target(QueueDrain drain, GinDescriptor descriptor) {
         return window(drain, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
     }
 
-    /** Returns the local window that a descriptor reads. */
+    /** Returns this rank's window that a descriptor reads. */
     final Window source(QueueDrain drain, GinDescriptor descriptor) {
         return window(drain, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
     }
 
-    /** Returns the window of a descriptor's handle, after a check that it contains the bytes. */
+    /** Returns this rank's window of a handle. First checks that the window contains the range of bytes. */
     final Window window(QueueDrain drain, long handle, long offset, long bytes) {
         Window window = windows.find(handle);
         if (window == null) {

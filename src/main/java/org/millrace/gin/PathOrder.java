@@ -6,48 +6,59 @@ import org.millrace.net.FrameHeader;
 
 /**
  * The order between the paths of one queue. A program may rely on two guarantees. A signal becomes visible after all
- * earlier puts. A get or a put finds the bytes that earlier puts wrote to the same place. Each path keeps its own
- * order. Frames, however, take effect when the peer carries them out, and copies as soon as they are begun. Signals
- * that this rank increases directly in a peer's memory take effect at once. Three rules therefore apply where paths
- * meet:
+ * earlier puts. A put or a get of a range of bytes takes effect after the earlier puts to the same range. Each path
+ * keeps this order among its own operations. However, operations of different paths take effect at different times. A
+ * frame takes effect when the peer settles it. A copy may take effect as soon as it is begun. A signal that this rank
+ * increases directly in the peer's memory takes effect at once. Three rules therefore apply between operations of
+ * different paths:
  *
  * <pre>
  *   first        then         rule
- *   copy         frame        The copy has an entry among the frames. {@link OutboundFrames} sends no later frame
- *                             before the copy is complete.
- *   frame        copy         The copy begins when the peer has reported that it has carried the frames out, unless they
- *                             write other bytes than the copy. A small copy in a strict window waits for all bytes that
- *                             frames write. If this rank cannot read the peer's reports, it copies only as long as no
- *                             frame of the queue writes at the peer: {@link #canCopy}, {@link #isCopyInTurn}.
- *   copy, frame  signal       The signal is increased without a frame if the peer has carried out all frames that were
- *                             sent. Otherwise a frame contains it: {@link #signal}.
+ *   copy         frame        The copy has an entry in {@link OutboundFrames}, which sends no later frame before the
+ *                             copy is complete.
+ *   frame        copy         The copy begins after the peer has reported that the frame is settled. It does not wait for
+ *                             a frame that writes other bytes. A small copy in a strict window, however, waits for
+ *                             all frames that write bytes: {@link #isCopyInTurn}. If this rank cannot read the peer's
+ *                             reports, the queue makes no copies after its first frame that writes to a window:
+ *                             {@link #canCopy}.
+ *   copy, frame  signal       If the peer has settled all frames that this rank has sent, this rank increases the
+ *                             signal directly. Otherwise a frame contains the signal: {@link #signal}.
  * </pre>
  */
 final class PathOrder {
 
     private final GinContext context;
     private final int sequence;
-    /** The peer's reports about this rank's frames; null if this rank does not share memory with it. */
+    /**
+     * View of the peer's memory: its signals, and the number of this rank's frames that it has settled. Null if the
+     * peer does not share that memory with this rank.
+     */
     private final @Nullable PeerSignals near;
-    /** Frames of the queue that write bytes at the peer, and frames that add to signals in a window there. */
+    /**
+     * {@link #writes} are the queue's frames that write bytes to a window of the peer. {@link #adds} are the queue's
+     * frames that add to a signal in a window of the peer.
+     */
     private final Entries writes = new Entries(true);
     private final Entries adds = new Entries(true);
-    /** Copies of the queue to the peer. */
+    /** The queue's copies to windows of the peer. */
     private final Entries copies = new Entries(false);
 
-    /** Some of the queue's entries among the frames, up to the last one, and the bytes that they write. */
+    /**
+     * The queue's entries of one kind in {@link OutboundFrames}, up to the last one that was added. Records a range
+     * that contains all bytes that these entries write.
+     */
     private final class Entries {
         private final boolean areFrames;
-        /** Number of the last entry, from 1 on; 0 without an entry, or if it was carried out. */
+        /** Number of the last entry, from 1 on; 0 if there was none, or if all entries have taken effect. */
         private long last;
         /**
-         * Number of frames that had been sent to the network when the last entry was found to be offered; 0 before
-         * that, and always for copies.
+         * Number of frames that had been offered to the network when the last entry was found to be offered. 0 before
+         * that time, and always 0 for copies.
          */
         private long sentByThen;
         /**
-         * Range of bytes of the entries that may still be incomplete: the window, the first byte, and the end. If the
-         * window is 0, the entries write to several windows.
+         * Range of the bytes of all entries that may not have taken effect yet: handle of the window, offset of the
+         * first byte, and offset after the last byte. A handle of 0 means that the entries write to several windows.
          */
         private long window;
         private long start;
@@ -77,7 +88,7 @@ final class PathOrder {
             }
             if (sentByThen == 0 && frames.isOffered(last)) {
                 sentByThen = areFrames ? frames.count() : 0;
-                last = areFrames ? last : 0; // a copy's entry is passed when the copy is complete
+                last = areFrames ? last : 0; // the entry of a copy counts as offered only when the copy is complete
             }
             if (sentByThen > 0 && near != null && near.isSettled(sentByThen)) {
                 last = 0;
@@ -97,58 +108,62 @@ final class PathOrder {
     }
 
     /**
-     * Returns the number of a sequence of copies of one rank that keep their order: the copies of one context to one
-     * peer.
+     * Returns the number that identifies a sequence of copies. Copies of one context to one peer form a sequence and
+     * may have an order among themselves.
      */
     static int sequence(int context, int peer, int ranks) {
         return context * ranks + peer;
     }
 
-    /** Returns the sequence number of the queue's copies. */
+    /** Returns the number of the sequence that contains the queue's copies. */
     int sequence() {
         return sequence;
     }
 
-    /** Records that a frame of the queue writes bytes to a window at the peer. */
+    /** Records that a frame of the queue writes bytes to a window of the peer. */
     void wrote(long entry, long window, long offset, long bytes) {
         writes.add(entry, window, offset, bytes);
     }
 
-    /** Records that a frame of the queue adds to 8 bytes of a window at the peer. */
+    /** Records that a frame of the queue adds to 8 bytes of a window of the peer. */
     void added(long entry, long window, long offset) {
         adds.add(entry, window, offset, Long.BYTES);
     }
 
-    /** Records that a copy of the queue writes to a window at the peer. */
+    /** Records that a copy of the queue writes to a window of the peer. */
     void copied(long entry, long window, long offset, long bytes) {
         copies.add(entry, window, offset, bytes);
     }
 
-    /** Returns whether a copy of the queue can keep its order, now or later. Otherwise its bytes are sent in frames. */
+    /**
+     * Returns whether this rank can detect when the next copy of the queue may begin, now or later. Otherwise the bytes
+     * must be sent in frames.
+     */
     boolean canCopy() {
         return writes.last == 0 && adds.last == 0 || near != null;
     }
 
     /**
-     * Returns whether a copy may access bytes of a window at the peer, because earlier frames have already written
-     * their bytes there.
+     * Returns whether a copy may begin that accesses the given bytes of the peer's window. It may if the earlier frames
+     * have taken effect or write other bytes.
      *
-     * @param ordered whether the copy must come after all bytes that earlier frames write, regardless of their location
+     * @param ordered whether the copy must wait for all earlier frames that write bytes, even other bytes than the copy
      */
     boolean isCopyInTurn(OutboundFrames frames, long window, long offset, long bytes, boolean ordered) {
         return (writes.areOver(frames) || !ordered && writes.areElsewhere(window, offset, bytes))
                 && (adds.areOver(frames) || adds.areElsewhere(window, offset, bytes));
     }
 
-    /** Returns whether no copy of the queue that is in flight writes bytes of a window at the peer. */
+    /** Returns whether no copy in flight of the queue writes to the given bytes of the peer's window. */
     boolean isUntouched(OutboundFrames frames, long window, long offset, long bytes) {
         return copies.areOver(frames) || copies.areElsewhere(window, offset, bytes);
     }
 
     /**
-     * Increases a frame's signal directly in the peer's memory. Returns false if the frame must transfer the signal.
+     * Increases the signal in a frame's header directly in the peer's memory. Returns false if the frame must be sent,
+     * because this is not possible now.
      *
-     * @param sent number of frames that were sent to the peer
+     * @param sent number of frames that this rank has offered to the peer
      */
     boolean signal(FrameHeader header, long sent) {
         if (near == null || !near.add(sent, (int) GinHeader.signal(header), GinHeader.value(header))) {

@@ -9,8 +9,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.PeerClosedException;
 
 /**
- * The connection to one peer, in both directions. A descriptor is complete when its source was read. That is when its
- * last frame was sent, or its get was answered.
+ * The connection to one peer, in both directions. A put completes when its source may be overwritten: its last frame
+ * was sent, or its bytes were copied. A get completes when its bytes are written here.
  */
 final class PeerConnection extends GinPeer {
 
@@ -19,16 +19,18 @@ final class PeerConnection extends GinPeer {
     private final FramePath framePath;
     private final DirectPath directPath;
     private final GetPath getPath;
-    /** Path of the bytes of puts and answers: frames, or a staging ring once there is one. */
+    /** Path of the bytes of puts and of answers to gets: {@link #framePath}, or a path through a staging ring. */
     private FramePath bytesPath;
     private final GetAnswers answers = new GetAnswers();
     private final FrameDispatcher inbound;
-    /** Number of the peer's carried-out frames that was last published to it. */
+    /** Number of the peer's settled frames that this rank last published to the peer. */
     private long publishedSettled;
     private boolean sendingOver;
     private boolean receivingOver;
 
-    /** Creates the peer of an established connection. The first frame identifies this rank. */
+    /**
+     * Creates a peer over an established connection. The first frame, a hello, tells the peer the rank of this process.
+     */
     public PeerConnection(LocalRank rank, int peer, FrameSender sender, FrameReceiver receiver) {
         super(rank, peer);
         this.sender = sender;
@@ -43,12 +45,15 @@ final class PeerConnection extends GinPeer {
         frames.add();
     }
 
-    /** Lets the peer stage the bytes that it sends in a ring, from now on. */
+    /** Allows the peer, from now on, to stage the bytes that it sends in a ring. */
     public void stageIn(StagingRing ring) {
         inbound.stage(new StagingRing.Reader(ring));
     }
 
-    /** Stages the bytes that are sent to the peer in a ring, from now on. The peer already knows the ring. */
+    /**
+     * Stages the bytes that this rank sends to the peer in a ring, from now on. The peer must have called
+     * {@link #stageIn} before.
+     */
     public void stageOut(StagingRing ring) {
         bytesPath = new FramePath(rank, frames, new StagingRing.Writer(ring, peer));
     }
@@ -83,7 +88,7 @@ final class PeerConnection extends GinPeer {
             work += watch().pull(quiet);
             return work + frames.progress();
         } catch (PeerClosedException closed) {
-            sendingOver = true; // frames that the peer sent before must still be received
+            sendingOver = true; // frames that the peer sent before its close must still be received
             return 1;
         }
     }
@@ -102,12 +107,13 @@ final class PeerConnection extends GinPeer {
     }
 
     /**
-     * Throws an exception if a peer that has closed is still needed: for frames, for gets, or for waiting descriptors.
+     * Throws an exception if this rank still needs the peer, although the peer has closed the connection. It does so if
+     * frames are not sent, gets are not answered, or descriptors wait in queues.
      */
     private void requireNothing() {
         answers.abandon();
         if (frames.owesPeer() && frames.listen()) {
-            return; // the peer may have received the frames, and may report that before it closes
+            return; // the peer may have received the frames, and may still acknowledge them
         }
         if (frames.owesPeer() || receivingOver && !getPath.isEmpty() || isWanted()) {
             throw new GinException("rank " + rank.rank() + ": rank " + peer + " has closed its end" + underWay());
@@ -129,7 +135,7 @@ final class PeerConnection extends GinPeer {
             return directPath.reaches(descriptor.sourceHandle) && order.canCopy() ? directPath : getPath;
         }
         if (descriptor.has(GinOp.FLUSH)) {
-            return null; // a get is complete only when its bytes are visible
+            return null; // nothing to wait for: a get completes only when its bytes are visible
         }
         if (descriptor.size == 0) {
             return descriptor.signals() ? framePath : null;
@@ -163,7 +169,7 @@ final class PeerConnection extends GinPeer {
         } finally {
             inbound.close();
         }
-        frames.abandon(); // after both ends: if one could not be closed, its network may still access the staged bytes
+        frames.abandon(); // not if close() has thrown, because the network may still access staging buffers
         inbound.abandon();
     }
 }

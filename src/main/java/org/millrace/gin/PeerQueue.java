@@ -6,16 +6,17 @@ import org.millrace.abi.GinOp;
 import org.millrace.abi.GinQueueMemory;
 
 /**
- * One context's queue to one peer, as its consumer sees it.
+ * One context's queue to one peer. The kernel is the producer of its descriptors, and this class is the consumer.
+ * Indices grow from left to right:
  *
  * <pre>
- *    cis = completed          seen                         pis (the device's)
- *    |  taken, under way      |  posted, or being written  |  free
+ *    cis = completed          seen                         pis (kept by the device)
+ *    |  taken, in flight      |  posted, or being written  |  free
  *    +------------------------+----------------------------+----------
  * </pre>
  *
- * Descriptors are taken one after another, and may complete in another order, because a get waits for an answer.
- * {@code cis} moves in order.
+ * Descriptors are taken one after another. They may complete in another order, because a get waits for an answer. The
+ * consumer index {@code cis} advances in order, past the descriptors that are complete without a gap.
  */
 final class PeerQueue {
 
@@ -47,7 +48,9 @@ final class PeerQueue {
         return context;
     }
 
-    /** Returns whether there is a descriptor to process: the unfinished one, or the next one of the queue. */
+    /**
+     * Returns whether a descriptor is current. If not, takes the next one from the queue first.
+     */
     public boolean hasCurrent() {
         return hasCurrent || take();
     }
@@ -69,24 +72,24 @@ final class PeerQueue {
     }
 
     /**
-     * Returns the address of the first word of the next descriptor, so that a check costs one load. The address must
-     * not be read after the context was closed.
+     * Returns the address of the first word of the next descriptor. A caller can poll the word there with one load. The
+     * address must not be read after the context was closed.
      */
     public long nextAddress() {
         return memory.address(memory.at(peer, seen));
     }
 
-    /** Returns the descriptor to process; valid only if {@link #hasCurrent} returned true. */
+    /** Returns the current descriptor; valid only after {@link #hasCurrent} has returned true. */
     public GinDescriptor current() {
         return current;
     }
 
-    /** Returns the index that completes the current descriptor. */
+    /** Returns the index of the current descriptor, for {@link #complete}. */
     public int index() {
         return seen;
     }
 
-    /** Records that the current descriptor was completely passed on. Returns its index. */
+    /** Records that a path has moved all parts of the current descriptor. Returns the descriptor's index. */
     public int finish() {
         hasCurrent = false;
         context.count(current);
@@ -94,8 +97,8 @@ final class PeerQueue {
     }
 
     /**
-     * Completes a descriptor, because its local memory is no longer needed. Increments its counter, and frees the
-     * places of all descriptors that are complete in order.
+     * Completes a descriptor, because its local memory is no longer needed. Increments the descriptor's counter. Then
+     * advances {@code cis}, which frees the slots of all descriptors that are complete without a gap.
      */
     public void complete(int index) {
         int slot = index & mask;
@@ -111,7 +114,7 @@ final class PeerQueue {
             completed++;
         }
         if (completed != first) {
-            // pairs with the device's acquire: the places are zero, and the sources were read
+            // A release: pairs with the device's acquire. Publishes that the slots are zero and the sources were read.
             cis.release(peer, completed);
         }
     }
@@ -120,19 +123,17 @@ final class PeerQueue {
         return mask + 1;
     }
 
-    /** Returns the number of descriptors taken so far. Other threads may read it as an approximate value. */
+    /** Returns the index of the next descriptor to take. For other threads the value is approximate. */
     int taken() {
         return seen;
     }
 
-    /**
-     * Returns the number of descriptors that are complete in order. Other threads may read it as an approximate value.
-     */
+    /** Returns the index after all descriptors that are complete without a gap. For other threads it is approximate. */
     int completed() {
         return completed;
     }
 
-    /** Completes the available descriptors without carrying them out, because the communicator has failed. */
+    /** Completes all posted descriptors without carrying them out, because the communicator has failed. */
     void discard() {
         do {
             while (hasCurrent || take()) {
@@ -151,13 +152,15 @@ final class PeerQueue {
         return !hasCurrent && seen == completed && !memory.isBegun(memory.at(peer, seen));
     }
 
-    /** Returns whether there is a descriptor that was not carried out. */
+    /**
+     * Returns whether there is a descriptor that is not completely passed to a path: the current one, or one to take.
+     */
     public boolean isWaiting() {
         return hasCurrent
                 || !context.isClosed() && seen - completed != done.length && memory.isBegun(memory.at(peer, seen));
     }
 
-    /** Describes for messages the oldest descriptor that is not complete. Returns null if all are complete. */
+    /** Returns a description of the oldest incomplete descriptor, for messages; null if all are complete. */
     public @Nullable String describeOldest() {
         if (seen == completed && !isWaiting()) {
             return null;

@@ -3,17 +3,17 @@ package org.millrace.gin;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the descriptors out of one queue, one after another. Each descriptor is checked and gets a path. The path moves
- * it completely before the next descriptor begins.
+ * Takes the descriptors from one queue, one after another. Checks each descriptor and selects its path. The path moves
+ * all parts of the descriptor before the next descriptor is taken.
  */
 final class QueueDrain {
 
     private final GinPeer peer;
     final PeerQueue queue;
     final PathOrder order;
-    /** Path of the descriptor in progress; null between two descriptors. */
+    /** Path of the current descriptor; null if no descriptor is current. */
     private @Nullable Path path;
-    /** Number of the descriptor's bytes that have been passed on. */
+    /** Number of bytes of the current descriptor that the path has moved. */
     private long moved;
 
     QueueDrain(GinPeer peer, PeerQueue queue, PathOrder order) {
@@ -23,9 +23,9 @@ final class QueueDrain {
     }
 
     /**
-     * Moves the available descriptors.
+     * Moves the descriptors of the queue. Returns the amount of work done.
      *
-     * @param maxParts maximum number of parts before the other queues have their turn
+     * @param maxParts number of parts after which no further descriptor begins, so that other queues are served
      */
     int drain(int maxParts) {
         int work = 0;
@@ -40,7 +40,7 @@ final class QueueDrain {
             }
             work += chosen.move(this);
             if (isUnderWay()) {
-                break; // no room is available for the rest now
+                break; // the path cannot move the next part now
             }
         }
         return work;
@@ -60,12 +60,12 @@ final class QueueDrain {
         return path;
     }
 
-    /** Returns whether a part of the current descriptor has not been passed on. */
+    /** Returns whether the current descriptor has a part that the path has not moved. */
     boolean isUnderWay() {
         return path != null;
     }
 
-    /** Returns the address of the first word of the next descriptor; 0 while the current one is in progress. */
+    /** Returns the address of the first word of the next descriptor; 0 while the current descriptor is in progress. */
     long nextAddress() {
         return isUnderWay() ? 0 : queue.nextAddress();
     }
@@ -83,7 +83,7 @@ final class QueueDrain {
     }
 
     /**
-     * Returns the number of bytes of the next part.
+     * Returns the number of bytes of the current descriptor's next part.
      *
      * @param maxBytes maximum number of bytes of a part
      */
@@ -91,13 +91,16 @@ final class QueueDrain {
         return Math.min(queue.current().size - moved, maxBytes);
     }
 
-    /** Records that bytes of the current descriptor were passed on. Returns whether they were the last. */
+    /** Records that the path has moved bytes of the current descriptor. Returns whether they were the last bytes. */
     boolean advance(long bytes) {
         moved += bytes;
         return moved >= queue.current().size;
     }
 
-    /** Records that the current descriptor was completely passed on. Returns the index that completes it. */
+    /**
+     * Records that the path has moved all parts of the current descriptor. Returns the descriptor's index. The path
+     * later completes the descriptor by this index.
+     */
     int finish() {
         path = null;
         return queue.finish();

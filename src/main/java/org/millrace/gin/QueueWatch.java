@@ -3,63 +3,70 @@ package org.millrace.gin;
 import org.millrace.abi.GinQueueMemory;
 
 /**
- * Finds the queues that have a descriptor. A program may request a hundred contexts and use only a few. A check of an
- * empty queue therefore costs only one load of the first word of its next descriptor. A queue that was empty for a long
- * time is idle. Idle queues are checked in turn, {@value #IDLE_CYCLE} passes for all of them, as long as other queues
- * have work. Used by one thread.
+ * Finds the queues that contain a descriptor. A program may request a hundred contexts and use only a few of them. The
+ * check of an empty queue is therefore only one load, of the first word of the queue's next descriptor. A queue that
+ * has been empty for a long time counts as idle. While other queues have work, a pass checks only a part of the idle
+ * queues. Within {@value #IDLE_CYCLE} passes each idle queue is checked once. Used by one thread.
  *
  * <pre>
- *   queues    [0, busy)        [busy, count)
- *             every pass       in turn
+ *   index      [0, busy)               [busy, count)
+ *   state      busy                    idle
+ *   checked    in every pass           in turn, within {@value #IDLE_CYCLE} passes
  * </pre>
  */
 final class QueueWatch {
 
     /**
-     * Number of passes that check every idle queue once. It bounds the delay of a kernel's first descriptor.
+     * Number of passes within which each idle queue is checked once. It bounds the delay of the first descriptor in an
+     * idle queue.
      */
     static final int IDLE_CYCLE = 8;
-    /** Number of passes without a descriptor after which a queue is idle. The pause between two kernels is shorter. */
+    /**
+     * Number of passes without a descriptor after which a queue counts as idle. They take longer than the pause between
+     * two kernels.
+     */
     private static final int BUSY_PASSES = 4096;
-    /** Number of passes between two searches for queues that have become idle; a power of two. */
+    /** Number of passes between two searches for busy queues that have become idle; a power of two. */
     private static final int SORTING = 256;
 
     /**
-     * Number of parts that are moved from a queue before the others have their turn. It is large for a single queue and
-     * small for each of many queues. Copies of different queues may be begun at once, and copies of one queue often may
-     * not.
+     * Bounds of the number of parts that a pass moves from one queue. The maximum applies to a single busy queue. With
+     * many busy queues the number is small, so that parts of different queues alternate. Copies of different queues can
+     * overlap, whereas copies of one queue often must be made one after another.
      */
     private static final int MAX_PARTS = 256;
     private static final int MIN_PARTS = 4;
 
     private final QueueDrain[] drains;
-    /** Address of the first word of the next descriptor, by queue; 0 if a descriptor is in progress. */
+    /**
+     * For each queue, address of the first word of its next descriptor; 0 if the queue must be drained without a check.
+     */
     private final long[] next;
-    /** Number of the last pass that found a descriptor, by queue. */
+    /** For each queue, number of the last pass that drained it. */
     private final long[] used;
     private int busy;
-    /** Index of the queue that the pass begins with, which changes with every pass. */
+    /** Index of the busy queue that the next pass checks first. It changes with each pass. */
     private int first;
     private int idleCursor;
     private long pass;
 
-    /** Creates a watch with all queues busy. */
+    /** Creates a watch. All queues are busy at first. */
     QueueWatch(QueueDrain[] drains) {
         this.drains = drains;
-        next = new long[drains.length]; // zeros: every queue is checked once
+        next = new long[drains.length]; // zeros: the first pass drains every queue without a check
         used = new long[drains.length];
         busy = drains.length;
     }
 
-    /** Returns one drain for each queue, in no particular order. */
+    /** Returns the drains of all queues, in no particular order. */
     QueueDrain[] drains() {
         return drains;
     }
 
     /**
-     * Drains the queues that have a descriptor. Returns the amount of work done.
+     * Drains the queues that contain a descriptor. Returns the amount of work done.
      *
-     * @param quiet whether the agent has found no work for some time; all queues are checked then
+     * @param quiet whether the agent has found no work for some time. If so, the pass checks all idle queues.
      */
     int pull(boolean quiet) {
         pass++;
@@ -73,7 +80,7 @@ final class QueueWatch {
             if (next[at] != 0 && !GinQueueMemory.isBegunAt(next[at])) {
                 continue;
             }
-            // called from here, because compilers inline only to a limited depth, and inlining matters in this call
+            // Called directly in this loop: compilers inline only to a limited depth, and this call must be inlined.
             work += drains[at].drain(parts);
             next[at] = drains[at].nextAddress();
             used[at] = pass;
@@ -100,7 +107,7 @@ final class QueueWatch {
         return idleCursor++;
     }
 
-    /** Moves queues that have become idle behind the others. */
+    /** Moves the queues that have become idle behind the busy ones. */
     private void sort() {
         for (int at = busy - 1; at >= 0; at--) {
             if (pass - used[at] > BUSY_PASSES) {

@@ -4,8 +4,8 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.InboundFrames.InboundFrame;
 
 /**
- * A rank's descriptors for itself. They are copies between its own windows, and are carried out in order, as if a peer
- * sent them.
+ * Descriptors of this rank for itself. They are copies between this rank's own windows. They are carried out in order,
+ * in the same way as the frames of a peer.
  */
 final class SelfPath extends Path {
 
@@ -58,9 +58,9 @@ final class SelfPath extends Path {
         return true;
     }
 
-    /** Carries out the moved descriptors. Returns the amount of work done. */
+    /** Advances the begun copies and signals, and completes their descriptors. Returns the amount of work done. */
     int settle() {
-        frames.allArrived(); // no network transfers the bytes
+        frames.allArrived(); // the bytes do not pass through a network, so they need not arrive
         return frames.settle();
     }
 

@@ -4,7 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.GinCells;
 
 /**
- * Signals of a rank's contexts that peers on the same host increase without frames. All such processes map the memory.
+ * Memory of one rank, the owner, that the processes of peers on the same host map. It contains the signals of the
+ * owner's contexts. The peers increase these signals without frames.
  *
  * <pre>
  *   0          128        128 * ranks
@@ -15,10 +16,11 @@ import org.millrace.abi.GinCells;
  * </pre>
  *
  * <p>
- * {@code settled} is the number of a rank's frames that were carried out here, including everything that they
- * requested. This rank's agent writes it. A peer may add to a signal if {@code settled} equals the number of frames
- * that it has sent, because the add then overtakes nothing. Every process changes signals by atomic adds, and this
- * rank's kernels reset them. Each part lies in its own cache lines, in pairs, because prefetchers fetch lines in pairs.
+ * {@code settled} of a rank is the number of frames from this rank that the owner has settled: all their effects are
+ * complete. The owner's agent writes it. A peer may add to a signal if {@code settled} equals the number of frames that
+ * the peer has sent. The add then does not overtake any frame. All processes change signals by atomic adds, and the
+ * owner's kernels reset them. Each part begins at a multiple of 128 bytes, two cache lines, because prefetchers fetch
+ * lines in pairs.
  */
 public final class SignalMemory {
 
@@ -33,7 +35,7 @@ public final class SignalMemory {
     /**
      * Creates a view of the memory.
      *
-     * @param memory exactly {@link #bytes} bytes, of the global scope, aligned to 8 bytes
+     * @param memory exactly {@link #bytes} bytes of the global scope, aligned to 8 bytes
      */
     public SignalMemory(MemorySegment memory, int ranks, int signals) {
         this.memory = memory;
@@ -50,7 +52,7 @@ public final class SignalMemory {
         return (long) signals * Long.BYTES + LINES - 1 & -LINES;
     }
 
-    /** Returns the offset of the signals of a context. */
+    /** Returns the offset of the signals of a context in the memory, in bytes. */
     public long offset(int context) {
         return ranks * LINES + context * stride(signals);
     }
@@ -60,39 +62,47 @@ public final class SignalMemory {
     }
 
     /**
-     * Returns the view of this memory that a peer uses.
+     * Returns the view of this memory that a peer of the owner uses.
      *
-     * @param rank rank of the peer
+     * @param context number of the context
+     * @param rank    rank of the peer
      */
     public PeerSignals toward(int context, int rank) {
         return new PeerSignals(GinCells.of(signals(context)), settled, rank * CELL);
     }
 
     /**
-     * Publishes to a rank the number of its frames that were carried out here. A release: pairs with the acquire in
-     * {@link PeerSignals#add}.
+     * Publishes to a rank how many of its frames the owner has settled. A release: pairs with the acquires in
+     * {@link PeerSignals}.
+     *
+     * @param frames number of settled frames of the rank
      */
     public void settled(int rank, long frames) {
         settled.release(rank * CELL, frames);
     }
 
     /**
-     * The signals of one context at a peer on the same host, in memory that both processes map. This rank's agent adds
-     * to them directly, which avoids a frame and the peer's thread. It does so only while no frame that it has sent to
-     * this peer is still to be carried out there.
+     * A peer's signals of one context, in memory that the peer and this rank's process map. This rank's agent adds to
+     * them directly, so that neither a frame nor the peer's thread is needed. It does so only if the peer has settled
+     * all frames that this rank has sent.
+     *
+     * @param signals the signals
+     * @param settled cells for the numbers of settled frames, which the peer publishes
+     * @param cell    index of this rank's cell in {@code settled}
      */
     public record PeerSignals(GinCells signals, GinCells settled, int cell) {
 
         /**
-         * Adds to a signal after everything that was sent. Returns false if a frame must transfer the signal.
+         * Adds a value to a signal, if the peer has settled all frames that this rank has sent. Returns false if a
+         * frame must transfer the signal.
          *
          * @param frames number of frames that this rank has sent to the peer
-         * @param signal index of the signal; a signal that the peer does not have is sent in a frame, which the peer
-         *               refuses
+         * @param signal index of the signal. A signal that the peer does not have must be sent in a frame, so that the
+         *               peer refuses it.
          */
         public boolean add(long frames, int signal, long value) {
-            // An acquire: pairs with the peer's release, which comes after the effects of the frames. A kernel that
-            // sees the signal therefore sees these effects, too.
+            // An acquire: pairs with the peer's release, which follows the effects of the frames. A kernel that sees
+            // this signal therefore also sees these effects.
             if (signal >= signals.count() || settled.acquire(cell) != frames) {
                 return false;
             }
@@ -101,8 +111,10 @@ public final class SignalMemory {
         }
 
         /**
-         * Returns whether the peer has carried out this many frames. An acquire: pairs with the peer's release, which
-         * comes after the effects of the frames.
+         * Returns whether the peer has settled a number of frames. An acquire: pairs with the peer's release, which
+         * follows the effects of the frames.
+         *
+         * @param frames number of frames, counted from the first that this rank sent to the peer
          */
         public boolean isSettled(long frames) {
             return settled.acquire(cell) - frames >= 0;

@@ -1,38 +1,39 @@
 package org.millrace.gin;
 
 /**
- * A device's free staging buffers, and the uses of the others. An outbound frame keeps its buffer until the peer has a
- * buffer for the arriving bytes. If outbound frames could take all buffers, two ranks would wait for each other
- * forever. An inbound frame keeps its buffer until everything before it was written and added. An add that waited for
- * such a buffer would wait forever, too. Each of the three uses therefore has buffers that the others cannot take. The
- * remaining buffers can be taken for any use. Agent's thread only.
+ * Allocation of a device's staging buffers. A buffer is free, or used for one of three purposes: to send, to receive,
+ * or to add. An outbound frame keeps its buffer until the peer has a buffer for the frame's bytes. If outbound frames
+ * could use all buffers, two ranks would wait for each other forever. An inbound frame keeps its buffer until all
+ * earlier writes and adds are complete. If inbound frames could use all buffers, an earlier add would wait forever for
+ * a buffer. Some buffers are therefore reserved for each purpose. The others are available for every purpose. Agent's
+ * thread only.
  *
  * <p>
- * A communicator that ends with open transfers leaves its buffers abandoned. Its connections are closed, so no network
- * accesses them. However, copies that were begun cannot be canceled. Abandoned buffers are reused when these copies are
- * complete. That is checked only when a buffer is needed and none is free.
+ * A communicator that ends with open transfers abandons their buffers. Its connections are closed, so no network
+ * accesses the buffers. However, copies from or to them may be in progress and cannot be canceled. Abandoned buffers
+ * become free when these copies are complete. This is checked only if a buffer is needed and none is available.
  */
 public final class StagingBuffers {
 
-    /** The copies between the buffers and their device. */
+    /** Progress of the copies between the buffers and their device. */
     public interface Copies {
 
-        /** Marks all copies that were begun so far. Replaces the previous mark. */
+        /** Sets the mark after all copies that have begun so far. Replaces the previous mark. */
         void mark();
 
-        /** Returns whether all copies that were begun before the last mark are complete. Does not block. */
+        /** Returns whether all copies that began before the mark are complete. Does not block. */
         boolean arePastMark();
     }
 
-    /** Minimum number of buffers: one for each use. */
+    /** Number of purposes, and minimum number of buffers: one for each purpose. */
     public static final int LEAST = 3;
 
-    /** Maximum number of adds in flight. One of the buffers is reserved for adds. */
+    /** Maximum number of adds in flight. Only one buffer is reserved for adds. */
     public static final int MOST_TO_ADD = 16;
     private static final int RESERVED_FOR_ADDS = 1;
     /**
-     * One buffer in this many, and at least one, is reserved for outbound frames. The same number is reserved for
-     * inbound frames.
+     * Divisor for reservations: one of this number of buffers, but at least one buffer, is reserved for sends. The same
+     * number is reserved for receives.
      */
     private static final int SHARE = 4;
 
@@ -43,7 +44,9 @@ public final class StagingBuffers {
     private final int[] free;
     private int freeCount;
     private final byte[] use;
-    /** Number of taken buffers by use, and maximum number by use. */
+    /**
+     * For each purpose, the number of buffers in use ({@code taken}) and the maximum of this number ({@code limit}).
+     */
     private final int[] taken = new int[LEAST];
     private final int[] limit = new int[LEAST];
     private final Copies copies;
@@ -51,9 +54,10 @@ public final class StagingBuffers {
     private int abandonedCount;
 
     /**
-     * Creates buffers that are all free.
+     * Creates an allocation, at first with all buffers free.
      *
-     * @throws IllegalArgumentException if there are fewer than {@value #LEAST}
+     * @param buffers number of buffers
+     * @throws IllegalArgumentException if {@code buffers} is less than {@value #LEAST}
      */
     public StagingBuffers(int buffers, Copies copies) {
         if (buffers < LEAST) {
@@ -74,23 +78,23 @@ public final class StagingBuffers {
         limit[TO_ADD] = Math.clamp(buffers / SHARE, 1, MOST_TO_ADD);
     }
 
-    /** Returns a buffer for outbound bytes, or -1 if none is available for them now. */
+    /** Takes a free buffer for outbound bytes. Returns its index, or -1 if none is available now. */
     public int takeToSend() {
         return take(TO_SEND);
     }
 
-    /** Returns a buffer for inbound bytes, or -1 if none is available for them now. */
+    /** Takes a free buffer for inbound bytes. Returns its index, or -1 if none is available now. */
     public int takeToReceive() {
         return take(TO_RECEIVE);
     }
 
-    /** Returns a buffer for the old value of an add, or -1 if too many adds are in flight. */
+    /** Takes a free buffer for the old value of an add. Returns its index, or -1 if none is available now. */
     public int takeToAdd() {
         return take(TO_ADD);
     }
 
     private int take(int purpose) {
-        // the buffer that no other use may take is free for adds
+        // the last free buffer stays reserved for an add while no add uses one
         int others = purpose == TO_ADD ? 0 : Math.max(0, RESERVED_FOR_ADDS - taken[TO_ADD]);
         if (taken[purpose] == limit[purpose] || freeCount == others) {
             return takeBack() ? take(purpose) : -1;
@@ -107,10 +111,11 @@ public final class StagingBuffers {
     }
 
     /**
-     * Frees a buffer that networks have stopped accessing, as soon as the copies that were begun so far are complete.
+     * Frees a buffer later, when all copies that have begun so far are complete. Networks must have stopped accessing
+     * the buffer.
      */
     public void abandon(int buffer) {
-        copies.mark(); // one mark for all abandoned buffers, because waiting for the last copy is sufficient
+        copies.mark(); // one mark for all abandoned buffers: their last copy completes last
         abandoned[abandonedCount++] = buffer;
     }
 

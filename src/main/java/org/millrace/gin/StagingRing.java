@@ -5,10 +5,10 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinCells;
 
 /**
- * Memory of one host that transfers one rank's bytes to another rank's window without a copy by a CPU. The sender's
- * device copies into the ring, a frame without payload contains the location, and the receiver's device copies out of
- * the ring. Both processes map it. The address of the ring may differ between the processes, and between a process and
- * its device.
+ * Shared memory of one host that carries bytes of one rank, the sender, to a window of another rank, the receiver. No
+ * CPU copies the bytes if the ranks have devices. The sender's device copies the bytes into the ring. A frame without
+ * payload tells the receiver their location. The receiver's device copies the bytes out of the ring. Both processes map
+ * the ring's memory. Its address may differ between the processes, and between a process and its device.
  *
  * <pre>
  *   0          64            4096                               4096 + capacity
@@ -18,20 +18,24 @@ import org.millrace.abi.GinCells;
  * </pre>
  *
  * <p>
- * Pieces lie one after another, each contiguous and at a multiple of 64 bytes. A piece that does not fit before the end
- * lies at the start. Positions count all bytes that ever passed through the ring, including skipped bytes. Both ends
- * compute them by the same rule. {@code released} is the receiver's read position. Only the receiver writes it. The
- * receiver settles arriving bytes in order, so one word is sufficient.
+ * A piece is a contiguous range of bytes that one frame describes. Pieces follow one another, and each begins at a
+ * multiple of 64 bytes. A piece that does not fit before the end of the ring begins at offset 4096 again. A position is
+ * the number of bytes that have passed through the ring since its creation, including the skipped bytes. Sender and
+ * receiver compute positions by the same rule. {@code released} is the position after the bytes that the receiver has
+ * read. Only the receiver writes it. One word is sufficient, because the receiver settles pieces in order.
  */
 public final class StagingRing {
 
     private static final long HEADER_BYTES = 4096;
     private static final long ALIGNMENT = 64;
-    /** Minimum size of a piece. The start of a shorter piece costs more than the overlap of its copies gains. */
+    /**
+     * Minimum size of a piece in bytes. In a shorter piece, the start of the copies costs more time than their overlap
+     * saves.
+     */
     private static final long MIN_PIECE_BYTES = 256 << 10;
     /**
-     * Minimum number of pieces of a put, unless they would be too short. The pieces overlap except for the first copy
-     * out and the last copy in.
+     * Minimum number of pieces of a put, unless the pieces would be shorter than {@link #MIN_PIECE_BYTES}. While one
+     * piece is copied out of the ring, the next one is copied into it.
      */
     private static final long PIECES = 4;
 
@@ -41,10 +45,10 @@ public final class StagingRing {
     private final long capacity;
 
     /**
-     * Creates one end of a ring.
+     * Creates a view of a ring, for the sender or the receiver.
      *
-     * @param memory memory of {@link #bytes} bytes, of the global scope. Its first word is the initial position for
-     *               both ends, and may have any value, such as zero.
+     * @param memory memory of {@link #bytes} bytes, of the global scope. Its first word is the initial position. It may
+     *               have any value, zero for example, but the same value for sender and receiver.
      * @param device address of the memory for this process's device; the address of the memory itself if the device is
      *               the host
      * @throws IllegalArgumentException if the memory does not have the size of a ring
@@ -61,20 +65,21 @@ public final class StagingRing {
     }
 
     /**
-     * Returns the number of bytes of memory that a ring needs.
+     * Returns the size of the memory of a ring, in bytes.
      *
-     * @param capacity a power of two, at least twice the communicator's chunk
+     * @param capacity number of bytes that the ring can contain: a power of two, at least twice the communicator's
+     *                 chunk
      */
     public static long bytes(long capacity) {
         return HEADER_BYTES + capacity;
     }
 
-    /** Returns the ring's memory, for a host that copies without a device. */
+    /** Returns the ring's memory, for copies by the CPU on a host without a device. */
     public MemorySegment memory() {
         return memory;
     }
 
-    /** Returns the address of the ring's memory for a device. */
+    /** Returns the address of the ring's memory for this process's device. */
     public long device() {
         return device;
     }
@@ -83,18 +88,28 @@ public final class StagingRing {
         return released;
     }
 
-    /** Returns the number of bytes that fit into the ring. */
+    /** Returns the number of bytes that the ring can contain. */
     public long capacity() {
         return capacity;
     }
 
-    /** Returns the start of the next piece. */
+    /**
+     * Returns the position at which the next piece begins.
+     *
+     * @param position position after the previous piece
+     * @param bytes    size of the next piece
+     */
     long start(long position, long bytes) {
         long at = position & capacity - 1;
         return at + bytes <= capacity ? position : position + capacity - at;
     }
 
-    /** Returns the position after a piece, at which the next piece may begin. */
+    /**
+     * Returns the position after a piece.
+     *
+     * @param start position at which the piece begins
+     * @param bytes size of the piece
+     */
     static long end(long start, long bytes) {
         return start + (bytes + ALIGNMENT - 1 & -ALIGNMENT);
     }
@@ -104,25 +119,31 @@ public final class StagingRing {
     }
 
     /**
-     * Returns the size of the pieces of a put. Long puts are cut into long pieces, so that few are begun. Short puts
-     * are cut into shorter pieces, so that they overlap.
+     * Returns the maximum size of a put's pieces, in bytes. A long put has pieces of a whole chunk, so that few copies
+     * are begun. A shorter put has shorter pieces, so that their copies overlap.
+     *
+     * @param size size of the put
      */
     public static long piece(long size, long chunkBytes) {
         return Math.min(chunkBytes, Math.max(MIN_PIECE_BYTES, size / PIECES + ALIGNMENT - 1 & -ALIGNMENT));
     }
 
-    /** The sender's end. Agent's thread only. */
+    /** The sender's state of a ring. Agent's thread only. */
     public static final class Writer {
         private final StagingRing ring;
         private final int peer;
         private long taken;
         /**
-         * The peer's word as last read. It is checked to lie between its previous value and {@link #taken}, regardless
-         * of the value that the peer writes.
+         * The ring's {@code released} word, as last read. The receiver writes the word, so each new value is checked:
+         * it must lie between the previous value and {@link #taken}.
          */
         private long released;
 
-        /** Creates the sender's end of a ring that a peer reads. */
+        /**
+         * Creates the sender's state of a ring.
+         *
+         * @param peer rank of the receiver
+         */
         public Writer(StagingRing ring, int peer) {
             this.ring = ring;
             this.peer = peer;
@@ -131,8 +152,8 @@ public final class StagingRing {
         }
 
         /**
-         * Begins to stage bytes of a window. Returns their offset in the ring's memory, or -1 if no room is available
-         * now.
+         * Begins to copy bytes of a window into the ring. Returns their offset in the ring's memory. Returns -1 if the
+         * ring has no free space now, or the window's memory can begin no copy now.
          */
         public long begin(WindowTransfer transfer, Window source, long sourceOffset, long bytes) {
             long start = ring.start(taken, bytes);
@@ -148,7 +169,10 @@ public final class StagingRing {
             return offset;
         }
 
-        /** Reads the peer's word. An acquire: pairs with the peer's release, which comes after its copies. */
+        /**
+         * Reads the ring's {@code released} word. An acquire: pairs with the release by the receiver, which follows the
+         * receiver's copies out of the ring.
+         */
         private long readReleased() {
             long now = ring.released().acquire(0);
             if (now - released < 0 || taken - now < 0) {
@@ -160,20 +184,20 @@ public final class StagingRing {
         }
     }
 
-    /** The receiver's end. Agent's thread only. */
+    /** The receiver's state of a ring. Agent's thread only. */
     public static final class Reader {
         private final StagingRing ring;
         private long expected;
 
-        /** Creates the receiver's end of a ring that a peer writes. */
+        /** Creates the receiver's state of a ring. */
         public Reader(StagingRing ring) {
             this.ring = ring;
             this.expected = ring.released().acquire(0);
         }
 
         /**
-         * Returns the problem with the location that a frame states for staged bytes; null if it is correct. The
-         * correct location follows from the earlier pieces.
+         * Checks the location of staged bytes that a frame states. Returns a description of the error; null if the
+         * location is correct. The correct offset follows from the earlier pieces.
          */
         public @Nullable String problem(long offset, long bytes, long chunkBytes) {
             if (bytes < 1 || bytes > chunkBytes) {
@@ -184,8 +208,8 @@ public final class StagingRing {
         }
 
         /**
-         * Begins to write the next bytes, after a check of their location, to a window. Returns false if too many
-         * transfers are in flight.
+         * Begins to copy the next piece from the ring to a window. The piece's location must have passed the check of
+         * {@link #problem}. Returns false if the window's memory can begin no copy now.
          */
         public boolean begin(WindowTransfer transfer, Window target, long targetOffset, long bytes) {
             long start = ring.start(expected, bytes);
@@ -196,14 +220,14 @@ public final class StagingRing {
             return true;
         }
 
-        /** Returns the position after all pieces that were begun. */
+        /** Returns the position after all pieces that {@link #begin} has begun to copy. */
         public long position() {
             return expected;
         }
 
         /**
-         * Releases the room up to a position. A release, after the copies: pairs with the acquire of the sender, which
-         * writes there next.
+         * Releases the ring's bytes up to a position, after they were copied out. A release: pairs with the acquire by
+         * the sender, which overwrites these bytes next.
          */
         public void release(long position) {
             ring.released().release(0, position);

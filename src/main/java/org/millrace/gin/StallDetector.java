@@ -3,13 +3,14 @@ package org.millrace.gin;
 import java.time.Duration;
 
 /**
- * Detects that nothing has moved for a long time. It counts passes without work, and reads a clock only occasionally.
+ * Detects that there was no progress for a long time. It counts passes without work, and reads the clock only once in
+ * {@value #PASSES_BETWEEN_CLOCKS} passes.
  */
 final class StallDetector {
 
     /**
-     * Number of passes between two reads of the clock; a power of two. A read of the clock costs as much as the service
-     * of a peer.
+     * Number of passes without work between two reads of the clock; a power of two. One read takes as long as the
+     * service of a peer.
      */
     private static final int PASSES_BETWEEN_CLOCKS = 1 << 12;
 
@@ -27,7 +28,11 @@ final class StallDetector {
         this.patience = patience.toNanos();
     }
 
-    /** Ends a pass. Returns whether nothing has moved for the configured time, at most once in that time. */
+    /**
+     * Ends a pass. Returns true if no pass has had work for the configured time, and at most once in that time.
+     *
+     * @param work amount of work of the pass
+     */
     boolean isStalled(int work) {
         if (work > 0) {
             passesWithoutWork = 0;
@@ -42,8 +47,10 @@ final class StallDetector {
     }
 
     /**
-     * Returns whether nothing has moved for the configured time since the first check, or since this method last
-     * returned true.
+     * Returns true if the configured time has passed since the first call after {@link #reset}, and since the last call
+     * that returned true.
+     *
+     * @param now current time, as {@link System#nanoTime}
      */
     boolean isLong(long now) {
         if (!running) {

@@ -1,21 +1,21 @@
 package org.millrace.gin;
 
 /**
- * Memory that all ranks of a communicator registered, each rank its own. The n-th window of one rank corresponds to the
- * n-th window of every other rank.
+ * A window of this rank. All ranks of a communicator register windows together, each rank with its own memory. The n-th
+ * window of this rank corresponds to the n-th window of every other rank.
  */
 public final class Window {
 
-    /** Maximum size of an ordered put, in bytes: one or two cache lines. A flag, a count or a header fits into it. */
+    /**
+     * Maximum size in bytes of a put that {@link #isOrdered} may order. A flag, a count or a header fits into this
+     * size, which covers one or two cache lines.
+     */
     public static final long MOST_ORDERED = 64;
 
     private final long handle;
     private final WindowMemory memory;
     private volatile boolean strict = true;
-    /**
-     * Number of transfers that use the memory, including holds for future transfers. Only the agent's thread changes
-     * it.
-     */
+    /** Number of transfers that use the memory, plus the number of holds for later transfers. Agent's thread only. */
     private int open;
 
     Window(long handle, WindowMemory memory) {
@@ -23,7 +23,7 @@ public final class Window {
         this.memory = memory;
     }
 
-    /** Returns the handle that descriptors use for the window: 63 bits, not 0, the same on every rank. */
+    /** Returns the handle that names the window in descriptors: 63 bits, not 0, the same on every rank. */
     public long handle() {
         return handle;
     }
@@ -37,8 +37,8 @@ public final class Window {
     }
 
     /**
-     * Allows puts to this window in any order from now on, as long as signals stay after their puts. The program does
-     * not read the bytes before a signal.
+     * Allows puts to this window to become visible in any order, from now on. A signal still becomes visible after its
+     * earlier puts. The program must not read the bytes of a put before it has seen a signal.
      */
     public void relax() {
         strict = false;
@@ -46,7 +46,7 @@ public final class Window {
 
     /**
      * Returns whether a put of this size must become visible after all earlier puts of its context. A program may poll
-     * the bytes of a small put to learn that other bytes have arrived. It learns of the arrival of a large put from
+     * the bytes of a small put to detect that other bytes have arrived. It must detect the arrival of a large put by
      * another put or a signal.
      */
     public boolean isOrdered(long bytes) {
@@ -58,8 +58,8 @@ public final class Window {
     }
 
     /**
-     * Begins a read as {@link WindowMemory#openRead} does. This method and the following ones count the transfer until
-     * it ends.
+     * Begins a transfer as {@link WindowMemory#openRead} does. This method and the following ones count the begun
+     * transfer as a use of the memory, until it ends.
      */
     public boolean openRead(WindowTransfer transfer, long offset, long bytes) {
         return count(transfer, memory.openRead(transfer, offset, bytes));
@@ -103,17 +103,17 @@ public final class Window {
         return opened;
     }
 
-    /** Records that a future transfer will use the memory. */
+    /** Counts a later transfer as a use of the memory, from now on until {@link #letGo}. */
     public void hold() {
         open++;
     }
 
-    /** Ends one use of the memory. */
+    /** Ends one use of the memory, by a transfer or by {@link #hold}. */
     public void letGo() {
         open--;
     }
 
-    /** Returns whether no transfer uses the memory, or will use it. */
+    /** Returns whether no transfer uses the memory, and none is expected. Agent's thread only. */
     public boolean isIdle() {
         return open == 0;
     }

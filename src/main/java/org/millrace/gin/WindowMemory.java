@@ -1,84 +1,98 @@
 package org.millrace.gin;
 
 /**
- * The memory of a window, as the agent moves bytes out of it and into it. All calls except {@link #close} come from the
- * agent's thread, and none may block. A long operation is begun and then polled.
+ * The memory of a window, with the operations that move bytes from it and to it. Only the agent's thread calls these
+ * methods, except {@link #close}. They must not block: a long operation is begun and then polled. Each line shows the
+ * calls and the events of one kind of transfer, in their order. A method with a question mark is polled until it
+ * returns true:
  *
  * <pre>
  *   out:  openRead   →  readable?  →  the payload is sent from region()      →  release
  *   in:   openWrite  →  the payload is received into region()  →  arrived    →  written?  →  release
  *   copy: beginCopy  →  written?   →  release
  *   add:  beginAdd   →  written?   →  release
- *   peer: beginPeerCopy  →  readable?  →  the peer is notified        →  release
+ *   direct put or get: beginPeerCopy or beginPeerRead  →  readable?  →  the peer is notified  →  release
  *   staged out: beginCopyOut  →  readable?  →  the peer is notified   →  release
  *   staged in:  beginCopyIn   →  written?   →  release
  * </pre>
  *
  * <p>
- * A method that opens or begins a transfer stores its own data in the transfer. It returns false if no room is
- * available now, and the agent calls it again. Ranges are already checked, and have between 1 byte and the
- * communicator's chunk. Ranges of copies between devices may be longer. If the communicator ends before a transfer
- * does, the transfer is abandoned instead of released, at any point. A transfer skips the steps that it does not need.
+ * A method that opens or begins a transfer stores its own data in the transfer. It returns false if it cannot begin the
+ * transfer now, for example because no staging buffer is free. The agent then calls it again later. The caller has
+ * checked that ranges lie in the window. A range has at least 1 byte and at most the communicator's chunk. Only a range
+ * of a copy between devices may be longer. If the communicator ends before the transfer, the agent calls
+ * {@link #abandon} instead of {@link #release}, in any state of the transfer. A memory ignores the events that it does
+ * not need.
  *
  * <p>
- * Transfers may become readable and written in another order than they were begun. The agent keeps signals after the
- * puts that they belong to. A memory that the network accesses directly returns its own region. Other memory (of a GPU)
- * returns its own staging buffers, of at least {@link GinOptions#chunkBytes}, and copies.
+ * Transfers may become readable or written in another order than they were begun. The agent ensures that a signal
+ * follows its puts. A memory that the network accesses directly returns its own region. Other memory, such as a GPU's,
+ * returns staging buffers of at least {@link GinOptions#chunkBytes}, and copies between them and the window.
  */
 public interface WindowMemory extends AutoCloseable {
 
     long bytes();
 
-    /** Begins to make bytes readable for the network, and sets their location in the transfer. */
+    /** Begins to make bytes readable for the network. Sets the location of the payload in the transfer. */
     boolean openRead(WindowTransfer transfer, long offset, long bytes);
 
-    /** Returns whether the payload lies at the transfer's location, and may be sent. */
+    /**
+     * Returns whether the bytes are at the transfer's location, so that the payload may be sent or the peer notified.
+     */
     boolean readable(WindowTransfer transfer);
 
     /**
-     * Returns whether a source may be written again as soon as it is readable for the network, because it was copied.
-     * Otherwise the network reads the window itself until the frame is sent. A put is complete, for its counter and for
-     * a flush, when its source is free. The value is the same for all transfers.
+     * Returns whether the network reads a copy of the source, not the window itself. If so, the source may be
+     * overwritten as soon as the transfer is readable. Otherwise it may be overwritten only after the frame was sent. A
+     * put completes, for its counter and for a flush, when its source may be overwritten. The value is the same for all
+     * transfers.
      */
     default boolean isCopied() {
         return false;
     }
 
-    /** Assigns a location to bytes that will arrive. */
+    /** Prepares a location for bytes that will arrive, and sets the location in the transfer. */
     boolean openWrite(WindowTransfer transfer, long offset, long bytes);
 
     /**
-     * Notifies the memory that the payload has arrived at the transfer's location. It may be written to the window from
-     * now on.
+     * Records that the payload has arrived at the transfer's location. The memory may write it to the window from now
+     * on.
      */
     default void arrived(WindowTransfer transfer) {}
 
     /**
-     * Returns whether all bytes were written, so that a kernel that is notified now will see them: bytes that arrived,
-     * a copy, or an add.
+     * Returns whether the transfer's bytes are written to the window: bytes that arrived, a copy, or an add. A kernel
+     * that is notified after this call sees the bytes.
      */
     boolean written(WindowTransfer transfer);
 
     /**
-     * Begins a copy from this window or another window of the same communicator. If there is a GPU, each of the
-     * memories may belong to the GPU or to the host.
+     * Begins a copy to this window from a window of the same communicator and rank, which may be this window itself. On
+     * a machine with a GPU, each of the two memories may belong to the GPU or to the host.
      */
     boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset, long bytes);
 
-    /** Begins to add to 8 bytes of the window, at a multiple of 8; the sum may wrap. */
+    /**
+     * Begins to add a value to 8 bytes of the window. The sum may wrap.
+     *
+     * @param offset offset of the 8 bytes, a multiple of 8
+     */
     boolean beginAdd(WindowTransfer transfer, long offset, long value);
 
     /**
-     * Returns the number of bytes of a peer's corresponding window that this rank's device accesses directly, without
-     * staging and without the network. This is all of the peer's memory, or 0 if it is out of reach, as in most cases.
+     * Returns the size of a peer's corresponding window in bytes, if this rank's device can access that window
+     * directly, without staging and without the network. Returns 0 if the device cannot access it, which is the usual
+     * case.
      */
     default long reach(int peer) {
         return 0;
     }
 
     /**
-     * Begins a copy to the corresponding window of a peer in {@link #reach}. It is {@link #readable} once the bytes are
-     * visible to the peer's kernels.
+     * Begins a copy to the corresponding window of a peer. The peer's {@link #reach} must not be 0. The transfer is
+     * {@link #readable} when the bytes are visible to the peer's kernels.
+     *
+     * @param offset offset in the peer's window
      */
     default boolean beginPeerCopy(WindowTransfer transfer, int peer, long offset, WindowMemory source,
             long sourceOffset, long bytes) {
@@ -86,8 +100,10 @@ public interface WindowMemory extends AutoCloseable {
     }
 
     /**
-     * Begins a copy from the corresponding window of a peer in {@link #reach}. It is {@link #readable} once the bytes
-     * are visible to this rank's kernels.
+     * Begins a copy from the corresponding window of a peer. The peer's {@link #reach} must not be 0. The transfer is
+     * {@link #readable} when the bytes are visible to this rank's kernels.
+     *
+     * @param offset offset in the peer's window
      */
     default boolean beginPeerRead(WindowTransfer transfer, int peer, long offset, WindowMemory target,
             long targetOffset, long bytes) {
@@ -95,27 +111,27 @@ public interface WindowMemory extends AutoCloseable {
     }
 
     /**
-     * Begins a copy to memory that is shared with a peer. It is {@link #readable} once the bytes are visible to the
-     * peer's device. The source is free then.
+     * Begins a copy from this window to a ring in memory that is shared with a peer. The transfer is {@link #readable}
+     * when the bytes are visible to the peer's device. The source may be overwritten from that time on.
      */
     boolean beginCopyOut(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long bytes);
 
-    /** Begins a copy from memory that is shared with a peer, which already contains the bytes. */
+    /** Begins a copy to this window from a ring in memory that is shared with a peer. The ring contains the bytes. */
     boolean beginCopyIn(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long bytes);
 
-    /** Ends the transfer. Its location may be assigned to another transfer. */
+    /** Ends the transfer. Its location may then be used for another transfer. */
     default void release(WindowTransfer transfer) {}
 
     /**
-     * Ends the transfer in any state, instead of {@link #release}. No thread waits for it, and the network does not
-     * access its location. Its copies may still be in progress. The location may be assigned to another transfer only
-     * after these are complete.
+     * Ends the transfer in any state, instead of {@link #release}. Its result is not needed, and the network does not
+     * access its location. However, copies of the transfer may still be in progress. The location may be used for
+     * another transfer only after these copies are complete.
      */
     default void abandon(WindowTransfer transfer) {}
 
     /**
-     * Waits for operations in progress, and frees all resources. Called once, when the window is closed and no transfer
-     * is open.
+     * Waits for copies in progress, and frees all resources. Called once, when the window is closed and no transfer is
+     * open.
      */
     @Override
     void close();

@@ -7,18 +7,18 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Bytes in transfer between a window's memory and a frame. The object is made once and reused. A {@link WindowMemory}
- * sets the location of its payload, and may store its own data here.
+ * A transfer of bytes between the memory of a window and a frame. The object is created once and reused. The
+ * {@link WindowMemory} sets the location of the payload, and may store its own data here.
  */
 public final class WindowTransfer {
 
-    /** Value instead of a sequence number. */
+    /** Sequence number of a copy that keeps its order with all other copies. */
     public static final int ALL = -1;
 
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-    /** Window of an open transfer; null if the transfer is not open. */
+    /** Window that the transfer uses; null if the transfer is not open. */
     private @Nullable Window window;
     private @Nullable MemoryRegion region;
     private long regionOffset;
@@ -37,7 +37,7 @@ public final class WindowTransfer {
         window = used;
     }
 
-    /** Returns the memory of the window that an open transfer uses. */
+    /** Returns the memory of the window that the transfer uses. The transfer must be open. */
     public WindowMemory memory() {
         return window.memory();
     }
@@ -50,7 +50,7 @@ public final class WindowTransfer {
         used.memory().release(this);
     }
 
-    /** Abandons the transfer because its connection is closed and no thread waits for it. */
+    /** Ends the transfer, because its connection is closed and its result is not needed. */
     public void abandon() {
         Window used = window;
         window = null;
@@ -62,9 +62,11 @@ public final class WindowTransfer {
     /**
      * Sets the location of the payload. Called by the window's memory.
      *
-     * @param place       memory of the network; null if the payload does not pass through network memory
-     * @param placeOffset offset of the payload's first byte
+     * @param place       region of the network that contains the payload; null if the bytes do not pass through a
+     *                    network
+     * @param placeOffset offset of the payload's first byte in the region
      * @param start       offset of the bytes in the window
+     * @param length      number of bytes
      */
     public void place(@Nullable MemoryRegion place, long placeOffset, long start, long length) {
         region = place;
@@ -73,7 +75,10 @@ public final class WindowTransfer {
         bytes = length;
     }
 
-    /** Returns the network's memory that contains the payload: the window's own, or a staging buffer. */
+    /**
+     * Returns the region of the network that contains the payload: the window's own region, or a staging buffer.
+     * Returns null if the bytes do not pass through a network.
+     */
     public @Nullable MemoryRegion region() {
         return region;
     }
@@ -83,8 +88,8 @@ public final class WindowTransfer {
     }
 
     /**
-     * Stores a value's bytes at the location where the payload would arrive. An aligned value of 4 or 8 bytes is stored
-     * in one access, for kernels that poll it.
+     * Stores the bytes of an inline value at the location of the payload. A value of 4 or 8 bytes is stored in one
+     * access if its address is aligned, because kernels may poll it.
      */
     public void storeInline(long value) {
         MemorySegment place = region.segment();
@@ -109,7 +114,7 @@ public final class WindowTransfer {
         return bytes;
     }
 
-    /** Returns a number for use by the memory, for instance of a staging buffer. */
+    /** Returns a number that the window's memory stores for its own use, for example the index of a staging buffer. */
     public int slot() {
         return slot;
     }
@@ -119,28 +124,28 @@ public final class WindowTransfer {
     }
 
     /**
-     * Sets the sequence of copies that keep their order with this transfer's copy. Must be called before the transfer
-     * is opened. Without this call, the copy keeps its order with all others.
+     * Sets the sequence of this transfer's copy. The copy keeps its order only with copies of the same sequence.
+     * Without this call, it keeps its order with all other copies. Must be called before the transfer is opened.
      *
-     * @param number  0 or more, the same for all puts of one context to one peer
-     * @param ordered whether the copy must not be made before the earlier copies of the sequence
+     * @param number  number of the sequence, 0 or more, the same for all puts of one context to one peer
+     * @param ordered whether the copy must be made after all earlier copies of the sequence
      */
     public void sequence(int number, boolean ordered) {
         sequence = number;
         strict = ordered;
     }
 
-    /** Returns the number of the copy's sequence; {@link #ALL} if the copy keeps its order with all others. */
+    /** Returns the number of the copy's sequence; {@link #ALL} if the copy keeps its order with all other copies. */
     public int sequence() {
         return sequence;
     }
 
-    /** Returns whether the copy must not be made before the earlier copies of its sequence. */
+    /** Returns whether the copy must be made after all earlier copies of its sequence. */
     public boolean isStrict() {
         return strict;
     }
 
-    /** Returns another number for use by the memory, for instance the number of enqueued copies. */
+    /** Returns a second number for the memory's own use, for example the number of a copy. */
     public long ticket() {
         return ticket;
     }

@@ -5,21 +5,22 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A communicator's windows by handle: 1 for the first that was registered, 2 for the next. A handle is never reused.
- * The size of the table is proportional to the number of open windows.
+ * The windows of a communicator by handle. The first registered window has the handle 1, the next one 2. A handle is
+ * never reused. The size of the table is proportional to the number of open windows.
  */
 final class Windows {
 
     private static final Table EMPTY = new Table(new Window[2], 0);
 
-    /** The current table. It is replaced as a whole, so that the agent reads it without a lock. */
+    /** The current table. A change replaces the whole table, so that the agent reads it without a lock. */
     private volatile Table table = EMPTY;
 
     /**
-     * A hash table with open addressing. A window lies at its handle, or after it. At least every second place is free.
+     * A hash table with open addressing. The search for a window begins at the index that its handle selects and
+     * continues with the following indices. At least half of the elements are null.
      *
-     * @param places a power of two of places
-     * @param issued the last handle that was assigned to a window
+     * @param places array of windows, with null for unused elements; its length is a power of two
+     * @param issued handle of the last registered window
      */
     private record Table(@Nullable Window[] places, long issued) {
 
@@ -58,7 +59,7 @@ final class Windows {
         }
     }
 
-    /** Assigns the next handle to memory. */
+    /** Registers memory as a window with the next handle. */
     public synchronized Window add(WindowMemory memory) {
         Table now = table;
         Window window = new Window(now.issued + 1, memory);
@@ -68,7 +69,7 @@ final class Windows {
         return window;
     }
 
-    /** Removes a window. Returns false if it was already removed. */
+    /** Removes a window. Returns false if the window was already removed. */
     public synchronized boolean remove(Window window) {
         Table now = table;
         if (now.find(window.handle()) != window) {
@@ -84,17 +85,17 @@ final class Windows {
         return table.find(handle);
     }
 
-    /** Returns whether a handle may still be assigned to a window. */
+    /** Returns whether no window has been registered with a handle yet, so that a later window may have it. */
     public boolean isYetToCome(long handle) {
         return handle > table.issued;
     }
 
-    /** Returns the number of places in the table. */
+    /** Returns the length of the table's array. */
     int capacity() {
         return table.places.length;
     }
 
-    /** Describes for messages the windows that exist. */
+    /** Returns a message that explains why a handle has no window: it was closed, or it is not registered. */
     public String describe(long handle) {
         long count = table.issued;
         return "window " + handle

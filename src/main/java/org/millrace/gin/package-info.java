@@ -1,45 +1,46 @@
 /**
- * GPU-initiated networking by proxy: kernels post descriptors to queues, and an agent carries them out. Descriptors are
- * puts, gets and signals between windows. A window is memory that all ranks of a communicator registered.
+ * GPU-initiated networking through a CPU thread: kernels post descriptors to queues, and an agent carries them out.
+ * Descriptors are puts, gets and signals between windows. A window is memory that all ranks of a communicator
+ * registered.
  *
  * <p>
- * Descriptors of a queue are carried out in order. A signal becomes visible after its own put, and after all earlier
- * puts of its context to its peer. A descriptor gets a path once and stays on it, part by part, until it is complete.
- * {@link org.millrace.gin.PathOrder} is the only class that knows several paths.
+ * Descriptors of one queue are taken in order. A signal becomes visible after its own put, and after all earlier puts
+ * of its context to the same peer. Each descriptor has one path, chosen once. The path moves the descriptor part by
+ * part until it is complete. Only {@link org.millrace.gin.PathOrder} considers several paths.
  *
  * <p>
- * A put from the queue to the peer's memory:
+ * Steps of a put, from the queue to the peer's memory:
  *
  * <pre>
- *   PeerQueue         a descriptor is taken and decoded
+ *   PeerQueue         a descriptor is taken from the queue and decoded
  *      ↓
  *   QueueDrain        the descriptor is checked
  *      ↓
- *   GinPeer.choose    its path is chosen once: a PeerConnection has the first two paths, this rank itself the third
+ *   GinPeer.choose    the path is chosen: FramePath or DirectPath to another rank, SelfPath to this rank itself
  *      ↓
- *      ├─ FramePath     bytes are the payload of frames, or are copied to memory that both ranks map, and a frame
- *      │                contains their location; values and signals are in the frames' headers
- *      ├─ DirectPath    this rank's device copies to the peer's window; there is no frame, or a frame with the signal
- *      └─ SelfPath      this rank is the peer: a copy between its windows, which is passed directly to InboundFrames
+ *      ├─ FramePath     The bytes are the payload of frames. Or they are copied into a ring that both ranks map, and a
+ *      │                frame contains their location. Inline values and signals are in the frames' headers.
+ *      ├─ DirectPath    This rank's device copies to the peer's window. There is no frame, or a frame with the signal.
+ *      └─ SelfPath      The put is a copy between windows of this rank. It continues directly at InboundFrames.
  *      ↓
- *   OutboundFrames    in order: waits until an entry's bytes are readable, sends it or passes it without a frame,
- *      ↓              completes its descriptor when its source is free
- *   HelpedSender      (of the plugin) if a processor copies to the network: this thread or the helper passes the frame on
- *      ↓
+ *   OutboundFrames    in order: waits until an entry's bytes are readable, then sends its frame, if it needs one, and
+ *      ↓              completes the descriptor when the source may be overwritten
+ *   HelpedSender      (of the plugin) if the network copies payloads with the processor: this thread or a helper thread
+ *      ↓              lets the network make progress
  *   the network
  *      ↓
  *   FrameDispatcher   at the peer: a frame is checked, and its bytes get a location in a window
  *      ↓
- *   InboundFrames     in order: waits until the bytes are written, then signals
+ *   InboundFrames     in order: waits until the bytes are written, then increases the signal
  * </pre>
  *
  * <p>
- * A descriptor moves only down. Its number returns once: when its source is no longer needed, the last frame that
- * needed it calls {@link org.millrace.gin.PeerQueue#complete}.
+ * A descriptor moves only down these steps. Its index moves up once: when the source may be overwritten, the last entry
+ * that needed the source calls {@link org.millrace.gin.PeerQueue#complete} with it.
  *
  * <p>
- * A get uses the DirectPath or the GetPath. In the GetPath a frame requests the bytes, GetAnswers at the peer sends
- * them back by the peer's paths, and the get is complete when they are written here.
+ * A get uses DirectPath or GetPath. In GetPath a frame requests the bytes. At the peer, GetAnswers sends them back
+ * through the peer's own frames. The get is complete when the bytes are written at the requesting rank.
  */
 @NullMarked
 package org.millrace.gin;
