@@ -6,26 +6,30 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The names of our files in the shared directory, and of memory without a file:
- * {@code millrace-ID-PID-START-NAMESPACE.KIND}.
+ * Name of a file of Millrace in the shared directory, or of a memfd, which is memory with a descriptor but without a
+ * file in a directory: {@code millrace-ID-PID-START-NAMESPACE.KIND}.
  *
- * @param id   random number, 16 digits
- * @param kind {@link #SOCKET}, {@link #RING}, {@link #MEMORY}, {@link #TRACE}, or {@code fdN} for memory in no
- *             directory
+ * @param id    random number, 16 hexadecimal digits
+ * @param owner process that created the file: PID, START and NAMESPACE
+ * @param kind  {@link #SOCKET}, {@link #RING}, {@link #MEMORY}, {@link #TRACE}, or {@code fdN} for a memfd with
+ *              descriptor N
  */
 public record FileName(long id, ProcessIdentity owner, String kind) {
 
-    /** A listener's Unix-domain socket. */
+    /** Kind of the Unix-domain socket of a listener. */
     public static final String SOCKET = "sock";
-    /** A connection's ring. */
+    /** Kind of the ring of a connection. */
     public static final String RING = "ring";
-    /** Memory without a ring that two processes share. */
+    /** Kind of memory without a ring that two processes share. */
     public static final String MEMORY = "mem";
-    /** A process's records about its connections. The file outlives a process that was killed. */
+    /** Kind of a process's records about its connections. Such a file remains after the process was killed. */
     public static final String TRACE = "trace";
-    /** Prefix of the descriptor's number in the name of a sealed file, which lies in no directory. */
+    /** Prefix of the kind of a sealed memfd; the descriptor's number follows. */
     private static final String DESCRIPTOR = "fd";
-    /** Glob of the files to examine. They are of no use without their process. */
+    /**
+     * Glob of the files that {@link StaleFiles} examines. Traces are not among them, because only the other kinds are
+     * useless without their process.
+     */
     static final String ANY = "millrace-*.{sock,ring,mem}";
 
     private static final Pattern PATTERN =
@@ -35,7 +39,7 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
         return new FileName(id, ProcessIdentity.CURRENT, kind);
     }
 
-    /** Returns the name of memory without a file, which this process has open. */
+    /** Returns the name of a sealed memfd that this process has created. */
     public static FileName sealed(long id, int descriptor) {
         return sealed(id, ProcessIdentity.CURRENT, descriptor);
     }
@@ -48,13 +52,13 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
         return kind.startsWith(DESCRIPTOR);
     }
 
-    /** Returns the descriptor in the process that created the memory. */
+    /** Returns the number of the memfd's descriptor in the process that created it. */
     public int descriptor() {
         return Integer.parseInt(kind.substring(DESCRIPTOR.length()));
     }
 
     /**
-     * Returns the content of a name; null if it is not one of our names. A name that this method accepts contains no
+     * Parses a name; returns null if it is not a name of this format. A name that this method accepts contains no
      * slash.
      */
     public static @Nullable FileName parse(String name) {
@@ -67,7 +71,7 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
                 : new FileName(HexFormat.fromHexDigitsToLong(matcher.group(1)), owner, matcher.group(3));
     }
 
-    /** Returns a glob of the names that the socket of a listener may have. */
+    /** Returns a glob that matches the name of the socket of a listener, whatever process created it. */
     public static String socketGlob(long id) {
         return "millrace-" + HexFormat.of().toHexDigits(id) + "-*." + SOCKET;
     }

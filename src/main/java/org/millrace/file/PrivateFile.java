@@ -16,10 +16,10 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 
-/** Creates and deletes files that only processes of this user open, and determines the owner of a file. */
+/** Creates, opens and deletes files that only processes of this user can open, and checks the owner of a file. */
 public final class PrivateFile {
 
-    /** Only the user reads and writes. */
+    /** Permissions that allow only the owner to read and write. */
     public static final String PERMISSIONS = "rw-------";
 
     private static final FileAttribute<Set<PosixFilePermission>> PRIVATE =
@@ -32,8 +32,8 @@ public final class PrivateFile {
     private static final Set<OpenOption> OPEN =
             Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
     /**
-     * One buffer for all files. Separate buffers would be garbage outside of the heap, which a JVM with a small heap
-     * collects late.
+     * Zeros to write, one buffer for all files. Separate buffers would be garbage outside the heap, which a JVM with a
+     * small heap collects late.
      */
     private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(128 << 10).asReadOnlyBuffer();
 
@@ -46,17 +46,18 @@ public final class PrivateFile {
     }
 
     /**
-     * Returns whether it is a regular file of this user. Opening anything else may block, for example until a pipe has
-     * a writer.
+     * Returns whether a path is a regular file of this user. Opening another kind of file may block, for example a pipe
+     * blocks until it has a writer.
      */
     public static boolean isOurFile(Path file) throws IOException {
         return isOurs(file) && Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
     }
 
     /**
-     * Returns a subdirectory of a shared directory that only this user can use. Creates it if it does not exist.
+     * Returns a subdirectory of a shared directory that only this user can use. Creates the subdirectory if it does not
+     * exist.
      *
-     * @throws IOException if another user created it before
+     * @throws IOException if another user created the subdirectory before
      */
     public static Path directory(Path shared, String name) throws IOException {
         Path own = shared.resolve(name + "-" + User.text(User.ID));
@@ -72,7 +73,7 @@ public final class PrivateFile {
         return own;
     }
 
-    /** Creates a file that only this user can open. All its bytes are allocated. */
+    /** Creates a file that only this user can open. The file system allocates all its bytes, which are zeros. */
     public static FileChannel create(Path file, long bytes) throws IOException {
         StaleFiles.madeIn(file.getParent());
         FileChannel channel = FileChannel.open(file, CREATE, PRIVATE);
@@ -86,7 +87,10 @@ public final class PrivateFile {
         }
     }
 
-    /** Writes zeros. With bytes that are merely reserved, an access would kill the process if no memory is left. */
+    /**
+     * Writes zeros to a file, so that the file system allocates its bytes. If the bytes were only reserved, and no
+     * memory were left, an access to them would kill the process.
+     */
     public static void fill(FileChannel channel, long bytes) throws IOException {
         ByteBuffer zeros = ZEROS.duplicate();
         for (long written = 0; written < bytes;) {

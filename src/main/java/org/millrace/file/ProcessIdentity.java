@@ -11,13 +11,14 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The process that created a file, as stated in the file's name. It proves that the process is dead even if another
- * process has its number by now.
+ * Identity of the process that created a file, as stated in the file's name. It distinguishes the process from a later
+ * process with the same number, and so can prove that the process is dead.
  *
+ * @param pid        number of the process
  * @param startTicks start time of the process in clock ticks since the host booted ({@code /proc/pid/stat}, field 22);
- *                   0 without a {@code /proc} of its namespace
- * @param namespace  namespace of its number, because containers on one host have several; 0 without a {@code /proc} of
- *                   it
+ *                   0 if the process had no {@code /proc} of its namespace
+ * @param namespace  PID namespace of the number, because each container on a host can have its own; 0 if the process
+ *                   had no {@code /proc} of its namespace
  */
 public record ProcessIdentity(long pid, long startTicks, long namespace) {
 
@@ -28,20 +29,20 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
 
     private static final Pattern TEXT = Pattern.compile("(\\d{1,18})-(\\d{1,18})-(\\d{1,18})");
     /**
-     * Indices of fields in a stat line after the process name, which ends with the last parenthesis. Index 0 is the
-     * state.
+     * Indices of fields in a line of {@code /proc/pid/stat}. They count the fields after the process name, which ends
+     * with the last parenthesis. Index 0 is the state.
      */
     private static final int STATE_FIELD = 0;
     private static final int THREADS_FIELD = 17;
     private static final int START_FIELD = 19;
-    /** Pending signals of a thread, one bit for each. */
+    /** Prefix of the line with the pending signals of a thread, one bit for each signal. */
     private static final String PENDING = "SigPnd:";
     private static final long KILL = 1L << 9 - 1;
     private static final int NO_SIGNAL = 0;
 
     /**
-     * Implemented by hand, because the record's own method is generated at its first call, which takes milliseconds
-     * while a program starts.
+     * Computes the hash code without the record's own method, because the JVM generates that method at its first call.
+     * The generation takes milliseconds while a program starts.
      */
     @Override
     public int hashCode() {
@@ -59,7 +60,8 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
             return new ProcessIdentity(pid, Long.parseLong(stat(pid)[START_FIELD]),
                     Long.parseLong(namespace.replaceAll("\\D", "")));
         } catch (IOException | RuntimeException noProc) {
-            // A number alone identifies no process. It may belong to another container, and may be reused.
+            // Zeros mark an unknown identity: the number may belong to a process of another container, or may be
+            // reused.
             return new ProcessIdentity(pid, 0, 0);
         }
     }
@@ -78,15 +80,17 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
     }
 
     /**
-     * Returns whether its number is valid here: it belongs to this process's namespace, and that namespace is known.
+     * Returns whether the number of the process is valid in this process: the namespaces are equal, and this namespace
+     * is known.
      */
     public boolean isOfThisNamespace() {
         return namespace != 0 && namespace == CURRENT.namespace;
     }
 
     /**
-     * Returns whether this process is certainly dead; false in case of doubt. {@code /proc} may show the process. If it
-     * does not, it may hide the process ({@code hidepid}). Then the kernel reports whether any process has the number.
+     * Returns whether the process is certainly dead; false in case of doubt. If {@code /proc} does not show the
+     * process, it may hide processes ({@code hidepid}). In that case a {@code kill} without a signal determines whether
+     * a process with the number exists.
      */
     public boolean isProvablyDead() {
         if (!isOfThisNamespace()) {
@@ -106,8 +110,9 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
     }
 
     /**
-     * Returns whether a thread of the process has a pending SIGKILL. A thread with the lowest priority, such as the JIT
-     * compiler's threads here, may not get a core to end for a minute. Until then it keeps the process's files open.
+     * Returns whether a thread of the process has a pending SIGKILL. A thread of the lowest priority, such as a thread
+     * of the JIT compiler in Millrace, may wait a minute for a core before it ends. Until then the dead process keeps
+     * its files open.
      */
     private static boolean wasKilled(long pid) throws IOException {
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
@@ -120,7 +125,7 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
         return false;
     }
 
-    /** @param status status of a thread, in the format of {@code /proc} */
+    /** @param status lines of {@code /proc/pid/task/tid/status} */
     static boolean isKilled(List<String> status) {
         return status.stream()
                 .filter(line -> line.startsWith(PENDING))
@@ -132,7 +137,7 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
         return pid + "-" + startTicks + "-" + namespace;
     }
 
-    /** Returns the process that a text names; null if it names none. */
+    /** Returns the process that a text names; null if the text has another format. */
     static @Nullable ProcessIdentity parse(String text) {
         Matcher matcher = TEXT.matcher(text);
         return matcher.matches()

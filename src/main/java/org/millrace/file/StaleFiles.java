@@ -12,9 +12,9 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Deletes files that would otherwise stay forever. Some are this process's own files that are open when it ends. Such
- * an end is Ctrl-C, which a terminal sends to all processes of a run at once, SIGTERM, or an exit that closes nothing.
- * Others were left by killed processes.
+ * Deletes files that would otherwise stay forever. When this process ends, it deletes its own files that are still
+ * there. It ends, for instance, by Ctrl-C, which a terminal sends to all processes of a run at once, by SIGTERM, or by
+ * an exit that closes nothing. The other files are those of killed processes.
  */
 public final class StaleFiles {
 
@@ -26,20 +26,21 @@ public final class StaleFiles {
         try {
             Runtime.getRuntime().addShutdownHook(new Thread(StaleFiles::deleteOwn, "millrace-own-files"));
         } catch (IllegalStateException ending) {
-            // Files that are created now must be deleted by another process.
+            // The process is ending already. Another process must delete the files that this process creates from now
+            // on.
         }
     }
 
     private StaleFiles() {}
 
-    /** Records that a file is created in a directory. */
+    /** Records that this process creates a file in a directory, so that it searches the directory when it ends. */
     public static void madeIn(Path directory) {
         DIRECTORIES.add(directory);
     }
 
     private static void deleteOwn() {
         if (ProcessIdentity.CURRENT.namespace() == 0) {
-            return; // a process of another container may have the same name
+            return; // without a namespace, a process of another container may have the same identity
         }
         for (Path directory : DIRECTORIES) {
             try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, FileName.ANY)) {
@@ -50,26 +51,26 @@ public final class StaleFiles {
                     }
                 }
             } catch (IOException | DirectoryIteratorException left) {
-                // The process ends. The next listener in the directory deletes the remaining files.
+                // The process is ending. The next process with a listener in the directory deletes the remaining files.
             }
         }
     }
 
     /**
-     * Called when this process ends without its exit handlers. Deletes its files, and files of dead processes in the
-     * same directories.
+     * Deletes the files of this process, and files of dead processes in the same directories. Called when this process
+     * ends without its exit handlers.
      */
     public static void leave() {
         deleteOwn();
         DIRECTORIES.forEach(StaleFiles::sweep);
     }
 
-    /** Deletes our files of processes that are provably dead. */
+    /** Deletes files of this user in a directory whose processes are provably dead. */
     public static void sweep(Path directory) {
         sweep(directory, ProcessIdentity::isProvablyDead);
     }
 
-    /** Does the same with a caller's knowledge of the dead processes. */
+    /** Deletes files of this user in a directory whose processes are dead by the caller's own test. */
     public static void sweep(Path directory, Predicate<ProcessIdentity> dead) {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, FileName.ANY)) {
             for (Path file : files) {

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
-/** Linux system calls by their numbers, all through one link. */
+/** Linux system calls by their numbers, all linked through the C library's {@code syscall}. */
 public final class SystemCall {
 
     public static final int MEMFD_CREATE = 0;
@@ -19,7 +19,7 @@ public final class SystemCall {
     /** ESRCH of {@code <errno.h>}. */
     static final int NO_SUCH_PROCESS = 3;
 
-    /** Numbers in the order of the constants; null on other processors. */
+    /** Number of each system call on this processor, by the constants above; null if the processor is not supported. */
     private static final long @Nullable [] NUMBERS = switch (System.getProperty("os.arch")) {
         case "amd64", "x86_64" -> new long[] {319, 257, 72, 3, 285, 73, 62};
         case "aarch64" -> new long[] {279, 56, 25, 57, 47, 32, 129};
@@ -34,24 +34,41 @@ public final class SystemCall {
 
     private SystemCall() {}
 
-    /** Returns whether system calls are possible here. If not, no other method may be called. */
+    /**
+     * Returns whether system calls are possible in this process. If not, no other method of this class may be called.
+     */
     public static boolean isKnown() {
         return SYSCALL != null;
     }
 
-    /** Returns the result, or the negated error number. */
+    /**
+     * Makes a system call with three arguments.
+     *
+     * @param call constant of this class
+     * @return the result, or the negated error number
+     */
     public static long of(int call, long first, long second, long third) {
         return of(call, first, second, third, 0);
     }
 
-    /** Does the same with four arguments. */
+    /**
+     * Makes a system call with four arguments.
+     *
+     * @param call constant of this class
+     * @return the result, or the negated error number
+     */
     public static long of(int call, long first, long second, long third, long fourth) {
         try (Arena arena = Arena.ofConfined()) {
             return SYSCALL.callForErrno(CFunction.newErrno(arena), NUMBERS[call], first, second, third, fourth, 0);
         }
     }
 
-    /** Returns a result that is not an error; otherwise throws. */
+    /**
+     * Returns the result of a system call.
+     *
+     * @param what description of the call, for the message
+     * @throws IOException if the result is a negated error number
+     */
     public static long check(String what, long result) throws IOException {
         if (result < 0) {
             throw new IOException(what + " fails with error " + -result);
@@ -59,7 +76,9 @@ public final class SystemCall {
         return result;
     }
 
-    /** Opens an existing file. Returns its descriptor, which started programs do not inherit. */
+    /**
+     * Opens an existing file for reading and writing. Returns its descriptor, which started programs do not inherit.
+     */
     public static int open(Path file) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
             return (int) check("opening " + file,

@@ -11,15 +11,15 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
 /**
- * The user of this process, who owns the files that it creates. Users are compared by number, because containers run
- * users without a name, and the lookup of a name may use a network.
+ * The user of this process, to whom the files belong that the process creates. Users are compared by number. Containers
+ * may run as users without a name, and the lookup of a name may use a network.
  */
 public final class User {
 
     /** Value of {@link #ID} if the user is unknown. The system assigns it to no user. */
     public static final int UNKNOWN = -1;
 
-    /** This process's effective user. */
+    /** Number of this process's effective user. */
     public static final int ID = effective(User.class.getModule().isNativeAccessEnabled());
 
     private static final String UID = "uid";
@@ -29,8 +29,8 @@ public final class User {
     private User() {}
 
     /**
-     * Calls the C library. Without native access, reads the number from the text of a file in {@code /proc}. The owner
-     * of that file would be wrong: it is root for a process that must not be dumped.
+     * Determines the effective user by the C library, or, without native access, by the content of
+     * {@code /proc/self/status}. The owner of that file cannot be used: it is root if the process must not be dumped.
      */
     static int effective(boolean nativeAccess) {
         if (nativeAccess) {
@@ -44,8 +44,8 @@ public final class User {
     }
 
     /**
-     * Returns the second number after the field's name. The numbers are the real, effective, saved and file system
-     * user.
+     * Returns the second number of the line with the user. The line has the real, the effective, the saved and the file
+     * system user, in this order.
      */
     private static int parse(List<String> status) {
         return status.stream()
@@ -55,7 +55,7 @@ public final class User {
                 .orElse(UNKNOWN);
     }
 
-    /** Returns the user who owns a file; null if files have no such owner. A link is not followed. */
+    /** Returns the number of the user who owns a file; null if the file system has no such numbers. Follows no link. */
     public static @Nullable Integer ownerOf(Path file) throws IOException {
         try {
             return (Integer) Files.getAttribute(file, "unix:" + UID, LinkOption.NOFOLLOW_LINKS);
@@ -65,10 +65,10 @@ public final class User {
     }
 
     /**
-     * Returns this process's user as the JDK represents it.
+     * Returns this process's user as an object of the JDK.
      *
      * @param made a file that this process has created
-     * @throws IOException if the file belongs to another user, because it was replaced
+     * @throws IOException if the file belongs to another user because it was replaced
      */
     public static UserPrincipal principal(Path made) throws IOException {
         Map<String, Object> owner = Files.readAttributes(made, "unix:" + UID + "," + OWNER, LinkOption.NOFOLLOW_LINKS);
@@ -79,7 +79,7 @@ public final class User {
         return (UserPrincipal) owner.get(OWNER);
     }
 
-    /** Returns a text for messages. */
+    /** Returns a user's number as text, for messages. */
     public static String text(int user) {
         return user == UNKNOWN ? "unknown" : Integer.toUnsignedString(user);
     }

@@ -12,34 +12,38 @@ import java.util.Arrays;
 import java.util.Optional;
 
 /**
- * A C function with up to nine arguments, which are integers or pointers. For each new shape of call the JVM generates
- * code, which takes ten milliseconds or more, and a starting program waits for that. So all functions with up to six
- * arguments have one shape, and all others have another. On x86-64 and AArch64 each of the first six such arguments has
- * its own register. Each of the others has a register or eight bytes of the stack. A function reads the arguments that
- * it declares, and of an {@code int} only the lower half (System V ABI 3.2.3, AAPCS64 6.8.2).
+ * A C function with up to nine arguments, which are integers or pointers.
  *
  * <p>
- * A function with a variable number of arguments is called like any other. In each call the linker states that no
- * vector register holds an argument.
+ * For each new signature of calls the JVM generates code. This takes ten milliseconds or more, and delays the start of
+ * a program. Therefore all functions with up to six arguments are called with the same signature of six arguments, and
+ * all other functions with a signature of nine. The function ignores the additional arguments. On x86-64 and AArch64
+ * each of the first six integer arguments has its own register. Each further argument has a register or eight bytes of
+ * the stack. A function reads only the arguments that it declares. Of an {@code int} it reads only the lower half of
+ * the register (System V ABI 3.2.3, AAPCS64 6.8.2).
  *
  * <p>
- * A function's result occupies the low bits, according to the size of its type: an {@code int} is
- * {@code (int) call(...)}. A call allocates nothing.
+ * A function with a variable number of arguments is called like any other, because the linker states in each call that
+ * no vector register holds an argument.
+ *
+ * <p>
+ * The result of a function is in the low bits of the returned value, according to the size of its type. An {@code int}
+ * result is {@code (int) call(...)}. A call allocates nothing.
  */
-@SuppressWarnings("restricted") // the caller must know the signatures
+@SuppressWarnings("restricted") // the caller is responsible for the signatures
 public final class CFunction {
 
     private static final int ARGUMENTS = 6;
     private static final MethodHandle CALL = link(ARGUMENTS);
 
-    /** Handle for functions with more arguments, linked when the first of them is called. */
+    /** Handle for functions with seven to nine arguments, linked at the first call of such a function. */
     private static final class Longer {
         static final MethodHandle CALL = link(9);
 
         private Longer() {}
     }
 
-    /** Handle for functions that set an error number, linked when the first of them is called. */
+    /** Handle for functions that set an error number, linked at the first call of such a function. */
     private static final class WithErrno {
         static final StructLayout STATE = Linker.Option.captureStateLayout();
         static final long OFFSET = STATE.byteOffset(PathElement.groupElement("errno"));
@@ -54,7 +58,7 @@ public final class CFunction {
         this.address = address;
     }
 
-    /** Returns the function at an address. */
+    /** Returns the C function at an address. */
     public static CFunction at(MemorySegment address) {
         return new CFunction(MemorySegment.ofAddress(address.address()));
     }
@@ -79,7 +83,7 @@ public final class CFunction {
         return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(ValueLayout.JAVA_LONG, arguments), options);
     }
 
-    /** Returns its address. */
+    /** Returns the function's address. */
     public long address() {
         return address.address();
     }
@@ -132,10 +136,10 @@ public final class CFunction {
     }
 
     /**
-     * Calls a function that returns a negative number and sets {@code errno} when it fails.
+     * Calls a function that on failure returns a negative number and sets {@code errno}.
      *
-     * @param errno memory from {@link #newErrno} that no other thread uses meanwhile
-     * @return its result, or the negated error number
+     * @param errno memory from {@link #newErrno} that no other thread uses during the call
+     * @return the result of the function, or the negated error number
      */
     public long callForErrno(MemorySegment errno, long first, long second, long third, long fourth, long fifth,
             long sixth) {

@@ -5,10 +5,12 @@ import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 
 /**
- * Large memory in pages that come directly from the operating system and are not shared with other allocations. An
- * arena takes its memory from {@code malloc} and writes zeros to all of it. Memory of an arena is therefore resident
- * even if the process uses little of it. After it is freed, it stays resident in the part of {@code malloc}'s memory
- * that belongs to the allocating thread.
+ * Large memory in pages that come directly from the operating system and are not shared with other allocations.
+ *
+ * <p>
+ * An arena, in contrast, takes its memory from {@code malloc} and writes zeros to all of it. Memory of an arena is
+ * therefore resident even if the process uses little of it. After it is freed, it stays resident in the part of
+ * {@code malloc}'s memory that belongs to the allocating thread.
  */
 public final class PageMemory {
 
@@ -16,13 +18,13 @@ public final class PageMemory {
     private static final int PRIVATE_AND_ANONYMOUS = 0x22; // MAP_PRIVATE and MAP_ANONYMOUS
     private static final long LAST_ERRORS = -4096;
 
-    /** Linked at the first allocation. */
+    /** Functions of the C library, linked at the first allocation. */
     private static final class Calls {
         static final CFunction MAP = CFunction.named("mmap");
         static final CFunction UNMAP = CFunction.named("munmap");
     }
 
-    /** Function of glibc; another C library may not have it. */
+    /** A function of glibc; empty if the C library does not have it. */
     private static final class Trim {
         static final Optional<CFunction> CALL = CFunction.find("malloc_trim");
     }
@@ -30,8 +32,8 @@ public final class PageMemory {
     private PageMemory() {}
 
     /**
-     * Returns the free pages of {@code malloc} to the system, if the C library can do that. Takes milliseconds, in
-     * which other threads may have to wait for {@code malloc}.
+     * Returns the free pages of {@code malloc} to the system, if the C library has a function for this. Takes
+     * milliseconds. Other threads may have to wait for {@code malloc} during that time.
      */
     public static void trimHeap() {
         Trim.CALL.ifPresent(trim -> trim.call(0));
@@ -43,7 +45,7 @@ public final class PageMemory {
      * @param arena arena that frees the memory when it is closed
      * @throws OutOfMemoryError if the system has no memory left
      */
-    @SuppressWarnings("restricted") // with the length of the allocation
+    @SuppressWarnings("restricted") // the length is that of the allocation
     public static MemorySegment allocate(long bytes, Arena arena) {
         long address = Calls.MAP.call(0, Math.max(bytes, 1), READ_AND_WRITE, PRIVATE_AND_ANONYMOUS, -1, 0);
         if (Long.compareUnsigned(address, LAST_ERRORS) > 0) {

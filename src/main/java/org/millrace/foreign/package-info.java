@@ -1,6 +1,6 @@
 /**
- * Calls of C functions, all through one link, with {@link org.millrace.foreign.CFunction}, and memory that comes
- * directly from the operating system through such calls.
+ * Calls of C functions by {@link org.millrace.foreign.CFunction}, which links each signature once for all functions,
+ * and memory that such calls obtain directly from the operating system.
  */
 @NullMarked
 package org.millrace.foreign;

@@ -16,40 +16,40 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.foreign.CFunction;
 
-/** The C library that is part of Millrace, a resource of the jar or of the class directory. */
+/** The C library that is part of Millrace. It is a resource of the jar or of the class directory. */
 public final class BundledLibrary {
 
     public static final String NAME = "libnccl-net-millrace.so";
 
-    /** Maximum length of a plugin's name in NCCL. */
+    /** Maximum length of the path of a plugin in NCCL, in characters. */
     private static final int MAX_PATH_LENGTH = 254;
 
     private static final Logger LOG = LogManager.getLogger(BundledLibrary.class);
 
     private BundledLibrary() {}
 
-    /** Loaded when it is first needed, and only once, because it has state. */
+    /** Loads the library when it is first needed, and only once, because it has state. */
     private static final class Loaded {
 
         static final SymbolLookup SYMBOLS = load(Loaded::open);
 
         private Loaded() {}
 
-        @SuppressWarnings("restricted") // our own library
+        @SuppressWarnings("restricted") // the library is part of Millrace, so its initialization is safe
         private static SymbolLookup open(Path file) {
             return SymbolLookup.libraryLookup(file, Arena.global());
         }
     }
 
-    /** Returns its symbols, valid as long as the process lives. */
+    /** Returns the symbols of the library, valid as long as the process lives. */
     public static SymbolLookup symbols() {
         return Loaded.SYMBOLS;
     }
 
     /**
-     * Keeps descriptors that this JVM opens from now on out of programs that native libraries start, and out of
-     * processes that they fork: {@code descriptors.c}. The JDK itself closes all descriptors in processes that it
-     * starts.
+     * Prevents the inheritance of file descriptors that this JVM opens after this call. Programs that native libraries
+     * start, and processes that they fork, do not inherit them: {@code descriptors.c}. The JDK itself closes all
+     * descriptors in processes that it starts.
      */
     public static void keepDescriptors() {
         try {
@@ -72,7 +72,7 @@ public final class BundledLibrary {
         return resource;
     }
 
-    /** Returns the library's file if it lies unpacked in the file system; null if it is packed in a jar. */
+    /** Returns the library's file if the resource is a file of its own; null if it is packed in a jar. */
     public static @Nullable Path file() {
         URL resource = resource();
         try {
@@ -83,8 +83,8 @@ public final class BundledLibrary {
     }
 
     /**
-     * Loads the library with a function of the caller, from a file that may be deleted afterwards. The file is needed
-     * only until then, because a loaded library is found by its path.
+     * Calls a function of the caller with a file that contains the library. The function must load the library, because
+     * this method may delete the file afterwards. The file is not needed any more once the library is loaded.
      */
     public static <T> T load(Function<Path, T> loader) {
         Path file = file();
@@ -116,7 +116,10 @@ public final class BundledLibrary {
         }
     }
 
-    /** Checks that NCCL_NET_PLUGIN can name a path. NCCL reads a list with commas, and names of limited length. */
+    /**
+     * Checks whether NCCL_NET_PLUGIN can contain a path. NCCL reads the variable as a list separated by commas, and
+     * limits the length of a name.
+     */
     public static void checkName(Path path) {
         String name = path.toString();
         if (name.length() > MAX_PATH_LENGTH || name.indexOf(',') >= 0) {

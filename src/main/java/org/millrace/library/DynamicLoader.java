@@ -9,12 +9,15 @@ import org.millrace.foreign.CFunction;
 
 /**
  * The C library's {@code dlopen} and related functions.
- * {@link java.lang.foreign.SymbolLookup#libraryLookup(String, Arena)} also opens libraries. But it does not report the
- * reason for a failure or the file that a name resolved to, and it cannot keep a library open.
+ * {@link java.lang.foreign.SymbolLookup#libraryLookup(String, Arena)} also opens libraries. But it reports neither the
+ * reason for a failure nor the file that a name resolved to, and it cannot keep a library open.
  */
 public final class DynamicLoader {
 
-    /** Resolves every symbol at once, so that a missing dependency causes an error here instead of a crash later. */
+    /**
+     * Flag that resolves every symbol at once, so that a missing dependency causes an error in {@link #open} instead of
+     * a crash later.
+     */
     private static final int RTLD_NOW = 2;
 
     private static final CFunction DLOPEN = CFunction.named("dlopen");
@@ -23,12 +26,17 @@ public final class DynamicLoader {
     private static final CFunction DLADDR = CFunction.named("dladdr");
     private static final CFunction DLCLOSE = CFunction.named("dlclose");
 
-    /** {@code Dl_info}: file name, base address, symbol name, symbol address. */
+    /** Layout of {@code Dl_info}: file name, base address, symbol name, symbol address. */
     private static final MemoryLayout DL_INFO = MemoryLayout.sequenceLayout(4, ValueLayout.JAVA_LONG);
 
     private DynamicLoader() {}
 
-    /** A library that was opened, or the reason for the failure. Exactly one of the two is null. */
+    /**
+     * Result of {@link #open}. Exactly one of the two values is null.
+     *
+     * @param handle handle of the library that was opened
+     * @param error  reason for the failure
+     */
     public record Opened(@Nullable MemorySegment handle, @Nullable String error) {
     }
 
@@ -51,7 +59,7 @@ public final class DynamicLoader {
         }
     }
 
-    /** Returns the file that contains an address; null if no file does. */
+    /** Returns the name of the library file that is loaded at an address; null if the address is in no library. */
     static @Nullable String fileOf(MemorySegment address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment info = arena.allocate(DL_INFO);

@@ -13,8 +13,8 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 
 /**
- * Directories with CUDA's and AMD's libraries that the dynamic loader does not search: the system's, the toolkit's and
- * those in Python packages.
+ * Directories with CUDA's and AMD's libraries that the dynamic loader does not search: those of the system, of the
+ * toolkit, and in Python packages.
  */
 public final class LibraryDirectories {
 
@@ -34,11 +34,11 @@ public final class LibraryDirectories {
      * Lists the folders that exist.
      *
      * @param root        root of the file system; {@code /} except in tests
-     * @param environment environment variables by name; null for variables that are not set
-     * @param wheels      folders of the library in Python packages, below {@code site-packages}:
+     * @param environment returns the value of an environment variable; null for a variable that is not set
+     * @param wheels      folders of the library in Python packages, relative to {@code site-packages}, for instance
      *                    {@code "nvidia/nccl/lib"}
-     * @return existing folders, best first: the environment's Python, the toolkit (newest first), the system, other
-     *         Pythons
+     * @return existing folders in the order of the search: the environment's Python, the toolkit (newest first), the
+     *         system, other Python installations
      */
     public static List<Path> list(Path root, UnaryOperator<String> environment, List<String> wheels) {
         LibraryDirectories directories = new LibraryDirectories(root, environment);
@@ -83,7 +83,7 @@ public final class LibraryDirectories {
         }
     }
 
-    /** Adds a folder once, even if several links lead to it. */
+    /** Adds a folder if it exists. A folder that several links lead to is added only once. */
     private void add(Path directory) {
         if (Files.isDirectory(directory)) {
             try {

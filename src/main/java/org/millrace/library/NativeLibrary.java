@@ -19,18 +19,18 @@ import org.millrace.config.Setting;
  * A native library, loaded once and permanently, and bound to the generated classes.
  *
  * <p>
- * Those classes hold one {@code static final} method handle per function, the only kind of handle that the compiler
- * inlines (6 ns per call; 30 ns through a handle in a field). They look up a function among the libraries of their
- * class loader at its first call. Every candidate is therefore first opened and checked with {@code dlopen}, and an
- * unusable one is closed again. Only the chosen file is passed to {@link System#load}, which makes it known to the
- * class loader. A class loader can thus have only one library of a kind, and a request for a second one is an error.
- * The library is never unloaded, because it has threads.
+ * The generated classes hold one {@code static final} method handle per function. The compiler inlines only this kind
+ * of handle (6 ns per call; 30 ns through a handle in a field). At the first call of a function, its class looks up the
+ * function in the libraries of its class loader. Every candidate file is therefore first opened and checked with
+ * {@code dlopen}, and an unusable one is closed again. Only the chosen file is passed to {@link System#load}, which
+ * registers the library with the class loader. A class loader can thus have only one library of a kind, and a request
+ * for a second one is an error. The library is never unloaded, because it has threads.
  */
 public final class NativeLibrary {
 
     private static final Map<String, NativeLibrary> LOADED = new HashMap<>();
 
-    /** No library of that kind exists, not even a broken one. The message states the places that were searched. */
+    /** No library of a kind exists, not even a broken one. The message states the places that were searched. */
     static final class NotFoundException extends MillraceException {
 
         private static final long serialVersionUID = 1L;
@@ -44,7 +44,7 @@ public final class NativeLibrary {
     private final Path path;
     private final MemorySegment handle;
     private final List<String> setAside;
-    /** Missing functions, one bit for each, 64 bits per word. */
+    /** Functions that the library does not export: one bit for each ordinal, 64 bits per word. */
     private final long[] lacking;
 
     NativeLibrary(Search search, Path path, MemorySegment handle, List<String> setAside) {
@@ -64,12 +64,13 @@ public final class NativeLibrary {
     /**
      * Finds, checks and binds a library, or returns the library that is already bound.
      *
-     * @param explicit a file, its folder, or a name for the dynamic loader; then nothing else is tried. If it is null
-     *                 or empty, the library that is already bound is used. Otherwise the system property or the
-     *                 environment variable names the library. Otherwise the usual names and places are searched.
-     * @throws MillraceException if none is found, if it is broken, or if another file of this kind is bound; the
+     * @param explicit a file, the folder that contains it, or a name for the dynamic loader; no other candidate is
+     *                 tried. If it is null or blank, the result is the library that is already bound. If none is bound,
+     *                 the system property or the environment variable names the library. If neither is set, the usual
+     *                 names and places are searched.
+     * @throws MillraceException if no library is found, if it is broken, or if another file of this kind is bound; the
      *                           message states the places that were searched, each candidate's problem, and the setting
-     *                           that names another
+     *                           that can name another file
      */
     public static NativeLibrary load(Search search, @Nullable String explicit) {
         synchronized (LOADED) {
@@ -117,7 +118,9 @@ public final class NativeLibrary {
         return path;
     }
 
-    /** Returns earlier candidates that were not usable: one text for each, with file and problem. */
+    /**
+     * Returns the unusable candidates that were tried before this library: one text for each, with file and problem.
+     */
     public List<String> setAside() {
         return setAside;
     }
@@ -127,18 +130,19 @@ public final class NativeLibrary {
     }
 
     /**
-     * Returns whether the library has a function. Costs one bit test.
+     * Returns whether the library exports a function. Costs one bit test.
      *
-     * @return false if the library is too old or too new to export it
+     * @return false if the library is too old or too new to export the function
      */
     public boolean has(NativeFunction function) {
         return (lacking[function.ordinal() / Long.SIZE] >>> function.ordinal() & 1) == 0;
     }
 
     /**
-     * Returns an exception that states the requirements for calling a function.
+     * Creates an exception for a function that the library does not export.
      *
-     * @return exception with the function, the library's version and path, and the release that has the function
+     * @return exception whose message has the function, the library's version and path, and the release that has the
+     *         function
      */
     public MillraceException lacks(NativeFunction function, String version) {
         return new MillraceException(function.symbol() + " is not in the loaded " + search.title() + " " + version
@@ -146,7 +150,7 @@ public final class NativeLibrary {
                 + " and later have it. To load another one, " + search.pointer());
     }
 
-    /** One search, with the candidates that were tried and their results. */
+    /** One search for a library, with the unusable candidates that were tried and their problems. */
     private static final class Attempt {
 
         private final Search search;
@@ -215,11 +219,12 @@ public final class NativeLibrary {
             return library;
         }
 
-        /** Opens a candidate. Returns null if it is missing or broken. */
+        /** Opens and binds a candidate. Returns null if the candidate is missing or broken. */
         private @Nullable NativeLibrary open(String candidate, @Nullable NativeLibrary bound) {
             DynamicLoader.Opened opened = DynamicLoader.open(candidate);
             if (opened.error() != null) {
-                // The loader's text is "name: reason". A name that the loader does not know at all is missing. Every
+                // The text of the dynamic loader is "name: reason". A name that the loader finds nowhere counts as
+                // missing. Every
                 // other failure means that the library is broken.
                 boolean unknown = candidate.indexOf('/') < 0
                         && opened.error().startsWith(candidate + ": cannot open shared object file");
@@ -255,8 +260,8 @@ public final class NativeLibrary {
         }
 
         /**
-         * Describes missing functions that every release of the library has. If any is missing, it is another library
-         * or a damaged one. Returns null if none is missing.
+         * Describes missing functions among those that every release of the library has. If such a function is missing,
+         * the file is another library or is damaged. Returns null if none is missing.
          */
         private @Nullable String lacksEssentials(MemorySegment handle) {
             List<String> lacking = search.functions()
@@ -291,7 +296,10 @@ public final class NativeLibrary {
             }
         }
 
-        /** Must be called by a class of the generated classes' class loader. */
+        /**
+         * Registers the library with the class loader of this class, which must be the class loader of the generated
+         * classes.
+         */
         @SuppressWarnings("restricted")
         private static void bind(Path file) {
             System.load(file.toString());
@@ -299,10 +307,11 @@ public final class NativeLibrary {
     }
 
     /**
-     * Instructions for finding a native library.
+     * Description of a native library, sufficient to find it.
      *
-     * @param title       usual name of the library: {@code "NCCL"}
+     * @param title       usual name of the library, for instance {@code "NCCL"}
      * @param setting     setting that names the file, or a folder that contains it
+     * @param names       file names of the library, in the order in which they are tried
      * @param directories directories to search after the dynamic loader
      * @param functions   functions that the binding calls
      * @param remedy      sentence that states how to get the library
@@ -324,11 +333,12 @@ public final class NativeLibrary {
     /**
      * Result of a search for a library, for {@code millrace doctor}.
      *
-     * @param path     file that was loaded; null if none was
-     * @param version  its version as text; null if none was loaded, or if it returned no version
-     * @param problem  reason why it cannot be used; null if it can
+     * @param title    usual name of the library
+     * @param path     file that was loaded; null if no file was loaded
+     * @param version  version of the library as text; null if no file was loaded, or if the library returned no version
+     * @param problem  reason why the library cannot be used; null if it can be used
      * @param missing  whether the problem is that no library was found
-     * @param setAside earlier candidates that were not usable: file and problem
+     * @param setAside unusable candidates that were tried before: file and problem
      */
     public record Report(String title, @Nullable Path path, @Nullable String version, @Nullable String problem,
             boolean missing, List<String> setAside) {
@@ -343,15 +353,16 @@ public final class NativeLibrary {
         }
     }
 
-    /** A function that a binding calls. Implemented by enums, one per library. */
+    /** A function that a binding calls. Each library has an enum that implements this interface. */
     public interface NativeFunction {
 
         /**
-         * A library's export of a function.
+         * Name of a function in a library, and the releases that export it.
          *
          * @param symbol exported name, for instance {@code "ncclCommSplit"}
-         * @param since  first release of the library that exports it, for instance {@code "2.18"}; null for a function
-         *               that every supported release has: a library without it is refused when it is loaded
+         * @param since  first release of the library that exports the function, for instance {@code "2.18"}. Null for a
+         *               function that every supported release exports: a library without it is refused when it is
+         *               loaded
          */
         record Export(String symbol, @Nullable String since) {
         }
@@ -365,7 +376,7 @@ public final class NativeLibrary {
             return export().symbol();
         }
 
-        /** Returns the first release that exports it; null if every release does. */
+        /** Returns the first release that exports the function; null if every supported release does. */
         default @Nullable String since() {
             return export().since();
         }
