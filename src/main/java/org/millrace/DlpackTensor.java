@@ -134,7 +134,7 @@ public final class DlpackTensor implements AutoCloseable {
         DataType type = type();
         long count = count();
         long address = tensor.get(ValueLayout.JAVA_LONG, DATA) + tensor.get(ValueLayout.JAVA_LONG, BYTE_OFFSET);
-        long bytes = Math.multiplyExact(count, type.bytes());
+        long bytes = product(count, type.bytes());
         int owner = tensor.get(ValueLayout.JAVA_INT, DEVICE_TYPE);
         if (!REACHED_BY_HOST.contains(owner) && device.reaches(MemorySegment.NULL, type)) {
             throw new IllegalArgumentException("a DLPack tensor of device type " + owner + " lies in the memory of a"
@@ -186,14 +186,22 @@ public final class DlpackTensor implements AutoCloseable {
                 throw new IllegalArgumentException("a DLPack tensor of shape " + Arrays.toString(shape));
             }
             compact &= strides == null || shape[i] == 1 || strides[i] == count;
-            count = Math.multiplyExact(count, shape[i]);
+            count = product(count, shape[i]);
         }
         if (!compact && count > 0) {
             throw new IllegalArgumentException("a DLPack tensor of shape " + Arrays.toString(shape) + " and strides "
                     + Arrays.toString(strides) + ": its elements must lie one behind the other, the last dimension"
                     + " first; make it contiguous");
         }
-        return Math.multiplyExact(count, Short.toUnsignedLong(tensor.get(ValueLayout.JAVA_SHORT, LANES)));
+        return product(count, Short.toUnsignedLong(tensor.get(ValueLayout.JAVA_SHORT, LANES)));
+    }
+
+    /** Returns the product of two factors that are not negative. */
+    private static long product(long one, long other) {
+        if (one != 0 && other > Long.MAX_VALUE / one) {
+            throw new IllegalArgumentException("a DLPack tensor has more than 2^63 - 1 elements or bytes");
+        }
+        return one * other;
     }
 
     private long[] numbers(long field, int count) {

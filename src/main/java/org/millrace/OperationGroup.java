@@ -146,7 +146,12 @@ public final class OperationGroup {
             if (left.isEmpty()) {
                 return;
             }
+            // Without the status, because an interrupted thread does not park: this loop would spin.
+            boolean interrupted = Thread.interrupted();
             LockSupport.parkNanos(WAIT_NANOS);
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 

@@ -36,7 +36,7 @@ final class UnconfiguredLog {
                 }
             }
         } catch (ReflectiveOperationException | URISyntaxException unknown) {
-            LogManager.getLogger(UnconfiguredLog.class)
+            LogManager.getRootLogger()
                     .error("warnings of Millrace are invisible: configure Log4j with the level WARN for org.millrace",
                             unknown);
         }

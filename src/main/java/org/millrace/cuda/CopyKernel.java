@@ -7,9 +7,12 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -93,11 +96,10 @@ public final class CopyKernel implements AutoCloseable {
     private static final int STREAM = 4;
     private static final int LAUNCH = 5;
 
-    private final Arena arena = Arena.ofShared();
-    private final CudaModule module;
+    /** Actions that free the kernel's resources, latest first. */
+    private final Deque<Runnable> closeActions = new ArrayDeque<>();
     private final List<CudaStream> streams;
     private final CudaKernel kernel;
-    private final DeviceMemory workers;
     private final KernelParameters arguments;
     private final CopyCommands commands;
     private final Thread thread;
@@ -106,24 +108,45 @@ public final class CopyKernel implements AutoCloseable {
     private volatile boolean closed;
 
     private CopyKernel(CudaDriver driver, CudaDevice device) {
-        module = CudaModule.load(device.runtime(), image());
-        kernel = module.kernel("copy_commands");
-        int greatest = device.streamPriorities()[1];
-        streams = Stream.generate(() -> device.newStream(greatest)).limit(STREAMS).toList();
-        PinnedMemory pinned = PinnedMemory.allocate(device, CopyMailbox.BYTES, arena, PinnedMemory.Flag.PORTABLE,
-                PinnedMemory.Flag.MAPPED);
-        workers = device.allocate((long) CopyMailbox.WORKERS * CopyMailbox.GIVEN * WORK_BYTES + COUNTS_BYTES);
-        device.runtime().fill(workers.segment(), (byte) 0);
-        arguments =
-                KernelParameters.allocate(arena, PARAMETERS).pointer(0, pinned.device()).pointer(3, workers.segment());
-        CopyMailbox mailbox = CopyMailbox.of(ConnectionInfo.unscoped(pinned.host()));
-        launches = new CopyLaunches(mailbox, new InStreams(), STREAMS, START_NANOS);
-        thread = Thread.ofPlatform()
-                .name("millrace-copy-launch")
-                .daemon()
-                .unstarted(() -> launchWhenAsked(driver, device));
-        commands = new CopyCommands(mailbox, 1, CopyMailbox.WORKERS, this::ask);
+        try {
+            Arena arena = opened(Arena.ofShared(), Arena::close);
+            CudaModule module = opened(CudaModule.load(device.runtime(), image()), CudaModule::close);
+            kernel = module.kernel("copy_commands");
+            int greatest = device.streamPriorities()[1];
+            streams = Stream.generate(() -> opened(device.newStream(greatest), CudaStream::close))
+                    .limit(STREAMS)
+                    .toList();
+            PinnedMemory pinned = PinnedMemory.allocate(device, CopyMailbox.BYTES, arena, PinnedMemory.Flag.PORTABLE,
+                    PinnedMemory.Flag.MAPPED);
+            DeviceMemory workers =
+                    opened(device.allocate((long) CopyMailbox.WORKERS * CopyMailbox.GIVEN * WORK_BYTES + COUNTS_BYTES),
+                            DeviceMemory::close);
+            device.runtime().fill(workers.segment(), (byte) 0);
+            arguments = KernelParameters.allocate(arena, PARAMETERS)
+                    .pointer(0, pinned.device())
+                    .pointer(3, workers.segment());
+            CopyMailbox mailbox = CopyMailbox.of(ConnectionInfo.unscoped(pinned.host()));
+            launches = new CopyLaunches(mailbox, new InStreams(), STREAMS, START_NANOS);
+            thread = Thread.ofPlatform()
+                    .name("millrace-copy-launch")
+                    .daemon()
+                    .unstarted(() -> launchWhenAsked(driver, device));
+            commands = new CopyCommands(mailbox, 1, CopyMailbox.WORKERS, this::ask);
+        } catch (RuntimeException failure) {
+            closeAll();
+            throw failure;
+        }
         thread.start();
+    }
+
+    /** Adds a resource that is closed with this kernel, before the resources that were added earlier. */
+    private <T> T opened(T resource, Consumer<T> close) {
+        closeActions.push(() -> close.accept(resource));
+        return resource;
+    }
+
+    private void closeAll() {
+        closeActions.forEach(Runnable::run);
     }
 
     /**
@@ -220,10 +243,7 @@ public final class CopyKernel implements AutoCloseable {
         LockSupport.unpark(thread);
         freeAfter(thread, TIMEOUT, () -> {
             synchronize();
-            streams.forEach(CudaStream::close);
-            module.close();
-            workers.close();
-            arena.close();
+            closeAll();
         });
     }
 

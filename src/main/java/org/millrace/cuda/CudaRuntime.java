@@ -12,6 +12,7 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Settings;
+import org.millrace.element.CopiedSegments;
 import org.millrace.ffi.cudart.cudaPointerAttributes;
 import org.millrace.ffi.cudart.cudart_h;
 import org.millrace.library.LibraryDirectories;
@@ -144,6 +145,7 @@ public final class CudaRuntime {
             throw new IllegalArgumentException("a copy of " + source.byteSize() + " bytes into " + target.byteSize()
                     + ": the sizes must be equal (slice the larger)");
         }
+        CopiedSegments.checkWritable(target);
         return source.byteSize();
     }
 

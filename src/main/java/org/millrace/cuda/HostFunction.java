@@ -90,7 +90,7 @@ public final class HostFunction implements AutoCloseable {
             body.run();
         } catch (Throwable thrown) {
             failure = thrown;
-            LOG.error("host function {} failed on a CUDA stream; the stream went on", number, thrown);
+            LOG.error("host function {} failed on a CUDA stream; the stream continued", number, thrown);
         }
     }
 }

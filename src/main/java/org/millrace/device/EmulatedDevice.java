@@ -19,6 +19,7 @@ import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.device.StreamTask.Work;
+import org.millrace.element.CopiedSegments;
 import org.millrace.net.shm.SharedHeap;
 
 /**
@@ -214,10 +215,7 @@ public final class EmulatedDevice implements Device, Agent {
 
     /** Copies. Host memory and device memory are the same here. */
     private void copy(MemorySegment source, MemorySegment destination, DeviceStream stream) {
-        if (source.byteSize() != destination.byteSize()) {
-            throw new IllegalArgumentException("copy of " + source.byteSize() + " bytes into " + destination.byteSize()
-                    + ": source and destination must be of one size");
-        }
+        CopiedSegments.check(source, destination);
         EmulatedStream queue = own(stream);
         if (!queue.captures(target -> copy(source, destination, target))) {
             queue.tasks().awaitRoom();

@@ -158,7 +158,7 @@ public final class EmulatedStream implements DeviceStream {
             try {
                 device.callFunction(function);
             } catch (RuntimeException | Error thrown) { // does not affect the stream, as on a GPU
-                LOG.error("{}: a host function failed; the stream goes on", this, thrown);
+                LOG.error("{}: a host function failed; the stream continues", this, thrown);
             }
             return true;
         }));

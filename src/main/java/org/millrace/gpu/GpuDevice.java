@@ -26,6 +26,7 @@ import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.PinnedMemory;
+import org.millrace.element.CopiedSegments;
 import org.millrace.engine.bootstrap.GroupFailure;
 
 /**
@@ -351,6 +352,8 @@ final class GpuDevice implements Device {
                 throw new IllegalArgumentException("copy between " + host.byteSize() + " bytes of the host and "
                         + onDevice.byteSize() + " of the device: both must be of one size");
             }
+            CopiedSegments.checkAccess("host's segment", host);
+            CopiedSegments.checkWritable(toDevice ? onDevice : host);
             prepare();
             StagingMemory.Lease lease = pinned.take(PIECE_BYTES);
             for (long at = 0; at < host.byteSize(); at += PIECE_BYTES) {

@@ -17,6 +17,7 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.foreign.PageMemory;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameEnd;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
@@ -111,8 +112,11 @@ final class NetPlugin {
                 }
             }
             return sender == null ? null
-                    : in.path.sending(sender, in.endpoint.network(), owner, begun.number, maxRecvs == 1 ? null
-                            : stream -> in.endpoint.network().connect(peer.address(), stream(peer.key(), stream)));
+                    : serve(sender,
+                            made -> in.path.sending(made, in.endpoint.network(), owner, begun.number,
+                                    maxRecvs == 1 ? null
+                                            : stream -> in.endpoint.network()
+                                                    .connect(peer.address(), stream(peer.key(), stream))));
         }
 
         @Override
@@ -317,9 +321,19 @@ final class NetPlugin {
         }
         finish(in,
                 receiver == null ? null
-                        : in.path.receiving(receiver, in.endpoint.network(), listening.of.owner, listening.number,
-                                listening.streams),
+                        : serve(receiver, made -> in.path.receiving(made, in.endpoint.network(), listening.of.owner,
+                                listening.number, listening.streams)),
                 connection, deviceHandle);
+    }
+
+    /** Creates the connection over a stream, and closes the stream if the path fails. */
+    private static <S extends FrameEnd> DataPath.Connection serve(S stream, Function<S, DataPath.Connection> path) {
+        try {
+            return path.apply(stream);
+        } catch (RuntimeException failure) {
+            stream.close();
+            throw failure;
+        }
     }
 
     /** Returns a connection to NCCL, or null if NCCL must call again. */

@@ -149,6 +149,19 @@ class ArgumentsTest {
         FUNCTION_NULL(NULL, "function", (_, s, _) -> s.call(null)),
         COPY_OF_OTHER_SIZE(ILLEGAL, "of one size",
                 (c, s, a) -> c.device().copyToDevice(MemorySegment.ofArray(new byte[4]), memory(c, a), s)),
+        COPY_INTO_READ_ONLY(ILLEGAL, "read-only",
+                (c, s, a) -> c.device().copyToHost(memory(c, a), MemorySegment.ofArray(new byte[16]).asReadOnly(), s)),
+        COPY_FROM_CONFINED(ILLEGAL, "confined", (c, s, a) -> {
+            try (Arena confined = Arena.ofConfined()) {
+                c.device().copyToDevice(confined.allocate(16), memory(c, a), s);
+            }
+        }),
+        COPY_FROM_CLOSED(ILLEGAL, "arena that is closed", (c, s, a) -> {
+            Arena closed = Arena.ofShared();
+            MemorySegment memory = closed.allocate(16);
+            closed.close();
+            c.device().copyToDevice(memory, memory(c, a), s);
+        }),
         SLICE(IndexOutOfBoundsException.class, "", (_, _, _) -> two().slice(1, 2)),
         BUCKET_EMPTY(ILLEGAL, "bucket", (_, _, _) -> Operand.bucket());
 

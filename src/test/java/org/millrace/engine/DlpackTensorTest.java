@@ -105,6 +105,8 @@ class DlpackTensorTest {
         refused("strides [1, 2]: its elements must lie one behind the other",
                 () -> operand(2, 32, 1, new long[] {2, 2}, new long[] {1, 2}));
         refused("shape [-1]", () -> operand(2, 32, 1, new long[] {-1}, null));
+        refused("more than 2^63 - 1 elements or bytes", () -> operand(2, 32, 1, new long[] {1L << 32, 1L << 32}, null));
+        refused("more than 2^63 - 1 elements or bytes", () -> operand(2, 64, 1, new long[] {1L << 61}, null));
         refused("address of a DLPack tensor is 0", () -> DlpackTensor.borrow(0));
         Arena arena = Arena.ofAuto();
         MemorySegment onGpu = tensor(arena, 0x700000000000L, CUDA, FLOAT, 32, 1, new long[] {4}, null, 0);

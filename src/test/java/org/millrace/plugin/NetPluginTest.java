@@ -42,6 +42,8 @@ class NetPluginTest {
     private final long handle = arena.allocate(plugin_h.NCCL_NET_HANDLE_MAXSIZE(), 8).address();
     private boolean serviceClosed;
     private boolean failsToOpen;
+    private boolean failsToServe;
+    private FrameSender lastSender;
 
     /** Takes connections over without moving any data. */
     private final class StubService implements DataPath {
@@ -62,6 +64,10 @@ class NetPluginTest {
         @Override
         public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
                 DataPath.ConnectionNumber number, IntFunction<Pending<FrameSender>> more) {
+            lastSender = sender;
+            if (failsToServe) {
+                throw new IllegalStateException("thrown by the test");
+            }
             return new StubConnection(sender);
         }
 
@@ -191,6 +197,18 @@ class NetPluginTest {
                 () -> plugin.init(11, pointer, 6, CapturedLog.address(), 2 * LIBRARY, new CallingNccl(22809)));
         assertTrue(serviceClosed);
         assertNull(plugin.sessionIfAny(2 * LIBRARY));
+    }
+
+    @Test
+    void theStreamOfAPathThatFailsIsClosed() {
+        failsToServe = true;
+        plugin.listen(context, 0, handle, pointer, 0);
+        long listener = read(pointer);
+        accepting(listener, new CountDownLatch(1));
+        assertThrows(IllegalStateException.class, () -> connectTo(handle));
+        ConnectionException closed = assertThrows(ConnectionException.class, lastSender::progress);
+        assertTrue(closed.getMessage().contains("was closed on this side"), closed.getMessage());
+        plugin.closeListen(listener);
     }
 
     @Test
