@@ -224,8 +224,7 @@ public final class NativeLibrary {
             DynamicLoader.Opened opened = DynamicLoader.open(candidate);
             if (opened.error() != null) {
                 // The text of the dynamic loader is "name: reason". A name that the loader finds nowhere counts as
-                // missing. Every
-                // other failure means that the library is broken.
+                // missing. Every other failure means that the library is broken.
                 boolean unknown = candidate.indexOf('/') < 0
                         && opened.error().startsWith(candidate + ": cannot open shared object file");
                 (unknown ? missing : broken)

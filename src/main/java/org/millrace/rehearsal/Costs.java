@@ -16,24 +16,26 @@ import org.millrace.rehearsal.RecordedRun.Connection;
 import org.millrace.rehearsal.RecordedRun.Step;
 
 /**
- * Costs of frames in a recording: on their way between two devices, and in a kernel that passes them on. Both are
- * modeled as a server that works on one frame after another and delivers each some time later. A frame that arrived
- * while the server was busy shows the work time. Any other frame shows the total time.
+ * Costs of frames in a recording. A frame has two parts: its way between two devices, and the kernel that forwards it.
+ * Both parts are modeled as a server that works on one frame after another, and delivers each frame some time after its
+ * work. For a frame that arrived while the server was busy, the recorded time is the work time. For any other frame it
+ * is the total time.
  *
- * @param kernel    from the report of a frame to the device until the proxy takes the frame that follows from it
- * @param wire      from the time when the proxy takes a frame until its report to the peer's device, without the link's
- *                  part
- * @param slotBytes size of the longest frame
+ * @param kernel    server from the report of a received frame to the device until the proxy takes the frame that the
+ *                  kernel derives from it
+ * @param wire      server from the time when the proxy takes a frame until its report to the peer's device, without the
+ *                  time that a link of {@code MILLRACE_LINK} adds
+ * @param slotBytes size of the longest frame in bytes
  * @param channels  number of channels of collectives
  * @param proxies   number of a rank's threads that serve connections
- * @param exchanges whether two ranks exchange short data, as the engine's ranks do and NCCL's do not
- * @param skews     delays of ranks at the beginning of operations, after the first rank; shortest first
+ * @param exchanges whether two ranks reduce short data by an exchange, as ranks of the engine do and NCCL's do not
+ * @param skews     delays of ranks behind the first rank at the beginning of operations, in nanoseconds; shortest first
  */
 record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxies, boolean exchanges, long[] skews) {
 
     /** Slot size of the emulated device, in bytes. Used unless the recording has longer frames. */
     private static final long USUAL_SLOT_BYTES = 128 << 10;
-    /** Size of a frame's header, as a link counts it. */
+    /** Size of a frame's header in bytes, as a link of {@code MILLRACE_LINK} counts it. */
     private static final int HEADER_BYTES = 64;
 
     /** Time of a frame as a linear function of its size: nanoseconds for each frame, and for each byte. */
@@ -49,8 +51,8 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
     /**
      * A server that frames wait for.
      *
-     * @param work time that the server works on a frame
-     * @param all  time of a frame that finds the server free
+     * @param work time during which the server works on a frame
+     * @param all  time from arrival to delivery of a frame that arrives while the server is free
      */
     record Server(Line work, Line all) {
 
@@ -63,7 +65,9 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         }
     }
 
-    /** Observed times of frames at a server, by size. */
+    /**
+     * Observed times of frames at a server, by size: of frames that waited, and of frames that found the server free.
+     */
     private static final class Seen {
 
         private final Map<Long, List<Long>> waited = new TreeMap<>();
@@ -99,8 +103,8 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
     }
 
     /**
-     * Returns the server of kernels. Within an operation, each outgoing frame follows from the oldest incoming frame
-     * that no other frame has followed from.
+     * Returns the server of kernels. Within an operation, each sent frame is matched to the oldest received frame that
+     * is not matched yet.
      */
     private static Server kernels(RecordedRun run) {
         record Place(long hash, int rank, int channel, int kind) {
@@ -143,7 +147,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         return seen.server();
     }
 
-    /** Returns the server of networks, without the times that the recorded link added. */
+    /** Returns the server of networks, without the times that the link of the recorded run added. */
     private static Server wires(RecordedRun run) {
         Map<Frame, Double> arrivals = new HashMap<>();
         Map<RecordedRun.Process, Double> lines = new HashMap<>();
@@ -185,9 +189,9 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
     }
 
     /**
-     * Fits a line by least squares through the means of all sizes, weighted by the numbers of samples. Neither
-     * coefficient is negative. Uses means, because an operation consists of many frames in sequence. Excludes the
-     * slowest hundredth, because other causes delayed it.
+     * Fits a line by least squares through the mean times of all sizes, weighted by the numbers of samples. Neither
+     * coefficient is negative. The fit uses means, because an operation consists of many frames in sequence. It
+     * excludes the slowest hundredth of each size, because other causes delayed these frames.
      */
     static Line line(Map<Long, List<Long>> samples) {
         double weight = 0;
@@ -216,8 +220,8 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
     }
 
     /**
-     * Returns the delays of ranks. Counts only delays by the program: a rank that made its call before its previous
-     * operation ended has none.
+     * Returns the delays of ranks behind the first rank at the beginning of operations. Counts only delays that the
+     * program caused. A rank that made its call before its previous operation ended has none.
      */
     private static long[] skews(RecordedRun run) {
         Map<List<Long>, List<Long>> begins = new HashMap<>();
@@ -237,12 +241,16 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         }).sorted().toArray();
     }
 
-    /** {@return average time that ranks wait until the last of the given number of ranks has begun, in nanoseconds} */
+    /**
+     * {@return average time from a rank's beginning of an operation until the last rank has begun, in nanoseconds}
+     *
+     * @param ranks number of ranks of the operation
+     */
     double stragglers(int ranks) {
         double mean = 0;
         double last = 0;
         double below = 0;
-        for (int i = 0; i < skews.length; i++) { // expected maximum of as many random draws from the delays
+        for (int i = 0; i < skews.length; i++) { // expected maximum of as many random draws as ranks
             double upTo = Math.pow((i + 1.0) / skews.length, ranks);
             last += skews[i] * (upTo - below);
             below = upTo;

@@ -17,28 +17,30 @@ import org.millrace.rehearsal.Simulation.Program;
 import org.millrace.rehearsal.Simulation.Rank;
 
 /**
- * Forecast of the times of recorded operations on other numbers of ranks and over other links. All ranks are alike, and
- * so are all hosts. One host therefore stands for all hosts of a ring, and one rank for each level of a tree.
+ * Forecast of the times of recorded operations on other numbers of ranks and over other links. The forecast assumes
+ * that all ranks are alike, and that all hosts are alike. Therefore it simulates one host of a ring, and one rank for
+ * each level of a tree.
  */
 public final class Forecast {
 
-    /** Maximum size of an all-reduce, in bytes, that two ranks of the engine perform by exchanging their data. */
+    /** Maximum size in bytes of an all-reduce that two ranks of the engine perform by an exchange of their data. */
     private static final long MOST_EXCHANGED = 16 << 10;
     private static final int SLICES = 4;
     /**
-     * Divisor of the slot size. A chunk up to this part of a slot is one frame, and a longer one that fits into a slot
-     * is two.
+     * Divisor of the slot size. A chunk of at most this part of a slot is one frame. A longer chunk that fits into a
+     * slot is two frames.
      */
     private static final int SMALL = 16;
     private static final int TREES = 2;
 
     /**
-     * Predicted time of an operation, in nanoseconds.
+     * Predicted time of an operation, in nanoseconds. The time is the sum of latency, bandwidth, proxy and kernel, see
+     * {@link Simulation.Moment}.
      *
      * @param calls      number of a rank's calls in the recording
      * @param recorded   median of the recorded times; 0 if unknown
-     * @param time       time from the beginning of the last rank until the end of the last one
-     * @param stragglers average time that ranks wait for that beginning
+     * @param time       time from the beginning on the last rank until the end on the last rank
+     * @param stragglers average time that a rank waits until the last rank has begun
      */
     public record Row(Kind kind, String algorithm, int ranks, long calls, double recorded, double time, double latency,
             double bandwidth, double proxy, double kernel, double stragglers) {
@@ -71,7 +73,7 @@ public final class Forecast {
         }
     }
 
-    /** {@return one line about the measured costs in the recording} */
+    /** {@return one line for people with the costs that were measured in the recording} */
     public String basis() {
         double most = costs.slotBytes();
         return String.format(Locale.ROOT,
@@ -83,7 +85,10 @@ public final class Forecast {
                 costs.channels(), costs.proxies());
     }
 
-    /** {@return the recorded operations on a number of ranks, by kind, and by algorithm if there are several} */
+    /**
+     * {@return the forecast of each recorded operation on a number of ranks} An operation with several algorithms has a
+     * row for each algorithm.
+     */
     public List<Row> rows(int ranks) {
         if (ranks < 2 || ranks > perHost && ranks % perHost != 0) {
             throw new MillraceException(
@@ -123,8 +128,9 @@ public final class Forecast {
     }
 
     /**
-     * Returns the operations of the rank with the most calls, and the number of calls of each. Sends and receives of
-     * one kernel count as one operation, with all other ranks or with one.
+     * Returns the kinds of operations of the rank with the most calls, each with its number of calls. The sends and
+     * receives of one kernel count as one operation: an all-to-all if they have all other ranks as peers, otherwise a
+     * transfer with one rank.
      */
     private Map<Kind, Long> kinds() {
         List<Call> most = new ArrayList<>();
@@ -153,7 +159,12 @@ public final class Forecast {
         return kinds;
     }
 
-    /** Program of a block in a ring, with several rounds. */
+    /**
+     * Program of a block in a ring.
+     *
+     * @param rounds number of times that the block goes through all steps of the ring
+     * @param local  whether the next rank is on the same host
+     */
     private record RingProgram(long rounds, int steps, int slices, boolean local) implements Program {
 
         @Override
@@ -204,7 +215,7 @@ public final class Forecast {
         }
     }
 
-    /** Program of a block that passes on each frame that arrives. */
+    /** Program of a block whose tasks each receive a frame, send a frame, or forward a received frame. */
     private record PipeProgram(long tasks, boolean receives, boolean sends, boolean local) implements Program {
 
         @Override
@@ -246,9 +257,9 @@ public final class Forecast {
     }
 
     /**
-     * Adds two trees, each with half the channels. A rank with children in one tree is a leaf in the other. The leaves
-     * therefore share proxies and line with the level above them. Ranks of the other inner levels have a further block,
-     * which sends half of the data up as a leaf.
+     * Adds two trees to a simulation, each with half the channels. A rank with children in one tree is a leaf in the
+     * other. Therefore the leaves use the proxies and the line of the rank one level above them. Ranks of the other
+     * inner levels have a further block, which sends half of the data up as a leaf of the other tree.
      */
     private void tree(Simulation simulation, double bytes, int ranks) {
         int channels = Math.max(TREES, costs.channels()) / TREES;
@@ -287,8 +298,9 @@ public final class Forecast {
     }
 
     /**
-     * Returns whether the parent of a rank is on the same host, for a rank number with the given number of trailing
-     * zeros.
+     * Returns whether the parent of a rank in a tree is on the same host.
+     *
+     * @param zeros number of trailing zeros of the rank's number in binary
      */
     private boolean isLocal(int zeros) {
         return 2L << zeros < perHost;
@@ -325,7 +337,7 @@ public final class Forecast {
         block.sendTo(block);
     }
 
-    /** {@return total time of a rank's operations in nanoseconds, each with its faster algorithm} */
+    /** {@return total time of a rank's operations in nanoseconds, each by the algorithm with the shorter forecast} */
     public static double total(List<Row> rows) {
         Map<Kind, Double> best = new HashMap<>();
         for (Row row : rows) {

@@ -13,23 +13,22 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.file.PrivateFile;
 
 /**
- * Records of a thread in a mapped file. The recording thread stores only into prepared memory. A thread of the recorder
- * works ahead: it allocates blocks of the file and makes pages writable. The recording thread therefore waits neither
- * for a disk nor for pages that the write-back has made read-only. If the recorder's thread falls behind, records are
- * dropped and counted.
+ * Records of a thread in a mapped file. The recording thread stores only into prepared memory. The recorder's thread
+ * prepares memory ahead of it: it allocates blocks of the file and makes pages writable. The recording thread therefore
+ * waits neither for a disk nor for pages that the kernel's write-back has made read-only. If the recorder's thread is
+ * too slow, records are dropped and counted.
  */
 final class RecordFile {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
-    /** All memory, for access by address as in the trace. The mapping lives as long as the process. */
+    /** All memory of the process, accessed by address. The mapping of a file lives as long as the process. */
     private static final MemorySegment MEMORY = everything();
     private static final int PAGE_BYTES = 4096;
     private static final int PAGE_RECORDS = PAGE_BYTES / RecordFormat.RECORD_BYTES;
-    /** Maximum number of prepared bytes. They last for thirty milliseconds of the smallest steps. */
+    /** Maximum number of prepared bytes. They suffice for thirty milliseconds of the smallest steps. */
     private static final long AHEAD_BYTES = 4 << 20;
     /**
-     * Number of bytes that are prepared at once. Writing many pages at once takes a sixth of the time of separate
-     * writes.
+     * Number of bytes that are prepared at once. One write of many pages takes a sixth of the time of separate writes.
      */
     private static final long BLOCK_BYTES = 256 << 10;
     private static final VarHandle READY;
@@ -51,8 +50,8 @@ final class RecordFile {
     private long count;
     private long lost;
     /**
-     * Number of the first record that must not be stored yet. The recorder's thread writes it and the recording thread
-     * reads it, both by {@link #READY}.
+     * Number of the first record whose memory is not prepared yet. The recorder's thread writes it with release in
+     * {@link #prepare}, and the recording thread reads it with acquire in {@link #append}, both by {@link #READY}.
      */
     private long ready;
 
@@ -91,7 +90,10 @@ final class RecordFile {
         return new RecordFile(null, Arena.global().allocate(RecordFormat.HEADER_BYTES, Long.BYTES).address(), 2);
     }
 
-    /** Appends a record, and overwrites the oldest one if the ring is full. One thread at a time. */
+    /**
+     * Appends a record, and overwrites the oldest record if the ring is full. Drops the record if its memory is not
+     * prepared. One thread at a time.
+     */
     void append(long head, long first, long second, long third, long fourth, long fifth, long sixth, long seventh) {
         if (count >= (long) READY.getAcquire(this)) { // pairs with the release in prepare()
             LONG.setOpaque(MEMORY, header + RecordFormat.LOST_OFFSET, ++lost);
@@ -110,17 +112,17 @@ final class RecordFile {
         LONG.setRelease(MEMORY, header + RecordFormat.COUNT_OFFSET, ++count);
     }
 
-    /** Prepares blocks of pages. Recorder's thread only. */
+    /** Prepares memory for records that follow the appended ones, in blocks of pages. Recorder's thread only. */
     void prepare() throws IOException {
         long wanted = (long) LONG.getAcquire(MEMORY, header + RecordFormat.COUNT_OFFSET) + ahead;
         for (long block = ready; block + blockRecords <= wanted; block += blockRecords) {
             long offset = (block & capacity - 1) * RecordFormat.RECORD_BYTES;
             long bytes = blockRecords * RecordFormat.RECORD_BYTES;
-            if (block < capacity) { // writing to unallocated bytes of a full disk would kill the process
+            if (block < capacity) { // a store to unallocated bytes of a full disk would kill the process
                 PrivateFile.fill(channel.position(RecordFormat.HEADER_BYTES + offset), bytes);
             }
             for (long page = 0; page < bytes; page += PAGE_BYTES) {
-                LONG.getAndAdd(MEMORY, records + offset + page, 0L); // a write that keeps the content
+                LONG.getAndAdd(MEMORY, records + offset + page, 0L); // makes the page writable, keeps its content
             }
             READY.setRelease(this, block + blockRecords);
         }

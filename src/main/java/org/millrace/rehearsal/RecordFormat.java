@@ -58,7 +58,13 @@ final class RecordFormat {
 
     private RecordFormat() {}
 
-    /** Returns the first word of a record. */
+    /**
+     * Returns the first word of a record.
+     *
+     * @param small   protocol of a step, or type of an operation
+     * @param name    number of an operation's name
+     * @param subject number of the connection of a step, or of the communicator of an operation
+     */
     static long head(int kind, int small, int name, int subject) {
         return kind | (small & BYTE) << Byte.SIZE | (name & 0xffffL) << Short.SIZE | (long) subject << Integer.SIZE;
     }
@@ -67,7 +73,7 @@ final class RecordFormat {
         return (int) head & BYTE;
     }
 
-    /** Returns a step's protocol or an operation's type. */
+    /** Returns the protocol of a step or the type of an operation, from the first word of its record. */
     static int small(long head) {
         return (byte) (head >>> Byte.SIZE);
     }
@@ -76,7 +82,7 @@ final class RecordFormat {
         return (int) (head >>> Short.SIZE) & 0xffff;
     }
 
-    /** Returns the number of the connection or of the communicator. */
+    /** Returns the number of the connection or of the communicator, from the first word of a record. */
     static int subject(long head) {
         return (int) (head >>> Integer.SIZE);
     }

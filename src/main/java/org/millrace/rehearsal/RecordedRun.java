@@ -14,19 +14,22 @@ import org.millrace.Operation;
  * The content of a recording.
  *
  * @param processes   processes that wrote the recording
- * @param steps       steps of all processes, by time
- * @param calls       operations of all processes, by time
+ * @param steps       steps of all processes, ordered by time
+ * @param calls       operations of all processes, ordered by time
  * @param lost        number of records in all processes that were dropped because no memory was prepared
  * @param truncated   whether the oldest records have been overwritten
  * @param connections connections with steps; all connections if steps were not read
- * @param threads     number of a process's threads that served connections; the largest over all processes
+ * @param threads     number of threads that served connections in a process; the largest number of all processes
  */
 public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> calls, long lost, boolean truncated,
         List<Connection> connections, int threads) {
 
-    /** Kind of a transfer's half. Other operations have the labels of {@link Operation}. */
+    /**
+     * Kind of the sending half of a transfer, see {@link Call#kind}. Operations other than sends and receives have the
+     * labels of {@link Operation}.
+     */
     public static final String SEND = "send";
-    /** Kind of a transfer's other half, see {@link #SEND}. */
+    /** Kind of the receiving half of a transfer. */
     public static final String RECEIVE = "receive";
 
     /**
@@ -46,20 +49,23 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     }
 
     /**
-     * A direction of a connection. Unknown numbers are -1.
+     * One end of a connection, which either sends or receives. Unknown numbers are -1.
      *
-     * @param kind as {@link org.millrace.trace.ConnectionIdentity#kind}
-     * @param peer as the network names it
+     * @param hash     number of the communicator
+     * @param peer     rank of the peer
+     * @param kind     as {@link org.millrace.trace.ConnectionIdentity#kind}
+     * @param key      key that both ends of the connection have in common
+     * @param peerText name of the peer by the network
      */
     public record Connection(Process process, long hash, int rank, int peer, int channel, String direction, int kind,
             String key, String network, String peerText) {
 
-        /** {@return whether this direction sends} */
+        /** {@return whether this end sends} */
         public boolean sends() {
             return !direction.equals("RECEIVE");
         }
 
-        /** {@return text for people} */
+        /** {@return text with the ranks, the channel and the network, for people} */
         @Override
         public String toString() {
             return "rank " + (rank < 0 ? "?" : rank) + (sends() ? " -> " : " <- ")
@@ -69,15 +75,18 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     }
 
     /**
-     * A frame of a connection. Times are nanoseconds since 1970.
+     * A frame of a connection, as one end recorded it. Times of day are nanoseconds since 1970.
      *
-     * @param taken    time when the network received the frame to send, or a place for the frame to receive
+     * @param protocol as {@link org.millrace.abi.Protocol#ordinal}
+     * @param taken    time when the proxy passed the frame to the network, or a slot for the frame to receive
      * @param done     time when the network had read the sent frame, or when the received frame was reported to the
      *                 device
      * @param end      number of the first step after the frame
-     * @param protocol as {@link org.millrace.abi.Protocol#ordinal}
-     * @param idle     time without a frame to take before it, because the kernel or the peer supplied none
-     * @param blocked  time during which the frame could not be taken, for lack of room in the network or in the device
+     * @param size     size of the frame in bytes
+     * @param idle     duration before the frame in which the proxy could take no frame, because the kernel or the peer
+     *                 supplied none
+     * @param blocked  duration in which the frame was available but could not be taken, for lack of room in the network
+     *                 or in the device
      */
     public record Step(Connection connection, int protocol, long taken, long done, long end, long size, long idle,
             long blocked) {
@@ -96,10 +105,12 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     /**
      * An operation of a rank. Times are nanoseconds since 1970.
      *
+     * @param group    communicator of the operation on this rank
      * @param kind     label of the operation; {@link #SEND} or {@link #RECEIVE} for the halves of a transfer
      * @param number   number of the operation in the process's communicator
-     * @param started  time of its start; 0 if unknown
-     * @param ended    time of its end; 0 if unknown
+     * @param enqueued time of the call that enqueued the operation
+     * @param started  start time; 0 if unknown
+     * @param ended    end time; 0 if unknown
      * @param bytes    size of one rank's data; -1 if unknown
      * @param count    count that was passed to the call
      * @param type     as {@link DataType#code}; -1 if unknown
@@ -116,18 +127,18 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
             return kind.equals(SEND) || kind.equals(RECEIVE);
         }
 
-        /** {@return nanoseconds from the beginning of its kernel to the end; -1 if unknown} */
+        /** {@return nanoseconds from the start to the end of the operation; -1 if unknown} */
         public long nanos() {
             return started == 0 || ended == 0 ? -1 : ended - started;
         }
 
-        /** {@return kind and size of the operation, which form the key of a table's row} */
+        /** {@return kind and size of the operation} */
         public Kind what() {
             return new Kind(kind, bytes);
         }
     }
 
-    /** Kind and size of the operations in a table's row. */
+    /** Kind and size of operations. Tables have one row for each. */
     public record Kind(String name, long bytes) implements Comparable<Kind> {
 
         @Override
@@ -145,7 +156,10 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
                 calls.isEmpty() ? Long.MAX_VALUE : calls.getFirst().enqueued());
     }
 
-    /** {@return the operations of each rank of a communicator in their order, by hash and rank} */
+    /**
+     * {@return the operations of each rank of each communicator, in their order, by the communicator's hash and the
+     * rank}
+     */
     public Map<Long, Map<Integer, List<Call>>> byRank() {
         Map<Long, Map<Integer, List<Call>>> all = new TreeMap<>();
         for (Call call : calls) {
@@ -156,12 +170,12 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
         return all;
     }
 
-    /** {@return the known times of the operations of each kind, in nanoseconds; shortest first} */
+    /** {@return the known durations of the operations of each kind, in nanoseconds; shortest first} */
     public Map<Kind, long[]> times() {
         return times(calls);
     }
 
-    /** {@return the known times of the given operations by kind, in nanoseconds; shortest first} */
+    /** {@return the known durations of the given operations by kind, in nanoseconds; shortest first} */
     public static Map<Kind, long[]> times(List<Call> calls) {
         Map<Kind, LongStream.Builder> all = new TreeMap<>();
         for (Call call : calls) {
@@ -180,8 +194,8 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     }
 
     /**
-     * {@return the number of a rank's channels. Under libnccl it is unknown, and the number of connections to one peer
-     * replaces it}
+     * {@return the number of a rank's channels} Under libnccl the channel of a connection is unknown. The result is
+     * then the maximum number of connections to one peer.
      */
     public int channels() {
         List<Connection> used = connections.stream().filter(Connection::sends).toList();
@@ -198,7 +212,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
         return (int) Math.max(1, Math.max(named, unnamed));
     }
 
-    /** {@return our name of an operation that the trace or NCCL has named} */
+    /** {@return the kind of an operation, by its name in the trace or in NCCL} */
     static String kind(String name) {
         if (name.equals("Send") || name.equals("Recv")) {
             return name.equals("Send") ? SEND : RECEIVE;
@@ -211,7 +225,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
         return name;
     }
 
-    /** {@return size of the elements in bytes; -1 if their type is unknown} */
+    /** {@return size of a number of elements in bytes; -1 if their type is unknown} */
     static long bytes(long count, int type) {
         try {
             return count * DataType.ofCode(type).bytes();

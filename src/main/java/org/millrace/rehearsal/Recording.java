@@ -24,19 +24,22 @@ import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.Recorder;
 
 /**
- * Records a process in several files. One text file defines connections and communicators. Each thread that serves
- * connections has a file of records ({@link RecordFormat}), and so have the operations. A thread takes over the file of
- * a thread that has ended.
+ * Recording of this process, in several files. One text file defines connections and communicators. Each thread that
+ * serves connections has a file of records ({@link RecordFormat}). A further file has the records of operations. When a
+ * thread has ended, another thread continues to write its file.
  */
 public final class Recording implements Recorder {
 
     private static final long PAUSE_NANOS = 10_000_000;
-    /** Interval between two looks at the operations of native code, which keeps only the most recent ones. */
+    /**
+     * Interval between two collections of operations from native code, in nanoseconds. The interval is short, because
+     * native code keeps only the most recent operations.
+     */
     private static final long LOOK_NANOS = 1_000_000;
 
     private static boolean opened;
 
-    /** A file and the thread that writes it. */
+    /** A file of steps, and the thread that writes it. */
     private record Writer(Thread thread, RecordFile file) {
     }
 
@@ -73,14 +76,15 @@ public final class Recording implements Recorder {
         Files.createDirectories(directory);
         definitions = PrivateFile.create(directory.resolve(name + RecordFormat.DEFINITIONS_SUFFIX), 0);
         define("millrace-recording", RecordFormat.VERSION);
-        Instant now = Instant.now(); // reads both clocks together, because readers compare times of several processes
+        Instant now = Instant.now(); // both clocks are read together, because readers compare times of several
+                                     // processes
         define("process", ProcessIdentity.HOST, self.pid(), now.getEpochSecond() * 1_000_000_000L + now.getNano(),
                 System.nanoTime());
         operations = newFile();
     }
 
     /**
-     * Begins to record this process if a configuration requests it. Does nothing if a recording has begun before.
+     * Begins to record this process if its configuration requests this. Does nothing if a recording has begun before.
      *
      * @param complain receives one message if the recording becomes incomplete later
      * @throws ConfigurationException if recording is impossible; the message names the remedy
@@ -125,7 +129,7 @@ public final class Recording implements Recorder {
         return new OperationRecorder(this, communicators++, hash);
     }
 
-    /** Appends a line of words to the definitions. */
+    /** Appends a line to the file of definitions. Tabs separate the words. */
     synchronized void define(Object... words) {
         StringBuilder line = new StringBuilder();
         for (Object word : words) {
@@ -152,7 +156,7 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** {@return the number that stands for a name in records} */
+    /** {@return the number that represents a name in records} Defines it at the first call for the name. */
     int name(String text) {
         synchronized (operationLock) {
             return names.computeIfAbsent(text, added -> {
@@ -162,7 +166,7 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** Returns the file of the calling thread. */
+    /** Returns the file of the calling thread. Assigns one at the thread's first call. */
     RecordFile file() {
         RecordFile own = ofThread.get();
         return own == null ? claim() : own;
@@ -213,7 +217,7 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** Prepares memory for the recording threads, and collects the operations of native code. */
+    /** Collects the operations of native code, and prepares memory of all files. Recorder's thread only. */
     void prepareOnce() {
         try {
             looks.forEach(Runnable::run);
@@ -273,12 +277,15 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** Records one direction of a connection. It writes a step with all its times when the step is done. */
+    /**
+     * Records one direction of a connection. Appends the record of a step when the step is done and its times are
+     * known.
+     */
     static final class StepRecorder implements Recorder.Steps {
 
-        /** Maximum number of frames in flight. A power of two. */
+        /** Number of frames whose times this object can hold. A power of two that exceeds the number in flight. */
         private static final int FRAMES = 64;
-        /** Number of frames in flight at which no further frame may be taken. */
+        /** Number of frames in flight at which the connection cannot take another frame. */
         private static final int WINDOW = 8;
 
         private final Recording recording;
@@ -291,11 +298,11 @@ public final class Recording implements Recorder {
         private long frames;
         private long framesDone;
         /**
-         * Time since which the next frame could have been taken. It starts when the previous frame is taken or when the
-         * window is no longer full.
+         * Time from which the connection could take the next frame. It is the time when the previous frame was taken,
+         * or the later time when the number of frames in flight fell below {@link #WINDOW}.
          */
         private long free = System.nanoTime();
-        /** Time since which the next frame is available but cannot be taken; 0 if it is not available. */
+        /** Time from which the next frame was available but could not be taken; 0 if no such frame is available. */
         private long blockedSince;
 
         StepRecorder(Recording recording, int connection) {

@@ -26,7 +26,9 @@ import org.millrace.rehearsal.RecordedRun.Group;
 import org.millrace.rehearsal.RecordedRun.Process;
 import org.millrace.rehearsal.RecordedRun.Step;
 
-/** Reads a directory of recordings. The recorded processes may have been killed or may still be writing. */
+/**
+ * Reads the recordings in a directory. The processes that wrote them may have been killed, or may still be writing.
+ */
 public final class RecordingReader {
 
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -55,7 +57,8 @@ public final class RecordingReader {
      * Reads all recordings of a directory.
      *
      * @param steps whether to read steps, which may be millions
-     * @throws MillraceException if there is none, or if one cannot be read; the message names the file and the remedy
+     * @throws MillraceException if the directory has no recording, or if a recording cannot be read; the message names
+     *                           the file and the remedy
      */
     public static RecordedRun read(Path directory, boolean steps) {
         RecordingReader reader = new RecordingReader(steps);
@@ -102,8 +105,8 @@ public final class RecordingReader {
     }
 
     /**
-     * Completes the peers of connections. Under libnccl an end does not know the rank of its peer, but both ends have
-     * the same key.
+     * Sets the peers' ranks of connections. Under libnccl an end does not know the rank of its peer. Both ends have the
+     * same key, so that the rank of the other end is the peer.
      */
     private void namePeers(List<Definitions> all) {
         for (Definitions each : all) {
@@ -126,7 +129,7 @@ public final class RecordingReader {
         }
     }
 
-    /** The text file of a process, and the definitions that its records refer to. */
+    /** The definitions in the text file of a process, to which the process's records refer by number. */
     private final class Definitions {
 
         private final Path file;
@@ -143,7 +146,7 @@ public final class RecordingReader {
             this.file = file;
             name = named(file).substring(0, named(file).length() - RecordFormat.DEFINITIONS_SUFFIX.length());
             String text = Files.readString(file, StandardCharsets.UTF_8);
-            // an incomplete line was being written when the process was killed
+            // an incomplete last line is ignored: the process was killed, or still writes it
             List<String[]> lines =
                     text.substring(0, text.lastIndexOf('\n') + 1).lines().map(line -> line.split("\t", -1)).toList();
             try {
@@ -190,7 +193,7 @@ public final class RecordingReader {
             try (FileChannel channel = FileChannel.open(records); Arena arena = Arena.ofConfined()) {
                 long length = channel.size();
                 if (length < RecordFormat.HEADER_BYTES) {
-                    return; // the file was being created
+                    return; // the process had just created the file
                 }
                 MemorySegment memory = channel.map(MapMode.READ_ONLY, 0, length, arena);
                 long magic = memory.get(LONG, RecordFormat.MAGIC_OFFSET);
@@ -212,7 +215,7 @@ public final class RecordingReader {
                 for (long number = Math.max(0, count - capacity); number < count; number++) {
                     long at = RecordFormat.HEADER_BYTES + number % capacity * RecordFormat.RECORD_BYTES;
                     MemorySegment.copy(memory, at, copy, 0, RecordFormat.RECORD_BYTES);
-                    // the writer has not overwritten the record during the copy
+                    // the copy is valid only if the writer has not overwritten the record meanwhile
                     if (memory.get(LONG, RecordFormat.COUNT_OFFSET) - number < capacity) {
                         add(copy);
                     }

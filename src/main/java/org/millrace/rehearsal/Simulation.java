@@ -6,18 +6,19 @@ import java.util.PriorityQueue;
 import org.millrace.net.link.LinkShape;
 
 /**
- * Simulates kernels that pass frames to each other through the proxies and lines of their ranks. One queue holds all
- * events, ordered by time, and by creation for equal times. Each time carries its components along its path of
- * dependencies. The components of the end are therefore the components of the critical path.
+ * Simulates kernels that send frames to each other through the proxies and network lines of their ranks. One queue
+ * holds all events. They are ordered by time, and at equal times by their creation. A time consists of components,
+ * which add up along the chain of events that led to it. The components of the end are therefore the components of the
+ * critical path.
  */
 final class Simulation {
 
-    /** Size of a frame's header on a wire, as {@code MILLRACE_LINK} counts it. */
+    /** Size of a frame's header on a line in bytes, as {@code MILLRACE_LINK} counts it. */
     private static final int HEADER_BYTES = 64;
     private static final double NANOS = 1e9;
 
     /**
-     * A time and its components, in nanoseconds.
+     * A time, as the sum of its components in nanoseconds.
      *
      * @param latency   latency of links
      * @param bandwidth waits for lines, and transmission over them
@@ -37,22 +38,22 @@ final class Simulation {
         }
     }
 
-    /** Program of a kernel's block: its tasks in their order. Each task needs at most one new frame. */
+    /** Program of a block of a kernel: its tasks in their order. Each task needs at most one new frame. */
     interface Program {
 
         /** Returns the number of tasks. */
         long tasks();
 
-        /** Returns the number of frames that must have arrived before a task. */
+        /** Returns the number of frames that must have arrived at the block before it can run a task. */
         long needed(long task);
 
         boolean sends(long task);
 
-        /** Returns whether the frame that a task sends stays on the host. */
+        /** Returns whether the frame that a task sends stays on the host, so that it needs neither proxy nor line. */
         boolean local(long task);
     }
 
-    /** A block of a kernel on a rank. */
+    /** A block of a kernel that runs on a rank. */
     final class Block {
 
         private final Program program;
@@ -68,9 +69,9 @@ final class Simulation {
         /**
          * Creates a block.
          *
-         * @param bytes  size of each frame
-         * @param inputs number of frames that a task receives, from equal ranks
-         * @param copies number of frames that a task sends, to equal ranks
+         * @param bytes  size of each frame in bytes
+         * @param inputs number of frames that a task receives, each from a rank like the others
+         * @param copies number of frames that a task sends, each to a rank like the others
          */
         Block(Rank rank, Program program, double bytes, int inputs, int copies) {
             this.rank = rank;
@@ -85,7 +86,7 @@ final class Simulation {
             targets.add(target);
         }
 
-        /** Runs all tasks that have their frames. */
+        /** Runs the next tasks whose frames have arrived. */
         private void run(Moment now) {
             while (task < program.tasks() && program.needed(task) <= arrived) {
                 Moment begin = free.time() >= now.time() ? free : now;
@@ -100,18 +101,26 @@ final class Simulation {
         }
     }
 
-    /** A rank with the proxies and the line that its blocks use. */
+    /** A rank, with the proxies and the line that its blocks share. */
     static final class Rank {
 
         private final double[] proxiesFree;
         private double lineFree;
 
-        /** Creates a rank with a number of threads that serve its connections. */
+        /**
+         * Creates a rank.
+         *
+         * @param proxies number of threads that serve the rank's connections
+         */
         Rank(int proxies) {
             proxiesFree = new double[proxies];
         }
 
-        /** Lets the first free proxy work for a time, from the given time or later. Returns the end of its work. */
+        /**
+         * Occupies the proxy that is free first. Its work begins at the given time, or when the proxy is free.
+         *
+         * @return the end of the work
+         */
         private double proxy(double from, double nanos) {
             int first = 0;
             for (int i = 1; i < proxiesFree.length; i++) {
@@ -146,7 +155,7 @@ final class Simulation {
         this.link = link;
     }
 
-    /** {@return the end of the last block, and its components} */
+    /** {@return the end of the last block, with its components} */
     Moment run() {
         blocks.forEach(block -> block.run(Moment.BEGIN));
         for (Event event = queue.poll(); event != null; event = queue.poll()) {

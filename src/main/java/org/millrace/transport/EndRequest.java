@@ -10,11 +10,13 @@ import org.millrace.trace.ConnectionTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * A request to a transport to make one end of a connection.
+ * A request to a transport to create one end of a connection.
  *
- * @param there the peer, or the rank number that represents a group
+ * @param here  this rank
+ * @param there the peer; for a connection to a group, its rank number is the number of the group
  * @param index {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
- * @param group the peers, if the connection has several; null for one
+ * @param sends whether the end is the sending one
+ * @param group the peers, if the connection has several; null if it has one
  */
 public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, boolean sends, EndSettings settings,
         @Nullable PeerGroup group) {
@@ -29,7 +31,7 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
                 self + (sends ? " -> " : " <- ") + group.name() + ", channel " + channel);
     }
 
-    /** {@return the trace of the connection; null if nothing is traced} */
+    /** {@return a new trace of the connection; null if this process has no trace} */
     public @Nullable ConnectionTrace trace(Direction direction, String network) {
         ProcessTrace process = ProcessTrace.current();
         return process == null ? null
@@ -38,7 +40,7 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
                         name().toString()));
     }
 
-    /** {@return the trace of a connection with a network that reduces; null if nothing is traced} */
+    /** {@return a new trace of a connection to a collective network; null if this process has no trace} */
     public @Nullable ConnectionTrace collNetTrace(Direction direction) {
         ProcessTrace process = ProcessTrace.current();
         return process == null ? null
@@ -48,15 +50,16 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
     }
 
     /**
-     * A group of ranks that one connection connects at the same time, as a network that reduces does. The group is a
-     * peer of every such rank. Its number follows the rank numbers ({@code comm->nRanks} in NCCL).
+     * A group of ranks to which one connection leads, as with a collective network. The group is the peer of each of
+     * its ranks.
      *
+     * @param number  number of the group, which follows the numbers of the ranks ({@code comm->nRanks} in NCCL)
      * @param name    name for messages, for instance {@code "the collective network"}
      * @param members ranks of the group, ascending
      */
     public record PeerGroup(int number, String name, List<Integer> members) {
 
-        /** Copies the list. */
+        /** Copies the list, so that the group is immutable. */
         public PeerGroup {
             members = List.copyOf(members);
         }

@@ -14,14 +14,15 @@ import org.millrace.proxy.ProxyConnection;
  * @param layout          layout of a connection's memory, the same on all ranks
  * @param firstStep       initial value of the counters, the same on all ranks
  * @param listener        listener that is notified when an end's proxy has stopped; the notification is mandatory
- * @param failure         consumer of failures of connections that have no proxy that could stop; called from any thread
+ * @param failure         consumer of failures of connections that have no proxy; called from any thread
  * @param sharedSlots     sizes of the slots that connections of sends and receives share if a network lies between the
- *                        ranks; null if each has its own
- * @param groupedChannels number of channels of a ring that share network connections; 0 if each has its own
+ *                        ranks; null if each connection has its own slots
+ * @param groupedChannels number of channels of a ring that share network connections; 0 if each channel has its own
  * @param heap            memory of this rank that other processes of the host have mapped completely; null if this rank
  *                        has none
  * @param abort           flag that makes the rank's kernels exit and its proxies stop moving data
- * @param communicator    number that all ranks of the communicator share, and that differs between communicators
+ * @param communicator    number of the communicator: the same on all its ranks, different from those of other
+ *                        communicators
  */
 public record EndSettings(ConnectionLayout layout, long firstStep, ProxyConnection.StopListener listener,
         Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels,
@@ -30,16 +31,17 @@ public record EndSettings(ConnectionLayout layout, long firstStep, ProxyConnecti
     /**
      * Memory of a rank that other processes map.
      *
-     * @param doorbell wakes the rank that owns the heap, and the ranks connected to it
+     * @param name     name by which other processes map the memory
+     * @param doorbell doorbell that wakes the rank that owns the memory, and the ranks connected to that rank
      */
     public record Heap(MemorySegment segment, String name, Doorbell doorbell) {
     }
 
     /**
-     * Sizes of the slots that connections of sends and receives share ({@code NCCL_NET_SHARED_BUFFERS}). The
-     * connections of each channel and direction have their own pool.
+     * Sizes of the slots that connections of sends and receives share ({@code NCCL_NET_SHARED_BUFFERS}). There is one
+     * pool of slots for each channel and direction.
      *
-     * @param slotBytes   bytes of a slot, which is the size of a chunk
+     * @param slotBytes   size of a slot in bytes, which is the size of a chunk
      * @param connections maximum number of connections that share a pool: one for each other rank
      */
     public record SharedSlotSizes(int slotBytes, int connections) {

@@ -15,25 +15,25 @@ import java.util.function.Function;
 import org.millrace.MillraceException;
 
 /**
- * The information that ranks of a communicator have about each other when they choose transports ({@code ncclPeerInfo}
- * in NCCL).
+ * Information about a rank of a communicator, with which the other ranks choose transports ({@code ncclPeerInfo} in
+ * NCCL).
  *
- * @param host   name of the rank's machine in messages
- * @param offers the rank's offers by transport name, see {@link Transport#offer}
+ * @param host   name of the rank's machine, for messages
+ * @param offers offers of the rank's transports by the transport's name, see {@link Transport#offer}
  */
 public record PeerInfo(int rank, String host, long pid, Map<String, Availability> offers) {
 
-    /** Copies the map. */
+    /** Copies the map, so that the information is immutable. */
     public PeerInfo {
         offers = Map.copyOf(offers);
     }
 
     /**
-     * Sends this rank's information to the other ranks, and returns the information of all ranks. Collective.
+     * Sends this rank's information to the other ranks, and returns the information of all ranks. All ranks call it.
      *
-     * @param allGather function that takes this rank's bytes and returns the bytes of all ranks, by rank
-     * @return the information that each rank sent about itself, by rank
-     * @throws MillraceException if the information cannot be read
+     * @param allGather function that takes this rank's bytes and returns the bytes of all ranks, ordered by rank
+     * @return the information that each rank sent about itself, ordered by rank
+     * @throws MillraceException if the information of a rank cannot be read
      */
     public static List<PeerInfo> exchange(int rank, String host, List<? extends Transport> transports,
             Function<byte[], byte[][]> allGather) {
@@ -52,9 +52,9 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Availability
     }
 
     /**
-     * Returns a transport's offer on this rank.
+     * Returns the offer of a transport on this rank.
      *
-     * @return its offer; a refusal if the transport does not exist
+     * @return the offer; a refusal if this rank has no such transport
      */
     public Availability offer(String transport) {
         return offers.getOrDefault(transport, Availability.no("there is no such transport"));

@@ -6,30 +6,31 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * One way to connect two ranks' devices: NCCL's {@code ncclTransport}. The engine provides P2P, SHM and NET. Other
- * transports are found by {@link java.util.ServiceLoader} on the class path and are asked first. They need a public
+ * transports are found by {@link java.util.ServiceLoader} on the class path and take precedence. They need a public
  * constructor without arguments.
  *
  * <p>
- * A connection has two ends, and each passes through the same phases, see {@link TransportEnd}. All methods are called
- * on the thread that makes connections.
+ * A connection has two ends, and each end passes through the same phases, see {@link TransportEnd}. All methods are
+ * called on the thread that establishes connections.
  */
 public interface Transport {
 
-    /** {@return a short name that no other transport has, for instance {@code "SHM"}} */
+    /** {@return the unique short name of this transport, for instance {@code "SHM"}} */
     String name();
 
     /**
-     * Returns the information that this rank sends to the others. It states whether this rank takes part, and contains
-     * the data that the others need to decide whether they can connect. Called once for each communicator.
+     * Returns the information about this transport that this rank sends to the other ranks. The information states
+     * whether this rank can use the transport. Its text contains the data that other ranks need in {@link #canConnect}.
+     * Called once for each communicator.
      *
-     * @return a text of at most some hundred characters that {@link #canConnect} reads on all ranks; or the reason why
-     *         the transport is unavailable, as in {@code "NCCL_SHM_DISABLE=1"}
+     * @return the availability; its text has at most some hundred characters, or is the reason why the transport is
+     *         unavailable, for instance {@code "NCCL_SHM_DISABLE=1"}
      */
     Availability offer();
 
     /**
-     * Returns whether two ranks that both offer this transport can use it. Each of the two ranks calls this method,
-     * with itself as the first argument. They must get the same answer.
+     * Returns whether two ranks can use this transport, which both offer. Each of the two ranks calls this method with
+     * itself as the first argument. Both calls must have the same result.
      */
     Availability canConnect(PeerInfo here, PeerInfo there);
 
@@ -50,7 +51,7 @@ public interface Transport {
     }
 
     /**
-     * Returns whether a peer's device that this transport connects to this one reads the data in the user's memory
+     * Returns whether the device of a peer, connected by this transport, can read data directly in memory of the user
      * (mode PTR without a proxy).
      *
      * @return false if data always passes through slots
@@ -59,7 +60,10 @@ public interface Transport {
         return false;
     }
 
-    /** {@return the region for operations on any memory of this process; null if memory must be registered} */
+    /**
+     * {@return the region that covers all memory of this process, for operations on any memory; null if memory must be
+     * registered}
+     */
     default @Nullable MemoryRegion allMemory() {
         return null;
     }

@@ -6,7 +6,7 @@ import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * One end of a connection. It passes through the phases of NCCL's connections ({@code ncclTransportComm}).
+ * One end of a connection. An end passes through the phases of NCCL's connections ({@code ncclTransportComm}).
  *
  * <pre>
  *   this rank                                the other rank
@@ -17,9 +17,9 @@ import org.millrace.proxy.ProxyOp;
  *   proxyFree, free                          proxyFree, free
  * </pre>
  *
- * The phases of the proxy are for an end with a thread that moves its data. An end with a device that accesses the
- * peer's memory has none of them. None of the methods blocks until the peer acts. If a method throws an exception,
- * {@link #proxyFree} and {@link #free} are called in any phase.
+ * Only an end with a proxy implements the methods whose names begin with {@code proxy}. An end whose device accesses
+ * the peer's memory has no proxy. No method blocks until the peer acts. If a method of any phase throws an exception,
+ * {@link #proxyFree} and {@link #free} are called.
  */
 public interface TransportEnd {
 
@@ -28,7 +28,7 @@ public interface TransportEnd {
 
     /** Allocates the resources that the proxy needs before the peer is known. */
     default void proxySetup() {
-        // no proxy
+        // an end without a proxy needs none
     }
 
     /**
@@ -38,7 +38,7 @@ public interface TransportEnd {
     byte[] setup();
 
     /**
-     * Continues to connect the proxy with its peer. Called repeatedly until it returns true.
+     * Continues to connect the proxy with its peer. The caller repeats the call until the result is true.
      *
      * @param peer message of the peer's {@link #setup}, untrusted bytes of another process
      * @return whether the proxy is connected
@@ -48,37 +48,41 @@ public interface TransportEnd {
     }
 
     /**
-     * Continues to connect this end, after the proxy is connected. Called repeatedly until it returns true.
+     * Continues to connect this end, after the proxy is connected. The caller repeats the call until the result is
+     * true.
      *
+     * @param peer message of the peer's {@link #setup}, untrusted bytes of another process
      * @return whether this end is connected
      */
     boolean connect(byte[] peer);
 
-    /** {@return the slots and counters that the device needs; called once the end is connected} */
+    /** {@return the slots and counters that the device needs} Called once the end is connected. */
     ConnectionInfo info();
 
     /**
-     * {@return this end's method of moving data: words that follow the transport's name, as in {@code "by copy"}; empty
-     * if there is only one method}
+     * {@return text for the way in which this end moves data, for instance {@code "by copy"}; empty if the transport
+     * has only one way} Messages append it to the transport's name.
      */
     default String way() {
         return "";
     }
 
     /**
-     * {@return whether the peer's device wakes this rank after it has done something; this rank polls while at least
-     * one peer does not}
+     * {@return whether the peer's device wakes this rank each time after it has acted} This rank polls while the result
+     * is false for at least one peer.
      */
     default boolean wakesThisRank() {
         return false;
     }
 
-    /** Announces an operation before the device runs it, in the order of the device's operations. */
+    /**
+     * Announces an operation to the proxy, before the device runs it. Operations are announced in the device's order.
+     */
     void announce(ProxyOp op);
 
     /**
-     * Returns the proxies that move the data. An agent's thread calls their progress ({@code proxyProgress} in NCCL).
-     * Called once the end is connected.
+     * Returns the proxies that move the data. A thread of an agent calls their progress methods ({@code proxyProgress}
+     * in NCCL). Called once the end is connected.
      *
      * @return the proxies, which belong to the end until an agent takes them over; empty if the devices access each
      *         other's memory
@@ -88,16 +92,16 @@ public interface TransportEnd {
     }
 
     /**
-     * Frees the resources of the proxy, after it has stopped or before it ever ran. May be called twice, and after any
-     * phase.
+     * Frees the resources of the proxy. Called after the proxy has stopped, or if it never ran, in any phase. May be
+     * called twice.
      */
     default void proxyFree() {
-        // no proxy
+        // an end without a proxy has no resources of a proxy
     }
 
     /**
-     * Frees the resources of the end, after its device and its proxy have stopped. May be called twice, and after any
-     * phase.
+     * Frees the resources of the end. Called after its device and its proxy have stopped, in any phase. May be called
+     * twice.
      */
     void free();
 }

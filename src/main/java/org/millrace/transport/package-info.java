@@ -1,7 +1,7 @@
 /**
- * Ways to connect two ranks' devices. A transport is chosen for each peer, and both ends pass through the same phases.
- * This package knows no implementation. {@link org.millrace.engine} contains Millrace's own transports. Others are
- * found as services of {@link org.millrace.transport.Transport}.
+ * Ways to connect two ranks' devices. A rank chooses a transport for each peer, and both ends of a connection pass
+ * through the same phases. This package contains no implementation. {@link org.millrace.engine} contains Millrace's own
+ * transports. Others are found as services of {@link org.millrace.transport.Transport}.
  */
 @NullMarked
 package org.millrace.transport;
