@@ -24,17 +24,20 @@ import org.millrace.net.connection.Admission;
 
 /**
  * Accepts connections for rank 0 and decides on the admission of each client. A client that does not belong to the
- * group receives the reason, and does not affect the group.
+ * group receives the reason for its refusal, and does not affect the group.
  */
 final class Acceptor implements Admission.Host<AcceptedConnection> {
 
-    /** Decides on the effects of a rank's arrival on the group. */
+    /** Owner of the acceptor: rank 0's {@link Coordinator}, which applies the acceptor's decisions to the group. */
     interface Host {
 
         /** Admits a rank that belongs to the group and is not yet present. */
         void admit(AcceptedConnection peer) throws IOException;
 
-        /** Reports that a rank that knows the secret contradicts this one, because the job was started wrongly. */
+        /**
+         * Reports a rank that knows the secret, but states another group size or a rank number outside the group. The
+         * job was then started wrongly.
+         */
         void contradicted(int rank, String how);
     }
 
@@ -42,15 +45,17 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     /** Time for a client to send its hello, and for a refused client to disconnect. */
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);
     /**
-     * Time after the hello for a client to send its proof. A rank starts again if its connection is closed. With scarce
-     * cores, it may take half a minute to compute its proof, and with less time it would never be admitted.
+     * Time for a client to send its proof, counted from its hello. With scarce cores, a rank may need half a minute to
+     * compute its proof. If rank 0 closed the connection earlier, the rank would start again, and would never be
+     * admitted.
      */
     private static final Duration PROOF = Duration.ofMinutes(2);
-    /** Time that a failed group continues to accept, so that ranks that still connect receive the reason at once. */
+    /** Time that rank 0 of a failed group continues to accept. Ranks that still connect receive the reason at once. */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
-     * Maximum number of clients that have not yet proved that they know the secret. More ranks do not arrive at once.
-     * If more clients arrive, some are dropped, so that clients cannot use up the process's file descriptors.
+     * Maximum number of clients that have not yet proved that they know the secret. More ranks than this do not connect
+     * at the same time. If more clients connect, rank 0 drops some of them. Clients therefore cannot use up the
+     * process's file descriptors.
      */
     private static final int MAX_UNPROVEN = 1024;
 
@@ -60,13 +65,16 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     private final Host host;
     private final Admission.Accept accept;
     private final SelectionKey key;
-    /** Clients that were accepted and not admitted. */
+    /** Accepted clients that are not, or not yet, members of the group. */
     private final Admission<AcceptedConnection> unproven = new Admission<>(MAX_UNPROVEN, this);
-    /** Addresses with one client each that was served in this round under TLS. See {@link #isTurnOf}. */
+    /**
+     * Addresses from which this round of the control thread's loop has already read TLS handshake data. See
+     * {@link #isTurnOf}.
+     */
     private final Set<Object> heardInRound = new HashSet<>();
-    /** Ranks that have proved that they know the secret, independent of the answer. */
+    /** Ranks that have proved that they know the secret, whether rank 0 then admitted or refused them. */
     private final BitSet heard = new BitSet();
-    /** Deadline for late ranks; null until this rank leaves. */
+    /** Time until which a leaving rank 0 still accepts late ranks; null until rank 0 leaves. */
     private @Nullable Deadline latecomers;
     private boolean warned;
     private int refused;
@@ -87,7 +95,9 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     boolean accept() {
         boolean more = unproven.accept(accept);
         if (unproven.pauseNanos() > 0 && key.isValid()) {
-            key.interestOps(0); // Otherwise the selector would repeatedly report a waiting connection.
+            // During a pause rank 0 accepts nothing. The selector would otherwise report the waiting connection
+            // repeatedly.
+            key.interestOps(0);
         }
         return more;
     }
@@ -100,8 +110,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     }
 
     /**
-     * Returns whether a client has proved that it knows the secret. Without a configured secret, any client can send
-     * the proof that precedes TLS.
+     * Returns whether a client has proved before TLS that it knows the secret. Returns false without a configured
+     * secret, because any client can then compute this proof.
      */
     @Override
     public boolean knowsSecret(AcceptedConnection peer) {
@@ -118,8 +128,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
 
     /**
      * Returns whether the client's data may be read in this round. If only certificates identify ranks, any client can
-     * start a TLS handshake. This method then allows one client of each address. Clients from one address therefore
-     * delay neither clients from other addresses nor members.
+     * start a TLS handshake. In each round, this method then allows one such client of each address. Clients from one
+     * address therefore delay neither clients from other addresses nor members.
      */
     boolean isTurnOf(AcceptedConnection peer) {
         return !peer.connection.makesTlsHandshake() || listener.secret().isSecret()
@@ -197,8 +207,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     }
 
     /**
-     * Reports a refusal to users that miss a rank. It is logged once, and becomes part of the message if the group
-     * cannot be formed.
+     * Records a refusal, because it may explain to the user why a rank is missing. The first refusal is logged as a
+     * warning. The latest refusal becomes part of the error message if the group cannot be formed.
      */
     private void note(AcceptedConnection peer, String reason) {
         String what = peer.connection.remote() + ": " + reason;
@@ -227,18 +237,22 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     }
 
     /**
-     * Stops accepting connections. Connections that were accepted before are served to their end. The port is free when
-     * this method returns.
+     * Accepts the connections that already wait, and closes the listener. Accepted connections are served to their end.
+     * The port is free when this method returns.
      */
     void stopAccepting() throws IOException {
         for (int waiting = 0; waiting < Rendezvous.BACKLOG && accept(); waiting += Admission.MAX_ACCEPTED) {
-            // The call accepts more of the clients that arrived before.
+            // The condition accepts further connections that already wait.
         }
         ended();
-        selector.selectNow(); // A registered channel is closed only when the selector has removed its key.
+        // The socket of a registered channel is closed only when the selector removes the channel's key.
+        selector.selectNow();
     }
 
-    /** Starts to leave. If the group failed early, this rank still informs the ranks that have not arrived. */
+    /**
+     * Starts to leave the group. If the group failed before all ranks arrived, rank 0 continues to accept for
+     * {@link #LATECOMERS}, and sends the reason to each rank that connects late.
+     */
     void leave() {
         boolean othersDoNotKnow = group.failure() != null && !group.isComplete();
         latecomers = Deadline.in(othersDoNotKnow ? LATECOMERS : Duration.ZERO);
@@ -264,7 +278,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     long nanosToNextTick() {
         long nanos =
                 unproven.all().stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
-        if (key.isValid() && key.interestOps() == 0) { // This includes a pause that has just ended.
+        // A pause that has just ended has 0 ns left, so that the next tick follows at once.
+        if (key.isValid() && key.interestOps() == 0) {
             nanos = Math.min(nanos, unproven.pauseNanos());
         }
         return latecomers == null || !listener.channel().isOpen() ? nanos
@@ -283,7 +298,10 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         return unproven.isEmpty() && !listener.channel().isOpen();
     }
 
-    /** Connection that rank 0 accepted, from a client's first byte to the end of a member. */
+    /**
+     * Connection that rank 0 has accepted, until it is closed. Its peer is first a client and, after admission, a
+     * member.
+     */
     static final class AcceptedConnection {
 
         /** State of the connection. It never returns to an earlier state. */
@@ -292,9 +310,12 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         }
 
         final ControlConnection connection;
-        /** Deadline for the next state. */
+        /** Time until which the connection must reach its next state. Has no effect after admission. */
         Deadline handshake;
-        /** Random bytes in both sides' proofs, so that no proof can be used twice. */
+        /**
+         * Random bytes of rank 0. The proofs of both sides depend on them, so that a proof is valid on this connection
+         * only.
+         */
         final byte[] nonce = Secret.randomBytes();
 
         Stage stage = Stage.EXPECTS_HELLO;
@@ -308,7 +329,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
             connection.attach(this);
         }
 
-        /** Returns true from admission to the end, even if the rank has failed or left since. */
+        /** Returns whether the peer was admitted to the group, even if it has failed or left since. */
         boolean admitted() {
             return stage == Stage.MEMBER || stage == Stage.FAILED || stage == Stage.DEPARTED;
         }

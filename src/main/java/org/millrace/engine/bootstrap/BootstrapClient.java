@@ -23,13 +23,13 @@ import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * Connects a rank other than rank 0 to rank 0. It connects, verifies rank 0, and proves that it belongs to the group.
- * It repeats this until rank 0 has answered the proof, or until the deadline. Runs on the caller's thread, before the
- * control thread exists.
+ * Connects a rank other than rank 0 to rank 0. Each attempt connects, verifies rank 0, and proves that this rank
+ * belongs to the group. Attempts are repeated until rank 0 has answered the proof, or until the deadline. Runs on the
+ * caller's thread, before the control thread exists.
  */
 final class BootstrapClient {
 
-    /** Thrown if a listener cannot be rank 0 of this group. */
+    /** Thrown if the process that listens at the address cannot be rank 0 of this group. */
     static final class NotRankZeroException extends ProtocolException {
 
         private static final long serialVersionUID = 1L;
@@ -39,7 +39,7 @@ final class BootstrapClient {
         }
     }
 
-    /** Thrown if a listener that has not proved that it knows the secret refuses this rank. */
+    /** Thrown if the process at the address refuses this rank, and has not proved that it knows the secret. */
     static final class UnprovenRefusalException extends IOException {
 
         private static final long serialVersionUID = 1L;
@@ -49,26 +49,27 @@ final class BootstrapClient {
         }
     }
 
-    /** Connection to rank 0, which has proved that it knows the secret. */
+    /** Connection to rank 0, which has proved that it knows the secret, and the first message of each side. */
     record RankZero(ControlConnection connection, Hello hello, Challenge challenge) {
     }
 
     private static final long MIN_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long MAX_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     /**
-     * Time of the first attempt. Rank 0 answers within milliseconds, unless the listener is not rank 0 or rank 0 gets
-     * no core. A client cannot distinguish these cases. Each unanswered attempt therefore doubles the time of the next
-     * one, because early retries only give a slow rank 0 more work.
+     * Time limit of the first attempt. Rank 0 answers within milliseconds, unless another process listens at the
+     * address or rank 0 gets no core. A client cannot distinguish these cases. Each attempt without an answer therefore
+     * doubles the time limit of the next one. Earlier retries would only cause more work for a slow rank 0.
      */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
     /**
-     * Number of refusals without a proof before this rank gives up. A listener without a proof may be any process, and
-     * may soon disappear.
+     * Number of refusals or wrong answers after which this rank gives up, if the process at the address has not proved
+     * that it knows the secret. Such a process may be any program, and may soon end.
      */
     private static final int DOUBTS = 7;
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
     /**
-     * Factor of the time limit under TLS. The first handshakes of two processes load and interpret a thousand classes.
+     * Factor that extends the time limit of an attempt under TLS. The first TLS handshakes of two processes load and
+     * interpret a thousand classes.
      */
     private static final int TLS_FACTOR = 5;
 
@@ -82,7 +83,7 @@ final class BootstrapClient {
         this(selector, self, size, sockets, ATTEMPT);
     }
 
-    /** Creates a client with a given time for the first attempt. */
+    /** Creates a client with a given time limit for the first attempt. */
     BootstrapClient(Selector selector, RankIdentity self, int size, SocketOptions sockets, Duration attempt) {
         this.sockets = sockets;
         this.selector = selector;
@@ -92,7 +93,8 @@ final class BootstrapClient {
     }
 
     /**
-     * Returns this rank's end of a connection with rank 0. Rank 0 has answered the proof, or the deadline has passed.
+     * Connects to rank 0. Returns this rank's end of the connection once rank 0 has answered the proof. Also returns it
+     * if the deadline passes while rank 0 has not answered. The caller's wait for the group then fails.
      */
     Member connect(Rendezvous rendezvous, GroupState group, Deadline deadline) throws IOException {
         String what = self + " cannot join the group at " + rendezvous;
@@ -118,7 +120,8 @@ final class BootstrapClient {
                 if (e instanceof SocketTimeoutException) {
                     patience = patience.multipliedBy(2);
                 }
-                // The error of an attempt that was cut short is less informative than the previous error.
+                // The deadline cuts the last attempt short. The error of that attempt is less informative than the
+                // previous error.
                 if (why == null || !deadline.expired()) {
                     why = e;
                 }
@@ -138,10 +141,10 @@ final class BootstrapClient {
     /**
      * Connects once, and verifies that rank 0 answers.
      *
-     * @throws NotRankZeroException     if the listener is not rank 0 of this group
-     * @throws SocketTimeoutException   if the listener accepts the connection and does not answer
+     * @throws NotRankZeroException     if the process at the address is not rank 0 of this group
+     * @throws SocketTimeoutException   if a process accepts the connection and does not answer
      * @throws IOException              if nothing listens at the address, or the connection is lost
-     * @throws UnprovenRefusalException if the listener reports another release, or refuses this rank
+     * @throws UnprovenRefusalException if the process at the address reports another release, or refuses this rank
      */
     RankZero handshake(ServerAddress server, Deadline deadline) throws IOException {
         Deadline attempt = deadline.orIn(server.tls() == null ? patience : patience.multipliedBy(TLS_FACTOR));
@@ -158,7 +161,9 @@ final class BootstrapClient {
         }
     }
 
-    /** Proves to rank 0 that this rank knows the secret. The next message tells whether rank 0 admits this rank. */
+    /**
+     * Sends the proof that this rank knows the secret. Rank 0's next message reports whether rank 0 admits this rank.
+     */
     private static void prove(RankZero rankZero, ServerAddress server) {
         byte[] proof = server.secret()
                 .proof(Secret.Side.MEMBER, rankZero.hello(), rankZero.challenge().identity(),
@@ -173,8 +178,8 @@ final class BootstrapClient {
     }
 
     /**
-     * Waits for rank 0's answer to the proof. If rank 0 closes the connection instead, it has not refused this rank. It
-     * may have too many clients or no free file descriptor.
+     * Waits for rank 0's answer to the proof. If rank 0 closes the connection instead, rank 0 has not refused this
+     * rank. Rank 0 may have too many clients or no free file descriptor.
      *
      * @throws IOException if the connection ended without an answer; a retry may succeed
      */
@@ -221,7 +226,7 @@ final class BootstrapClient {
             try {
                 connection.serve(answers::add);
             } catch (IOException e) {
-                if (answers.isEmpty()) { // Otherwise its answer explains why it ended the connection.
+                if (answers.isEmpty()) { // An answer that has arrived explains why the peer ended the connection.
                     throw e instanceof ProtocolException
                             ? new NotRankZeroException("who listens at " + server + " " + e.getMessage())
                             : e;

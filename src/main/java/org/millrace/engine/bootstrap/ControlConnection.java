@@ -24,8 +24,9 @@ import org.millrace.net.socket.Reconnector;
 import org.millrace.net.socket.StreamRecovery;
 
 /**
- * Connection that carries messages and never blocks. Between hosts, it may lose its stream and continue over a new one.
- * Each side first sends the number of whole frames that it has received. Used by one thread at a time.
+ * Non-blocking connection that carries the messages of the control plane. Between hosts, the connection may lose its
+ * TCP stream and continue over a new one. On a new stream, each side first sends the number of whole frames that it has
+ * received. Used by one thread at a time.
  */
 final class ControlConnection {
 
@@ -35,7 +36,10 @@ final class ControlConnection {
         void receive(Message message) throws IOException;
     }
 
-    /** Number of received frames, or of received bytes, after which this side sends an acknowledgement. */
+    /**
+     * Number of unacknowledged frames after which this side sends an acknowledgement. {@code BYTES_UNTOLD} is the same
+     * limit in bytes.
+     */
     private static final int FRAMES_UNTOLD = 64;
     private static final int BYTES_UNTOLD = 256 << 10;
 
@@ -49,32 +53,33 @@ final class ControlConnection {
     private final ByteBuffer header = ByteBuffer.allocate(MessageCodec.HEADER_BYTES);
     private @Nullable ByteBuffer body;
     private int bodyLimit = MessageCodec.MAX_BODY_BEFORE_PROOF;
-    /** Seal of sent frames; null until the handshake is complete. */
+    /** Computes the authentication codes of the frames that this side sends; null until the handshake is complete. */
     private @Nullable FrameSeal outgoingSeal;
     private @Nullable FrameSeal incomingSeal;
-    /** Identity of the peer; null until it is known. */
+    /** Identity of the peer; null until the peer has proved that it knows the secret. */
     private @Nullable RankIdentity peer;
     private boolean finishing;
     private boolean closed;
     /**
-     * Sealed frames that the peer may not have received; null if the connection does not recover from a lost stream.
+     * Sealed frames that the peer has not acknowledged, oldest first; null if the connection does not recover from a
+     * lost stream.
      */
     private @Nullable ArrayDeque<ByteBuffer> kept;
-    /** Number of the first kept frame. */
+    /** Number of the oldest frame in {@link #kept}. Frames are counted from 0 since the handshake. */
     private long firstKept;
     private long toldFrames;
     private int untoldBytes;
-    /** Recovers a lost stream; null if the connection does not recover. */
+    /** Recovers a lost stream; null until the peer offers recovery, or if the connection does not recover. */
     private @Nullable StreamRecovery recovery;
     private Reconnector.@Nullable Outage outage;
     /**
-     * Whether the connection has no stream, or a new stream that has not yet received the number of the first frame to
-     * send.
+     * Whether the connection cannot carry messages now. It has no stream, or the peer has not yet sent the number of
+     * received frames on the new stream.
      */
     private boolean isLost;
     private final ByteBuffer resumedFrom = ByteBuffer.allocate(Long.BYTES);
 
-    /** Takes over a connected channel. This object closes it. */
+    /** Creates a connection over a connected channel. From then on, this object closes the channel. */
     ControlConnection(SocketChannel channel, Selector selector) throws IOException {
         this.selector = selector;
         this.channel = channel;
@@ -122,7 +127,7 @@ final class ControlConnection {
     }
 
     /**
-     * Trusts the peer, which has proved that it knows the secret. It may then send long messages, and its stated
+     * Trusts the peer, which has proved that it knows the secret. The peer may then send long messages, and its stated
      * identity is accepted.
      */
     void trust(RankIdentity who) {
@@ -145,12 +150,15 @@ final class ControlConnection {
         return !closed;
     }
 
-    /** Returns whether the peer is on another host. The network to it may be interrupted. */
+    /** Returns whether the peer is on another host, so that an interrupted network can end the stream. */
     boolean leavesHost() {
         return !local.equals(source);
     }
 
-    /** Offers to recover a lost stream. Rank 0 sends the offer first, and the peer answers with its own. */
+    /**
+     * Sends the offer to recover lost streams of this connection, and keeps sent frames until the peer acknowledges
+     * them. Rank 0 sends its offer first, and the peer answers with its own offer.
+     */
     void offerRecovery(Reconnector by) {
         kept = new ArrayDeque<>();
         firstKept = Objects.requireNonNull(outgoingSeal).frames();
@@ -158,9 +166,11 @@ final class ControlConnection {
     }
 
     /**
-     * Sets up the recovery after the peer's offer or answer.
+     * Sets up the recovery of lost streams. Called when the peer's offer has arrived.
      *
-     * @param accepts whether the peer connects to this side
+     * @param key     rank 0's nonce, which identifies the connection on both sides
+     * @param accepts whether this side accepts the new streams, which the peer then connects
+     * @param offer   offer of the peer
      */
     void recoverBy(Reconnector by, byte[] key, boolean accepts, byte[] offer) throws IOException {
         ByteBuffer words = ByteBuffer.wrap(key);
@@ -174,8 +184,8 @@ final class ControlConnection {
     }
 
     /**
-     * Reports a lost stream. Returns whether another one will replace it. A process that has ended closes its stream in
-     * order, and is not recovered.
+     * Handles the loss of the stream. Returns whether a new stream will replace it. An orderly close means that the
+     * peer's process has ended, so the stream is not replaced.
      */
     boolean recovers(IOException why) {
         StreamRecovery by = recovery;
@@ -199,7 +209,7 @@ final class ControlConnection {
     }
 
     /**
-     * Switches to a recovered stream, if there is a new one.
+     * Continues over a new stream, if the recovery has made one.
      *
      * @throws IOException if the stream cannot be recovered, or the received data violates the protocol
      */
@@ -231,7 +241,7 @@ final class ControlConnection {
     }
 
     /**
-     * Sends all frames again that the peer lacks.
+     * Queues all frames that the peer lacks, for the new stream.
      *
      * @param from number of frames that the peer has received
      */
@@ -256,7 +266,12 @@ final class ControlConnection {
         }
     }
 
-    /** Acknowledges received frames, so that the peer need not keep them. */
+    /**
+     * Counts a received frame. After enough frames or bytes, sends an acknowledgement, so that the peer need not keep
+     * its frames.
+     *
+     * @param bytes length of the frame's body
+     */
     private void tellReceived(int bytes) {
         untoldBytes += bytes;
         long frames = Objects.requireNonNull(incomingSeal).frames();
@@ -285,8 +300,8 @@ final class ControlConnection {
     }
 
     /**
-     * Ends the sending. The output is shut down once all frames are written. Data that the peer sends before it closes
-     * can still be received.
+     * Ends this side's sending. The output is shut down once all queued frames are written. Data that the peer sends
+     * before it closes can still be received.
      */
     void finish() {
         if (isOpen() && !finishing) {
@@ -310,7 +325,8 @@ final class ControlConnection {
             try {
                 write();
             } catch (IOException e) {
-                unwritable = e; // The messages that the peer sent before it closed are still to be read.
+                // Thrown after the read, because messages that the peer sent before it closed are still to be read.
+                unwritable = e;
             }
         }
         try {
@@ -319,8 +335,8 @@ final class ControlConnection {
                 receiver.receive(message);
             }
         } catch (EOFException e) {
-            // The kernel reports a reset only once. If it reported the reset to the write, the read only sees the end
-            // of the stream.
+            // The kernel reports a reset only once. If the write received this report, the read sees only the end of
+            // the stream.
             throw unwritable == null ? e : unwritable;
         }
         if (unwritable != null && isOpen()) {
@@ -332,8 +348,8 @@ final class ControlConnection {
     }
 
     /**
-     * Returns whether this side may write. Under TLS, messages wait until the handshake is complete, because this side
-     * may have to read first.
+     * Returns whether this side may write. Under TLS, messages wait until the handshake is complete, because the
+     * handshake may have to read first.
      */
     private boolean mayWrite() {
         return !(channel instanceof TlsChannel tls) || tls.isEstablished();
@@ -356,7 +372,9 @@ final class ControlConnection {
         }
     }
 
-    /** Returns the next message for the owner; null if it is not yet complete. Handles acknowledgements itself. */
+    /**
+     * Returns the next message for the owner; null if no complete message has arrived. Handles acknowledgements itself.
+     */
     private @Nullable Message next() throws IOException {
         Message message = nextOfAll();
         while (message instanceof Received told) {
@@ -429,7 +447,7 @@ final class ControlConnection {
         try {
             channel.close();
         } catch (IOException e) {
-            // The connection is given up, so there is nothing to report and nothing to save.
+            // An error needs no report, because the connection is no longer used. Queued frames are discarded.
             outgoing.clear();
         }
     }

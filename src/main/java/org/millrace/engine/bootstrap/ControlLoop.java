@@ -16,14 +16,17 @@ import org.millrace.net.socket.Reconnector;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * End of the control plane on one rank, {@link Coordinator} on rank 0 and {@link Member} elsewhere, and its thread. The
- * thread waits for sockets, timers and callers' requests. All methods run on this thread, except the constructor and
- * methods that are documented as safe from any thread.
+ * End of the control plane on one rank, together with the control thread that serves it. It is a {@link Coordinator} on
+ * rank 0 and a {@link Member} on all other ranks. The thread waits for sockets, timers and callers' requests. All
+ * methods run on this thread, except the constructor and methods that are documented as safe from any thread.
  */
 abstract class ControlLoop {
 
     private static final Logger LOG = LogManager.getLogger(ControlLoop.class);
-    /** Time for a forced end. The thread never blocks except in its selector. */
+    /**
+     * Time to wait for the end of the control thread after a forced stop. The thread blocks only in its selector, which
+     * the stop wakes.
+     */
     private static final Duration FORCED_END = Duration.ofSeconds(5);
 
     final GroupState group;
@@ -31,11 +34,14 @@ abstract class ControlLoop {
     private final Queue<Runnable> requests = new ConcurrentLinkedQueue<>();
     private final Thread thread;
     private final SocketOptions sockets;
-    /** Recovers lost connections; null until one is needed. */
+    /** Recovers lost streams of control connections; null until a connection needs it. */
     private @Nullable Reconnector reconnector;
     private volatile boolean stopping;
 
-    /** Takes over the selector and all channels that are registered with it. */
+    /**
+     * Creates the loop. When its thread ends, it closes the selector and all channels that are registered with the
+     * selector.
+     */
     ControlLoop(GroupState group, Selector selector, SocketOptions sockets) {
         this.sockets = sockets;
         this.group = group;
@@ -58,8 +64,9 @@ abstract class ControlLoop {
     }
 
     /**
-     * Leaves the group, and returns when the thread has ended. When the given time has passed, it closes the channels
-     * by force. An interrupt does not shorten this, because a rank without a shutdown message counts as lost.
+     * Leaves the group, and returns when the control thread has ended. After the given time, the thread closes the
+     * channels by force. An interrupt does not shorten the wait, because other ranks count a rank without a shutdown
+     * message as lost.
      */
     final void leave(Duration patience) {
         request(this::leave);
@@ -96,7 +103,8 @@ abstract class ControlLoop {
                 List<SelectionKey> ready = List.copyOf(selector.selectedKeys());
                 selector.selectedKeys().clear();
                 for (SelectionKey key : ready) {
-                    if (key.isValid()) { // The message of one key may have closed the channel of another.
+                    // A message on the channel of one key may have closed the channel of another key.
+                    if (key.isValid()) {
                         ready(key);
                     }
                 }
@@ -111,7 +119,7 @@ abstract class ControlLoop {
         }
     }
 
-    /** Returns the object that recovers lost connections; null if they are not recovered. */
+    /** Returns the object that recovers lost streams of control connections; null if they are not recovered. */
     final @Nullable Reconnector reconnector() {
         if (reconnector == null && sockets.reconnectDeadline().isPositive()) {
             try {
@@ -144,18 +152,16 @@ abstract class ControlLoop {
         }
     }
 
-    /**
-     * Returns an address of this machine that connects it with other ranks. Safe from any thread.
-     */
+    /** Returns this machine's address on a network that connects it with other ranks. Safe from any thread. */
     abstract InetAddress address();
 
-    /** Sends a message to the other ranks in this rank's name. */
+    /** Sends a message of this rank to the other ranks. A {@link Message.PeerMessage} reaches only its addressee. */
     abstract void tell(Message message);
 
     /** Starts to leave the group. Soon afterwards, {@link #finished()} returns true. Further calls have no effect. */
     abstract void leave();
 
-    /** Handles a channel of this rank that can be read, written or accepted from. */
+    /** Handles a channel that is ready to be read, to be written, or to accept a connection. */
     abstract void ready(SelectionKey key);
 
     /** Performs all actions that are due. */
@@ -169,9 +175,12 @@ abstract class ControlLoop {
         return Long.MAX_VALUE;
     }
 
-    /** Returns true once all work is done. */
+    /** Returns true once no connection remains, so that the thread can end. */
     abstract boolean finished();
 
-    /** Releases all other resources when the thread ends, perhaps by force. The thread then closes all channels. */
+    /**
+     * Releases the other resources of the subclass when the thread ends, also after a forced stop. The thread then
+     * closes all channels.
+     */
     void ended() {}
 }

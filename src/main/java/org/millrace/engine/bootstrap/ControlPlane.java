@@ -16,14 +16,15 @@ import org.millrace.engine.bootstrap.Message.PeerMessage;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * Connection of one rank to the other ranks of its group, for everything but data. Over it, ranks find each other,
- * exchange set-up data, and report failures.
+ * Connection of one rank to the other ranks of its group. It carries everything except the data of operations. Over it,
+ * ranks find each other, exchange set-up data, and report failures.
  *
  * <p>
  * {@link #allGather} and {@link #barrier} are collective. All ranks must make the same calls in the same order, each
  * from one thread at a time. The first failure of any rank ends every current and later collective call. A collective
- * call throws {@link MillraceException} if a rank failed, left, does not arrive, or made another call. The other ranks
- * are informed. {@link #fail}, {@link #failure} and {@link #close} are safe from any thread at any time.
+ * call throws {@link MillraceException} if a rank failed, left, does not arrive, or made another call. This rank then
+ * reports the failure to the other ranks. {@link #fail}, {@link #failure} and {@link #close} are safe from any thread
+ * at any time.
  *
  * <p>
  * After rank 0 has closed its end, the others can no longer communicate. A program that needs reports of failures up to
@@ -38,8 +39,8 @@ public final class ControlPlane implements AutoCloseable {
     public static final int MAX_MESSAGE_BYTES = 4096;
 
     /**
-     * Time that a leaving rank waits until the others have read its shutdown message. They read it at once, unless
-     * their process is stopped.
+     * Maximum time that a leaving rank waits until the others have read its shutdown message. The other ranks read it
+     * at once, unless a signal has stopped their process.
      */
     private static final Duration SHUTDOWN = Duration.ofSeconds(2);
 
@@ -146,23 +147,29 @@ public final class ControlPlane implements AutoCloseable {
         return gather(Call.ALL_GATHER, mine);
     }
 
-    /** Performs {@link #allGather} for another call of the program; messages contain the name of that call. */
+    /**
+     * Performs {@link #allGather} as a part of another call of the program, such as {@link #split}. Error messages
+     * contain the name of that call.
+     */
     byte[][] gather(Call call, byte[] mine) {
         return call(call, mine, Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE"));
     }
 
-    /** Returns when all ranks have called it. Collective. Waits at most for the deadline of {@link #join}. */
+    /** Returns when all ranks have called this method. Collective. Waits at most for the deadline of {@link #join}. */
     public void barrier() {
         call(Call.BARRIER, new byte[0], Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE"));
     }
 
-    /** Returns when all ranks have called it, with another deadline. Collective. */
+    /**
+     * Returns when all ranks have called this method, like {@link #barrier()}. Collective. Waits at most for
+     * {@code deadline}.
+     */
     public void barrier(Duration deadline) {
         call(Call.BARRIER, new byte[0], Deadline.in(deadline));
     }
 
     /**
-     * Waits for the other ranks to leave, too. Fails no rank.
+     * Waits until the other ranks leave, too. A rank that does not leave is not reported as a failure.
      *
      * @param patience {@code MILLRACE_CLOSE_DEADLINE}, counted from {@code begun}
      * @param begun    value of {@link System#nanoTime()} when this rank began to leave
@@ -197,8 +204,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Returns a message that another rank sent to this one, only once; null if it has not arrived. Does not wait. Safe
-     * from any thread.
+     * Removes and returns the message with a tag that another rank sent to this rank; null if it has not arrived. Does
+     * not wait. Safe from any thread.
      */
     public byte @Nullable [] receive(int from, long tag) {
         return group.take(from, tag);
@@ -210,6 +217,7 @@ public final class ControlPlane implements AutoCloseable {
      *
      * @param color number of the new group, equal for its ranks; less than 0 for a rank that joins no new group
      * @param key   sort key of this rank in the new group; ranks with equal keys keep their present order
+     * @return this rank's end of the new group's control plane; null if the rank joins no new group
      */
     public @Nullable ControlPlane split(int color, int key) {
         return Split.agree(this, color, key);
@@ -246,7 +254,8 @@ public final class ControlPlane implements AutoCloseable {
      * the first call has an effect. Does not wait. The message is sent before {@link #close} returns.
      *
      * @param thrown failure; other ranks throw an exception of the same kind, with this rank's number, process and host
-     *               before its message. An error without a message is reported by the name of its class
+     *               before its message. An {@link Error}, or an exception without a message, is reported with the name
+     *               of its class
      */
     public void fail(Throwable thrown) {
         RemoteFailure own = RemoteFailure.of(rank(), thrown);
@@ -255,7 +264,7 @@ public final class ControlPlane implements AutoCloseable {
         }
     }
 
-    /** Reports a failure to the other ranks. A failure that another rank reported is already known to them. */
+    /** Reports a failure to the other ranks, unless another rank has already reported one to them. */
     private void tellOthers(MillraceException e) {
         if (failure() == null) {
             fail(e);
@@ -287,8 +296,9 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Leaves the group. This is not a failure. Only a collective call that still needs this rank fails. Ends this
-     * rank's own collective call and its thread. Takes a round trip, or two seconds if another process is stopped.
+     * Leaves the group, which is not a failure. On the other ranks, only a collective call that still needs this rank
+     * fails. Ends this rank's own collective call and its control thread. Takes a round trip, or two seconds if a
+     * signal has stopped the process of another rank.
      */
     @Override
     public void close() {

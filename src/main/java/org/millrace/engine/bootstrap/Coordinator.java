@@ -41,7 +41,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
         this.acceptor = new Acceptor(group, listener, selector, this, listener.channel()::accept);
     }
 
-    /** Takes over the listener, and closes it on failure. */
+    /** Creates the loop, which then owns the listener. On failure, this method closes the listener. */
     static Coordinator open(GroupState group, BootstrapListener listener, Selector selector, SocketOptions sockets)
             throws IOException {
         try {
@@ -82,7 +82,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     void ready(SelectionKey key) {
         if (key.attachment() instanceof AcceptedConnection peer) {
             if (!acceptor.isTurnOf(peer)) {
-                return; // The selector reports the key again.
+                return; // The data stays unread, so the selector reports the key again in the next round.
             }
             try {
                 peer.connection.serve(message -> handle(peer, message));
@@ -97,7 +97,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     private void handle(AcceptedConnection peer, Message message) throws IOException {
         if (!peer.admitted()) {
             acceptor.handle(peer, message);
-        } else if (!leaving) { // While this rank leaves, it only waits for the end of the connection.
+        } else if (!leaving) { // A leaving rank 0 only waits until its members close.
             handleMember(peer, message);
         }
     }
@@ -105,7 +105,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     private void handleMember(AcceptedConnection peer, Message message) throws IOException {
         switch (message) {
             case Contribution part when part.rank() == peer.identity().rank() -> {
-                // Encoded before a caller of this rank receives the data and may change it.
+                // The frame is encoded first. Afterwards, a caller of this rank may receive the data and change it.
                 ByteBuffer frame = MessageCodec.encode(part);
                 group.contributed(part);
                 relay(frame, peer);
@@ -137,8 +137,8 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     }
 
     /**
-     * Sends a message to one rank. A message to a rank that has left is dropped. If the sender waits for an answer,
-     * another message reports the loss to it.
+     * Sends a message to one member. A message to a rank that has left is dropped. A sender that waits for an answer
+     * learns from another message that the rank has left or is lost.
      */
     private void send(PeerMessage message) {
         for (AcceptedConnection member : members) {
@@ -156,8 +156,8 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
             peer.connection.offerRecovery(by);
         }
         if (members.size() == group.size() - 1) {
-            // Must happen before any rank can learn that the group is complete. A rank that proceeds to its next group
-            // must not find this group's listener.
+            // The port must be free before any rank can learn that the group is complete. A rank that proceeds to its
+            // next group must not find the listener of this group.
             acceptor.stopAccepting();
         }
         for (int rank = 0; rank < group.size(); rank++) {
@@ -212,7 +212,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
         }
     }
 
-    /** Reports a failure to all ranks except the failed one. */
+    /** Reports a failure to all ranks except the rank at {@code source}; null excludes no rank. */
     private void tell(RemoteFailure failure, @Nullable AcceptedConnection source) {
         if (failure.rank() != group.self().rank()) {
             group.failed(failure);
@@ -220,7 +220,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
         relay(MessageCodec.encode(new Failed(failure)), source);
     }
 
-    /** Returns a failure that a rank reported, attributed to that rank regardless of the reported rank number. */
+    /** Returns a failure that a rank reported, attributed to that rank regardless of the rank number in the report. */
     private RemoteFailure told(RankIdentity who, RemoteFailure theirs) {
         int peer = theirs.peer() < group.size() ? theirs.peer() : NOBODY;
         return new RemoteFailure(who.rank(), theirs.kind(), peer, theirs.operation(),

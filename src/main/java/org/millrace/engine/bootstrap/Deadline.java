@@ -4,17 +4,18 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
 /**
- * End of a wait.
+ * Deadline of a wait.
  *
- * @param allowed  time that was allowed
- * @param endNanos value of {@link System#nanoTime()} at the end
- * @param setting  name of the setting, for messages; empty if the program gave the time
+ * @param allowed  duration of the wait
+ * @param endNanos value of {@link System#nanoTime()} at which the wait ends
+ * @param setting  name of the setting that determines the duration, for messages; empty if the program passed the
+ *                 duration
  */
 record Deadline(Duration allowed, long endNanos, String setting) {
 
     /**
-     * Longest allowed time. It is longer than any group waits, and far from an overflow of {@link System#nanoTime()}
-     * differences.
+     * Maximum duration of a wait. No group waits that long, and differences of {@link System#nanoTime()} values remain
+     * far from an overflow.
      */
     private static final Duration LONGEST = Duration.ofDays(10_000);
 
@@ -22,18 +23,21 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return since(System.nanoTime(), allowed);
     }
 
-    /** Returns the moment a time after another moment, a value of {@link System#nanoTime()}. */
+    /**
+     * Returns the deadline that is {@code allowed} after the moment {@code nanos}, a value of
+     * {@link System#nanoTime()}.
+     */
     static Deadline since(long nanos, Duration allowed) {
         Duration bounded = allowed.compareTo(LONGEST) > 0 ? LONGEST : allowed;
         return new Deadline(bounded, nanos + bounded.toNanos(), "");
     }
 
-    /** Returns the same deadline with the name of its setting. */
+    /** Returns the same deadline with the name of the setting that determines it. */
     Deadline of(String name) {
         return new Deadline(allowed, endNanos, name);
     }
 
-    /** Returns this deadline, or an earlier one after the given time. */
+    /** Returns the earlier one of this deadline and the moment that is {@code shorter} after now. */
     Deadline orIn(Duration shorter) {
         Deadline other = in(shorter);
         return other.endNanos - endNanos < 0 ? other : this;
@@ -48,12 +52,15 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return remainingNanos() <= 0;
     }
 
-    /** Returns the timeout for a selector in milliseconds, at least 1, because 0 means no timeout. */
+    /**
+     * Returns the remaining time as a timeout for a selector, in milliseconds. It is at least 1, because 0 means no
+     * timeout.
+     */
     long remainingMillis() {
         return Math.max(1, TimeUnit.NANOSECONDS.toMillis(remainingNanos() + 999_999));
     }
 
-    /** Returns the allowed time, for messages. */
+    /** Returns the duration of the wait and its setting as text, for messages. */
     @Override
     public String toString() {
         long millis = allowed.toMillis();

@@ -87,8 +87,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     }
 
     /**
-     * Returns whether another group uses a file. A file that a killed process left behind contains an unused address,
-     * or the address of a process that does not know its secret.
+     * Returns whether another group uses a rendezvous file. If a killed process left the file behind, no process
+     * listens at its address, or a process that does not know the file's secret.
      */
     private boolean isInUse(RendezvousFile found, RankIdentity self, int size) throws IOException {
         try (Selector selector = Selector.open()) {
@@ -141,8 +141,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     /**
      * Content of the file that rank 0 writes for the others. It is text with one {@code name=value} per line.
      *
-     * @param secret proves that a rank could read the file; hexadecimal
-     * @param owner  process of rank 0
+     * @param secret random hexadecimal text; a rank that knows it could read the file
+     * @param owner  identity of rank 0
      */
     record RendezvousFile(InetSocketAddress address, String secret, int size, RankIdentity owner) {
 
@@ -156,8 +156,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         private static final int ROOT = 0;
 
         /**
-         * Returns the content of the file; empty if the file does not exist, or is empty because a user created it to
-         * reserve a name.
+         * Returns the content of the file. The result is empty if the file does not exist, if rank 0 has just replaced
+         * it, or if it has no bytes because a user created it to reserve a name.
          *
          * @throws MillraceException if the file is no rendezvous file, or may belong to another user
          */
@@ -165,7 +165,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
             return read(path, User.ID);
         }
 
-        /** Returns the content of the file for a given user. */
+        /** Returns the content of the file, if the file belongs to the given user or to root. */
         static Optional<RendezvousFile> read(Path path, int user) throws IOException {
             byte[] bytes;
             try {
@@ -175,7 +175,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
                     bytes = in.readNBytes(MAX_BYTES);
                 }
                 if (!Objects.equals(checked.fileKey(), check(path, user).fileKey())) {
-                    return Optional.empty(); // Rank 0 has just replaced the file. The caller reads it again.
+                    return Optional.empty(); // Rank 0 has just replaced the file. The caller reads the file again.
                 }
             } catch (NoSuchFileException e) {
                 return Optional.empty();
@@ -185,8 +185,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         }
 
         /**
-         * Checks the type and the owner of the file. Its author decides which group this rank joins. In a directory
-         * that all users can write, another user may have created the file or a link first.
+         * Checks the type and the owner of the file. The author of the file decides which group this rank joins. In a
+         * directory that all users can write, another user may have created the file or a link first.
          */
         private static BasicFileAttributes check(Path path, int user) throws IOException {
             BasicFileAttributes file = Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
@@ -244,14 +244,14 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         }
 
         /**
-         * Writes the file atomically, readable only by its owner. No reader sees a part of it. An existing file is
-         * replaced.
+         * Writes the file atomically, readable only by its owner. No reader sees a partly written file. An existing
+         * file is replaced.
          */
         void publish(Path path) throws IOException {
             String text = KIND + '=' + VERSION + "\naddress=" + address.getAddress().getHostAddress() + "\nport="
                     + address.getPort() + "\nsecret=" + secret + "\nsize=" + size + "\npid=" + owner.pid() + "\nhost="
                     + owner.host() + '\n';
-            // The file has permissions 600 on file systems with permissions.
+            // createTempFile creates the file with permissions 600, on file systems with permissions.
             Path temporary = Files.createTempFile(path.getParent(), "." + path.getFileName() + ".", ".tmp");
             try {
                 Files.writeString(temporary, text);

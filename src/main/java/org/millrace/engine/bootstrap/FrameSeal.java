@@ -22,19 +22,21 @@ final class FrameSeal {
         this.key = key;
     }
 
-    /** Returns the number of frames so far. */
+    /** Returns the number of frames that were sealed or checked so far. */
     long frames() {
         return number;
     }
 
-    /** Returns the next frame, followed by its code. */
+    /** Returns a copy of the next frame, followed by its code. */
     ByteBuffer sealed(ByteBuffer frame) {
         ByteBuffer sealed = ByteBuffer.allocate(frame.remaining() + BYTES);
         sealed.put(frame.duplicate());
         return sealed.put(code(frame.duplicate(), ByteBuffer.allocate(0))).flip();
     }
 
-    /** Returns whether a code belongs to the next frame. */
+    /**
+     * Returns whether {@code code} is the code of the next frame, which consists of {@code header} and {@code body}.
+     */
     boolean fits(ByteBuffer header, ByteBuffer body, byte[] code) {
         return MessageDigest.isEqual(code(header, body), code);
     }

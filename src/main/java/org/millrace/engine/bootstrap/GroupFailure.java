@@ -11,8 +11,8 @@ import org.millrace.MillraceException;
 import org.millrace.PeerLostException;
 
 /**
- * First failure of a communicator. It is permanent. Each later call throws it, and the other ranks are informed. Safe
- * from any thread.
+ * First failure of a communicator. The failure is permanent. Each later call of the communicator throws it, and it is
+ * reported to the other ranks. Safe from any thread.
  */
 public class GroupFailure implements Supplier<@Nullable Throwable> {
 
@@ -47,12 +47,18 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         }
     }
 
-    /** Called once, by the thread that reported the failure. {@link #get} then returns the failure. */
+    /**
+     * Handles the failure. The thread that reported it calls this method once. {@link #get} already returns the
+     * failure.
+     */
     protected void failed() {
-        // By default, only callers of {@link #get} learn of the failure.
+        // A subclass may act. Otherwise, only callers of get() learn of the failure.
     }
 
-    /** Reports a lost connection. It becomes the failure unless another rank reports the reason in time. */
+    /**
+     * Reports a lost connection as a suspected failure. The suspicion becomes the failure, unless another rank reports
+     * the reason within {@code REASON_NANOS}.
+     */
     public final void suspect(Throwable thrown) {
         if (suspicion == null) {
             suspicion = new Suspicion(thrown, System.nanoTime() + REASON_NANOS);
@@ -61,8 +67,8 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     }
 
     /**
-     * Sets a listener that wakes the thread that calls {@link #watch}, so that this thread need not poll. Any thread
-     * calls the listener when there may be a failure to judge, or when another rank's message has arrived.
+     * Sets a listener that wakes the thread that calls {@link #watch}, so that this thread need not poll. The listener
+     * is called from any thread, when a failure is suspected or another rank's message has arrived.
      */
     public final void onEvent(Runnable listener) {
         onSuspicion = listener;
@@ -70,7 +76,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     }
 
     /**
-     * Returns the time until {@link #watch} has to be called even without an event, in nanoseconds;
+     * Returns the time after which {@link #watch} has to be called even without an event, in nanoseconds;
      * {@code Long.MAX_VALUE} if no failure is suspected.
      */
     public final long nanosToWatch() {
@@ -79,8 +85,8 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     }
 
     /**
-     * Reads reports of other ranks and judges a suspected failure. Returns whether there is a failure now that was not
-     * known before. To be called repeatedly.
+     * Adopts a failure that another rank has reported, or a suspected failure after its waiting time. Returns whether
+     * there is a failure now that was not known before. To be called after each event and after {@link #nanosToWatch}.
      */
     public final boolean watch() {
         if (first.get() != null) {
@@ -96,7 +102,10 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         return first.get() != null;
     }
 
-    /** Waits for the other ranks. A missing rank is a failure of the communicator, which all ranks learn. */
+    /**
+     * Waits for the other ranks in a barrier. A missing rank is a failure of the communicator, which is reported to all
+     * ranks.
+     */
     public final void meet(Duration deadline) {
         if (deadline.isNegative()) {
             throw new IllegalArgumentException(
@@ -105,7 +114,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         try {
             control.barrier(deadline);
         } catch (MillraceException missing) {
-            watch(); // A report of another rank has precedence.
+            watch(); // A failure that another rank has reported has precedence over the missing rank.
             fail(missing);
             throwIfFailed();
         }

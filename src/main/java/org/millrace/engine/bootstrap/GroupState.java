@@ -25,12 +25,12 @@ import org.millrace.engine.bootstrap.Message.PeerMessage;
  * {@link ControlPlane} wait for it here.
  *
  * <p>
- * One lock guards everything except {@link #failure()}. That is a volatile read, because callers poll it; it is written
- * under the lock.
+ * One lock guards all fields except the failure. The failure is a volatile field, because callers poll
+ * {@link #failure()}. It is written under the lock.
  */
 final class GroupState {
 
-    /** Maximum number of unread messages; a correct rank sends fewer. */
+    /** Maximum number of unread messages from all ranks; correct ranks send fewer. */
     private static final int MOST_MESSAGES = 1 << 16;
 
     private record Address(int from, long tag) {
@@ -60,7 +60,8 @@ final class GroupState {
         this.left = new boolean[size];
         this.collectives = new GroupCalls(size);
         if (self.rank() == 0) {
-            present[0] = self; // All other ranks are present when rank 0 reports them.
+            // Rank 0 is present from the start. It then reports the presence of each rank to all ranks.
+            present[0] = self;
         }
     }
 
@@ -72,19 +73,22 @@ final class GroupState {
         return present.length;
     }
 
-    /** Returns the first failure that another rank reported. */
+    /** Returns the first failure that another rank reported; null if none. */
     @Nullable
     RemoteFailure failure() {
         return failure;
     }
 
-    /** Sets the listener and calls it once. Each change calls it afterwards, so that the listener misses none. */
+    /**
+     * Sets the listener and calls it once. Each later message or failure calls it again, so that the listener misses
+     * none.
+     */
     void onEvent(Runnable listener) {
         onEvent = listener;
         listener.run();
     }
 
-    // Reports of the control thread.
+    // Methods for the control thread, which reports events.
 
     void present(RankIdentity identity) throws ProtocolException {
         update(identity.rank(), () -> present[identity.rank()] = identity);
@@ -123,14 +127,14 @@ final class GroupState {
     }
 
     /**
-     * Records the refusal of a client that is not part of the group. The message repeats it if the group cannot be
-     * formed, because it may be the reason.
+     * Records the refusal of a client that is not part of the group. If the group cannot be formed, the error message
+     * contains the latest refusal, because it may be the reason.
      */
     void refused(String what) {
         update(() -> refusal = what);
     }
 
-    /** Information about a rank that the control thread received. */
+    /** Change of this state that follows from information about a rank, which the control thread received. */
     private interface Change {
         void make() throws ProtocolException;
     }
@@ -167,7 +171,7 @@ final class GroupState {
         }
     }
 
-    // Actions of this rank.
+    // Methods for actions of this rank.
 
     /**
      * Records the failure of this rank. Returns false if this rank has failed before, or has left. Leaving is not a
@@ -186,14 +190,14 @@ final class GroupState {
         update(() -> closed = true);
     }
 
-    /** Returns a message that has arrived, only once; null if it has not. */
+    /** Removes and returns a message that has arrived; null if it has not arrived. */
     byte @Nullable [] take(int from, long tag) {
         return locked(() -> messages.remove(new Address(from, tag)));
     }
 
-    // Presence of the ranks.
+    // Methods about the presence of the ranks.
 
-    /** Returns the rank's process; null if the rank has not arrived. */
+    /** Returns the rank's identity; null if the rank has not arrived. */
     @Nullable
     RankIdentity identity(int rank) {
         return locked(() -> present[rank]);
@@ -207,7 +211,7 @@ final class GroupState {
         return IntStream.range(0, size()).filter(rank -> present[rank] == null);
     }
 
-    // Waiting of callers.
+    // Methods that wait.
 
     /** Waits until all ranks have arrived. */
     void awaitComplete(Deadline deadline, String where) {
@@ -235,7 +239,10 @@ final class GroupState {
         }
     }
 
-    /** Takes part in the next collective call with a copy of {@code data}. */
+    /**
+     * Takes part in the next collective call with a copy of {@code data}. Returns the contribution, which the caller
+     * sends to the other ranks.
+     */
     Contribution contribute(Call collective, byte[] data) {
         lock.lock();
         try {
@@ -251,7 +258,7 @@ final class GroupState {
         }
     }
 
-    /** Waits until all ranks have contributed to the same call. Returns the parts, by rank. */
+    /** Waits until all ranks have contributed to the same call. Returns the data of the ranks, by rank. */
     byte[][] awaitParts(Contribution own, Deadline deadline) {
         long sequence = own.sequence();
         String what = name(own.collective(), sequence);
@@ -280,7 +287,8 @@ final class GroupState {
                 }
                 result[part.rank()] = part.data();
             }
-            result[self.rank()] = own.data().clone(); // The original may still be on its way to the other ranks.
+            // The caller may change its copy. The control thread may not have sent the original to the other ranks yet.
+            result[self.rank()] = own.data().clone();
             return result;
         } finally {
             lock.unlock();
@@ -300,7 +308,7 @@ final class GroupState {
         }
     }
 
-    /** Throws the reason if this rank cannot continue. */
+    /** Throws if this rank cannot continue, because a rank has failed or this rank has left. */
     private void stopIfTroubled(String what) {
         RemoteFailure trouble = failure == null ? ownFailure : failure;
         if (trouble != null) {
@@ -313,7 +321,10 @@ final class GroupState {
         }
     }
 
-    /** Throws if an awaited rank has left. After rank 0 has left, no message of any rank can arrive. */
+    /**
+     * Throws if an awaited rank has left. Also throws if rank 0 has left, because no message of any rank can then
+     * arrive.
+     */
     private void stopIfDeparted(IntStream awaited, String what) {
         int[] gone = left[0] ? new int[] {0} : awaited.filter(rank -> left[rank]).toArray();
         if (gone.length > 0) {
@@ -330,12 +341,13 @@ final class GroupState {
     }
 
     /**
-     * Parts of the collective calls in flight. At most two calls are in flight. A rank begins the next call only when
-     * all ranks have contributed to the previous call. This rank takes the result of a call before it begins the next.
-     * Two slots are therefore enough, and a rank that would need a third violates the protocol.
+     * Data that ranks have contributed to the collective calls in flight. At most two calls are in flight. A rank
+     * begins the next call only when all ranks have contributed to the previous call. This rank takes the result of a
+     * call before it begins the next. Two slots are therefore enough, and a rank that would need a third violates the
+     * protocol.
      *
      * <p>
-     * Not safe for several threads. {@link GroupState} guards it.
+     * Not safe for several threads. The lock of {@link GroupState} guards it.
      */
     static final class GroupCalls {
 

@@ -19,9 +19,9 @@ import org.millrace.net.socket.SocketOptions;
  * @param secretRequired whether a group at {@code tcp:} without TLS must have a secret; if not, a missing secret only
  *                       causes a warning
  * @param tls            identity of this process under TLS; null if ranks communicate without TLS
- * @param sockets        selection of the addresses that this machine announces, also if its name has no reachable
- *                       address, and the time to recover lost connections between hosts
- * @param listener       listener of the program
+ * @param sockets        options of TCP. They select the addresses that this machine announces, also if its name has no
+ *                       reachable address. They also limit the time to recover lost connections between hosts
+ * @param listener       listener of the program for events of the communicator
  */
 public record JoinOptions(Duration deadline, @Nullable String secret, boolean secretRequired, @Nullable TlsIdentity tls,
         SocketOptions sockets, CommunicatorListener listener) {
@@ -57,7 +57,7 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
         return new JoinOptions(deadline, shared, secretRequired, tls, sockets, listener);
     }
 
-    /** Returns all options except the secret, which must not appear in a log. */
+    /** Returns a text for logs. It contains no secret, only whether a secret is set. */
     @Override
     public String toString() {
         return "JoinOptions[deadline=" + deadline + ", secret=" + (secret == null ? "none" : "set") + ", "

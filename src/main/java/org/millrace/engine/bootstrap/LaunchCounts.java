@@ -7,36 +7,43 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.AbortedException;
 
 /**
- * Counts the operations that a rank has launched. A rank that closes sends its counts to the others. A rank that has
- * launched more operations then fails at once, because the additional operation can never complete.
+ * Counts the operations that a rank has launched. A rank that closes sends its counts to the others. Another rank that
+ * has launched more operations then fails at once, because an operation that the closed rank did not launch can never
+ * complete.
  */
 public final class LaunchCounts {
 
-    /** Counts of a rank when it closes. The transfers are sends to this rank and receives from it. */
+    /**
+     * Counts of another rank when it closed: collectives, sends to this rank, and receives from this rank.
+     */
     private record Last(long collectives, long sends, long receives) {
     }
 
-    // The tags of connections, and of Attendance, have other high bytes.
+    // Tag of the message with the counts. The tags of connections, and of Attendance, have other high bytes.
     private static final long CLOSING = 0x7300_0000_0000_0000L;
 
     private final ControlPlane control;
     private final GroupFailure failure;
     /**
-     * Number of collectives. Like the sends and receives by peer, it is written by the thread that issues operations.
+     * Number of launched collectives. Only the thread that issues operations writes this field, {@link #sends} and
+     * {@link #receives}.
      */
     private volatile long collectives;
     private final AtomicLongArray sends;
     private final AtomicLongArray receives;
-    /** Final counts, by rank; null until the rank has closed. Written by the thread that watches. */
+    /** Final counts, by rank; null until the rank has closed. Written by the thread that calls {@link #watch}. */
     private final AtomicReferenceArray<@Nullable Last> closed;
     /**
-     * Whether any rank has closed. The watching thread writes it after {@link #closed} and before it reads the counts.
-     * The issuing thread reads it after it has incremented a count. At least one of the two threads therefore sees the
-     * other's write.
+     * Whether any rank has closed. The thread that calls {@link #watch} writes it after {@link #closed} and before it
+     * reads the counts. The thread that issues operations reads this field after it has incremented a count. At least
+     * one of the two threads therefore sees the other's write.
      */
     private volatile boolean closing;
 
-    /** @param failure receives the rank that closes without an operation that this rank has launched */
+    /**
+     * @param failure failure of the communicator; set when a rank closes without an operation that this rank has
+     *                launched
+     */
     public LaunchCounts(ControlPlane control, GroupFailure failure) {
         this.control = control;
         this.failure = failure;
@@ -45,8 +52,8 @@ public final class LaunchCounts {
         closed = new AtomicReferenceArray<>(control.size());
     }
 
-    /** Counts a collective that is being issued. Returns its number. */
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // One thread at a time issues.
+    /** Counts a collective that is being issued. Returns its number, from 0. */
+    @SuppressWarnings("NonAtomicOperationOnVolatileField") // Only one thread at a time issues operations.
     public long collective() {
         long number = collectives;
         collectives = number + 1;
@@ -56,7 +63,7 @@ public final class LaunchCounts {
         return number;
     }
 
-    /** Counts a send or a receive that is being issued. Returns its number. */
+    /** Counts a send to a peer, or a receive from it, that is being issued. Returns its number, from 0. */
     public long transfer(int peer, boolean isSend) {
         long number = (isSend ? sends : receives).getAndIncrement(peer);
         if (closing) {
@@ -80,7 +87,7 @@ public final class LaunchCounts {
         return receives.get(peer);
     }
 
-    /** Sends the counts to the other ranks. This rank closes, and must launch nothing afterwards. */
+    /** Sends the counts to the other ranks. Called when this rank closes; the rank must launch nothing afterwards. */
     public void close() {
         for (int peer = 0; peer < control.size(); peer++) {
             if (peer != control.rank()) {
@@ -91,7 +98,10 @@ public final class LaunchCounts {
         }
     }
 
-    /** Looks for ranks that close. Must be called by one thread, after each event of the control plane. */
+    /**
+     * Reads the counts of ranks that have closed, and reports a failure if such a rank lacks an operation of this rank.
+     * Must be called by one thread, after each event of the control plane.
+     */
     public void watch() {
         for (int peer = 0; peer < control.size(); peer++) {
             byte[] told = peer == control.rank() ? null : control.receive(peer, CLOSING);

@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.millrace.net.connection.PeerText;
 
-/** Names of this machine that ranks compare. */
+/** Names of this machine. Ranks compare them to find out whether they share a machine. */
 public final class Machine {
 
     private static final Path KERNEL = Path.of("/proc/sys/kernel");
@@ -15,7 +15,10 @@ public final class Machine {
 
     private Machine() {}
 
-    /** Returns the host name, if possible without the name service, because a broken resolver would take seconds. */
+    /**
+     * Returns the host name. Uses the name service only as the last source, because a broken resolver would take
+     * seconds.
+     */
     private static String name() {
         try {
             return Files.readString(KERNEL.resolve("hostname")).strip();
@@ -29,8 +32,8 @@ public final class Machine {
     }
 
     /**
-     * Returns an identifier that is equal for all processes on one kernel, in any container, which also see the same
-     * GPUs. It is the boot id, or the host's name if the system has none.
+     * Returns an identifier that is equal for all processes on one kernel, in any container. Such processes also see
+     * the same GPUs. The identifier is the boot id, or the host's name if the system has none.
      */
     public static String kernel() {
         try {

@@ -18,7 +18,8 @@ import org.millrace.net.socket.Reconnector;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * Control loop of all ranks except rank 0. It has one connection, to rank 0, which relays the messages of the others.
+ * Control loop of a rank other than rank 0. It has one connection, to rank 0, which relays the messages of the other
+ * ranks.
  */
 final class Member extends ControlLoop {
 
@@ -54,7 +55,10 @@ final class Member extends ControlLoop {
         connection.finish();
     }
 
-    /** Returns true once rank 0 has answered the proof, rightly or wrongly. Another connection would then not help. */
+    /**
+     * Returns true once rank 0 has answered the proof, even if the answer violates the protocol. Another connection
+     * would then not help.
+     */
     boolean isAnswered() {
         return answered;
     }

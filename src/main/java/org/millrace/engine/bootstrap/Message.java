@@ -11,7 +11,10 @@ sealed interface Message {
         }
     }
 
-    /** Rank 0's answer: its identity, a proof that it knows the secret, and a nonce for the other side's proof. */
+    /**
+     * Rank 0's answer to {@link Hello}: its identity, a proof that it knows the secret, and a nonce for the other
+     * side's proof.
+     */
     record Challenge(long pid, String host, byte[] nonce, byte[] proof) implements Message {
 
         RankIdentity identity() {
@@ -19,11 +22,14 @@ sealed interface Message {
         }
     }
 
-    /** Replaces {@link Hello} or {@link Challenge} if the peer speaks another version with unknown further fields. */
+    /**
+     * Decoded form of {@link Hello} or {@link Challenge} if the peer uses another protocol version. Further fields of
+     * the message are then unknown.
+     */
     record OtherVersion(int version) implements Message {
     }
 
-    /** The other rank's answer, which proves that it knows the secret, too. */
+    /** The other rank's answer to {@link Challenge}. It proves that this rank knows the secret, too. */
     record Proof(byte[] proof) implements Message {
     }
 
@@ -31,37 +37,44 @@ sealed interface Message {
     record Rejected(String reason) implements Message {
     }
 
-    /** Presence of a rank. */
+    /** Report of rank 0 that a rank is present. */
     record Present(RankIdentity identity) implements Message {
     }
 
-    /** Part of one rank in a collective call. Sequence numbers begin at 0 and increase by 1, equally on all ranks. */
+    /**
+     * Data that one rank contributes to a collective call. Sequence numbers begin at 0 and increase by 1, equally on
+     * all ranks.
+     */
     record Contribution(int rank, long sequence, Call collective, byte[] data) implements Message {
     }
 
-    /** Message from one rank to another. A tag is used once in each direction between two ranks. */
+    /**
+     * Message from one rank to another. In each direction between two ranks, a tag is used again only after its
+     * previous message was read.
+     */
     record PeerMessage(int from, int to, long tag, byte[] data) implements Message {
     }
 
     /**
-     * Failure or loss of a rank. A rank reports its own failure in its own text. When rank 0 relays it, it adds rank
-     * and process.
+     * Failure or loss of a rank. A failed rank sends its own description. When rank 0 relays the message, it adds the
+     * rank and the process to the description.
      */
     record Failed(RemoteFailure failure) implements Message {
     }
 
     /**
-     * Address at which this side recovers a lost connection; empty if it does not. Rank 0 sends it first. From then on,
-     * both sides keep all frames that the peer has not acknowledged by {@link Received}.
+     * Offer with the address at which this side recovers a lost stream; empty if this side does not recover it. Rank 0
+     * sends its offer first. After the offers, both sides keep all frames that the peer has not acknowledged by
+     * {@link Received}.
      */
     record Recovery(byte[] offer) implements Message {
     }
 
-    /** Number of the peer's frames that this side has received since the handshake. */
+    /** Acknowledgement: the number of the peer's frames that this side has received since the handshake. */
     record Received(long frames) implements Message {
     }
 
-    /** A rank leaves, which is not a failure. The last message of a connection. */
+    /** Report that a rank leaves, which is not a failure. It is the last message that the leaving rank sends. */
     record Departed(int rank) implements Message {
     }
 

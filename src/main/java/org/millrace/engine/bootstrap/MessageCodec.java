@@ -24,12 +24,13 @@ import org.millrace.engine.bootstrap.Message.Rejected;
 import org.millrace.net.connection.PeerText;
 
 /**
- * Encodes messages as bytes, big-endian. Decoded bytes come from the network and are untrusted until checked. Each
- * length is compared with the number of available bytes.
+ * Encodes messages as bytes, big-endian, and decodes them. Decoded bytes come from the network and are untrusted until
+ * checked. Each length is compared with the number of available bytes. A frame consists of a header with magic, length
+ * and type, and of a body.
  *
  * <pre>
- *   0        4        8    9
- *   | magic  | length | ty | body: length bytes
+ *   0        4        8      9
+ *   | magic  | length | type | body: length bytes
  * </pre>
  */
 final class MessageCodec {
@@ -40,9 +41,12 @@ final class MessageCodec {
 
     /** Maximum number of bytes that one rank may contribute to a collective call. */
     static final int MAX_DATA = 1 << 20;
-    /** Maximum length of a body: a contribution with its rank, sequence, collective and length. */
+    /**
+     * Maximum length of a body in bytes. The longest body is a contribution: its rank, sequence, collective, length and
+     * data.
+     */
     static final int MAX_BODY = MAX_DATA + 17;
-    /** Maximum length of a body from a side that has not yet proved that it knows the secret. */
+    /** Maximum length of a body from a side that has not yet proved that it knows the secret, in bytes. */
     static final int MAX_BODY_BEFORE_PROOF = 16 << 10;
     /** Maximum length of a text in characters. The sender truncates longer texts, so that they always fit. */
     static final int MAX_TEXT_CHARS = 4000;
@@ -61,12 +65,12 @@ final class MessageCodec {
 
     private MessageCodec() {}
 
-    /** Returns a whole frame, ready to be read. */
+    /** Returns the whole frame of a message, header and body, ready to be read. */
     static ByteBuffer encode(Message message) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {
             out.writeInt(MAGIC);
-            out.writeInt(0); // The length, which is known at the end.
+            out.writeInt(0); // Place for the length, which is known only at the end.
             write(message, out);
         } catch (IOException impossible) {
             throw new UncheckedIOException("memory cannot fail to be written", impossible);
@@ -141,7 +145,7 @@ final class MessageCodec {
         }
     }
 
-    /** Returns the length of the body that follows, from 0 to {@code limit}. */
+    /** Returns the length of the body that follows a header, from 0 to {@code limit}. */
     static int bodyLength(ByteBuffer header, int limit) throws ProtocolException {
         if (header.getInt(0) != MAGIC) {
             throw new ProtocolException("speaks another protocol than Millrace's control plane: it begins with \""
@@ -155,7 +159,7 @@ final class MessageCodec {
         return length;
     }
 
-    /** Returns the message of a whole frame. */
+    /** Returns the message of a whole frame, which is passed as its header and its body. */
     static Message decode(ByteBuffer header, ByteBuffer body) throws ProtocolException {
         byte type = header.get(2 * Integer.BYTES);
         try {

@@ -1,13 +1,13 @@
 package org.millrace.engine.bootstrap;
 
-/** Rank and its process, as messages name them. */
+/** Identity of a rank: its number, process and host. Messages name a rank in this way. */
 record RankIdentity(int rank, long pid, String host) {
 
     static RankIdentity local(int rank) {
         return new RankIdentity(rank, ProcessHandle.current().pid(), Machine.NAME);
     }
 
-    /** Returns the process only, for a message that already names the rank. */
+    /** Returns the process and its host, for a message that already names the rank. */
     String process() {
         return "pid " + pid + " on " + host;
     }

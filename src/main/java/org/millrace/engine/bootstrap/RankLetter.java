@@ -69,17 +69,17 @@ public final class RankLetter {
         return read;
     }
 
-    /** Reads a length of 4 bytes and then as many bytes. */
+    /** Reads a length of 4 bytes, and then a byte array of this length. */
     public byte[] sized(String what) {
         return bytes(what, number());
     }
 
-    /** Reads a length of 4 bytes and then a text of as many bytes. */
+    /** Reads a length of 4 bytes, and then a text of this length in bytes. */
     public String text(String what) {
         return PeerText.line(new String(sized(what), StandardCharsets.UTF_8));
     }
 
-    /** Checks that all bytes were read. */
+    /** Throws if not all bytes were read. */
     public void end() {
         if (bytes.hasRemaining()) {
             throw damaged("it goes on for " + bytes.remaining() + " of " + bytes.limit() + " bytes behind its end");

@@ -14,9 +14,9 @@ import org.millrace.PeerLostException;
  * @param kind      kind of the failure
  * @param peer      rank that is involved in the failure, as the failed rank reports;
  *                  {@link CommunicatorException#NOBODY} if none
- * @param operation operation in progress; empty if it was no operation
- * @param message   for other ranks, the rank with its process and host, and the event; for instance
- *                  {@code rank 3 (pid 123 on node7) is gone: Connection reset}
+ * @param operation operation in progress; empty if no operation was in progress
+ * @param message   description of the failure. Rank 0 adds the rank with its process and host for the other ranks; for
+ *                  instance {@code rank 3 (pid 123 on node7) is gone: Connection reset}
  */
 public record RemoteFailure(int rank, Kind kind, int peer, String operation, String message) {
 
@@ -44,7 +44,7 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
             };
         }
 
-        /** Creates the exception of this kind, with the parameters of the exceptions' constructors. */
+        /** Creates the exception of this kind. Its parameters are those of the exception's constructor. */
         CommunicatorException exception(String message, int rank, int peer, @Nullable String operation) {
             return switch (this) {
                 case FAILED -> new CommunicatorException(message, rank, peer, operation, null);
@@ -61,8 +61,8 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
     }
 
     /**
-     * Returns the failure of a rank with its own message. An error without a message is described by the name of its
-     * class.
+     * Returns the failure of a rank with the message of the exception. An {@link Error}, or an exception without a
+     * message, is described with the name of its class.
      */
     static RemoteFailure of(int rank, Throwable thrown) {
         String text = thrown.getMessage();
@@ -74,8 +74,8 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
     }
 
     /**
-     * Returns the exception for a rank to throw. If the involved peer is unknown or this rank itself, the exception
-     * names the rank that reported the failure.
+     * Returns the exception that rank {@code self} throws for this failure. The exception's peer is the involved rank.
+     * If the involved rank is unknown or is {@code self}, the exception's peer is the rank that failed.
      */
     public CommunicatorException exception(int self) {
         return exception(self, message);
@@ -86,7 +86,7 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
         return kind.exception(text, self, other, operation.isEmpty() ? null : operation);
     }
 
-    /** Returns a message without the rank at its beginning, for callers that already name the rank. */
+    /** Returns a message without the rank number at its beginning, for callers that already name the rank. */
     public static String withoutRank(int rank, @Nullable String message) {
         String text = String.valueOf(message);
         String name = "rank " + rank;

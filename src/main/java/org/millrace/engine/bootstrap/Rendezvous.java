@@ -14,8 +14,8 @@ import org.millrace.net.connection.TlsIdentity;
 sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRendezvous {
 
     /**
-     * Parses {@code file:PATH}, {@code tcp:HOST:PORT}, or {@code job:NAME}. The last is a file for a launcher's job
-     * with all ranks on this host.
+     * Parses {@code file:PATH}, {@code tcp:HOST:PORT}, or {@code job:NAME}. The last form stands for a file that the
+     * ranks of a launcher's job share; all these ranks are on this host.
      *
      * @throws IllegalArgumentException if the text has another form, or is malformed
      */
@@ -33,9 +33,10 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     }
 
     /**
-     * Listens and publishes the address. Rank 0 only.
+     * Listens for the other ranks and publishes the address. Called by rank 0 only.
      *
-     * @throws org.millrace.MillraceException if that is not possible; the message contains the reason and a remedy
+     * @throws org.millrace.MillraceException if rank 0 cannot listen or publish; the message contains the reason and a
+     *                                        remedy
      */
     BootstrapListener open(RankIdentity self, int size);
 
@@ -49,8 +50,8 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     ServerAddress find(int attempt) throws IOException;
 
     /**
-     * Returns true if an address may belong to a group that has ended. A listener at the address need not be rank 0
-     * then, and a better address may follow.
+     * Returns true if {@link #find} may return a wrong address, for example of a group that has ended. Another process
+     * may then listen at the address, and a later call may return the right address.
      */
     default boolean mayBeStale() {
         return false;
@@ -83,7 +84,7 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     /**
      * Resolved address of rank 0, and the credentials that both sides need.
      *
-     * @param note origin of the address, if messages need it; otherwise empty
+     * @param note origin of the address, for messages; empty if they do not need it
      */
     record ServerAddress(InetSocketAddress address, Secret secret, @Nullable TlsIdentity tls, String note) {
 

@@ -33,8 +33,8 @@ final class Secret {
      * Returns the secret of a group.
      *
      * @param fromFile   secret of the rendezvous file, or empty
-     * @param configured secret that the user set, or null. With neither, any process knows the secret, and the
-     *                   handshake is the same.
+     * @param configured secret that the user set, or null. If both are missing, any process knows the resulting secret.
+     *                   The handshake is then the same.
      */
     static Secret of(String fromFile, @Nullable String configured) {
         String set = configured == null ? "" : configured;
@@ -58,8 +58,8 @@ final class Secret {
     }
 
     /**
-     * Side of a proof or of frames. Each side hashes another word, so that neither can answer with the proof that it
-     * has just received.
+     * Side that sends a proof or frames. Each side hashes another word, so that neither can answer with the proof that
+     * it has just received.
      */
     enum Side {
         COORDINATOR, MEMBER;
@@ -67,27 +67,27 @@ final class Secret {
         private final String word = name().toLowerCase(Locale.ROOT);
     }
 
-    /** Returns the proof of a side. */
+    /** Returns the proof that a side sends. {@code challenge} is rank 0's nonce. */
     byte[] proof(Side side, Hello hello, RankIdentity coordinator, byte[] challenge) {
         return hash(side.word, hello, coordinator, challenge);
     }
 
-    /** Returns the authentication codes for the frames of a side after its proof. */
+    /** Returns the object that computes the authentication codes of the frames that a side sends after its proof. */
     FrameSeal seal(Side side, Hello hello, RankIdentity coordinator, byte[] challenge) {
         return new FrameSeal(hash("frames of the " + side.word, hello, coordinator, challenge));
     }
 
-    /** Returns the bytes that both ends of a stream prove to know before TLS begins. */
+    /** Returns the key that each end of a stream proves to know before TLS begins. */
     byte[] forTls() {
         return KeyedHash.of(key, ByteBuffer.wrap("before TLS".getBytes(StandardCharsets.UTF_8)));
     }
 
-    /** Compares in a time that does not reveal the position of a difference. */
+    /** Compares two byte arrays in a time that does not reveal the position of a difference. */
     static boolean same(byte[] expected, byte[] given) {
         return MessageDigest.isEqual(expected, given);
     }
 
-    /** Hashes each part with its length, so that no two lists of parts hash the same bytes. */
+    /** Hashes each part after its length, so that different lists of parts never have the same hash input. */
     private byte[] hash(String side, Hello hello, RankIdentity coordinator, byte[] challenge) {
         return KeyedHash.of(key, Stream
                 .of(ByteBuffer.wrap(side.getBytes(StandardCharsets.UTF_8)), MessageCodec.encode(hello),

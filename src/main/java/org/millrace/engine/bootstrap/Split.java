@@ -19,8 +19,8 @@ import org.millrace.net.connection.TlsIdentity;
 import org.millrace.net.socket.Interfaces;
 
 /**
- * Divides the ranks of one group into new groups. All ranks exchange their wishes. The first rank of each new group
- * listens and sends its address to the others.
+ * Divides the ranks of one group into new groups. All ranks exchange their colors and keys. The first rank of each new
+ * group listens and sends its address to the other ranks.
  */
 final class Split {
 
@@ -103,7 +103,7 @@ final class Split {
     }
 
     /**
-     * Rendezvous of ranks of one group that meet in another. The old group has distributed the address.
+     * Rendezvous of the ranks of a new group. The old group has already distributed the address.
      *
      * @param listener listener of rank 0; null on all other ranks
      * @param address  address of that listener, for the other ranks

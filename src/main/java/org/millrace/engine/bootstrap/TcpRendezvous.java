@@ -81,12 +81,15 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         }
     }
 
-    /** Returns whether any process can join. Certificates also identify ranks. */
+    /** Returns whether any process can join, because the ranks use neither a secret nor certificates. */
     private boolean isOpenToAll() {
         return options.secret() == null && options.tls() == null;
     }
 
-    /** Requires a secret if the user demands one, even on loopback, because all users of the host can reach it. */
+    /**
+     * Throws if the user demands a secret and any process can join. This includes a group on loopback, because all
+     * users of the host can reach its port.
+     */
     private void requireSecret() {
         if (options.secretRequired() && isOpenToAll()) {
             throw new MillraceException("the group at " + this
@@ -120,8 +123,8 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     }
 
     /**
-     * Prints a text once that the user must see independent of the logging. Without a configuration, Log4j shows only
-     * errors.
+     * Prints a text to standard error, once per process. The user must see the text independent of the logging. Without
+     * a configuration, Log4j shows only errors.
      */
     private static void tellUser(String text) {
         if (TOLD.add(text)) {

@@ -4,31 +4,32 @@
  *
  * <p>
  * The topology is a star. Rank 0 listens, each other rank has one TCP connection to it, and rank 0 relays all messages.
- * No payload passes here. Each rank has one daemon thread, {@code millrace-control-RANK}. Only this thread accesses the
- * rank's sockets, and it ends with {@link org.millrace.engine.bootstrap.ControlPlane#close()}.
+ * The connections carry no data of operations. Each rank has one daemon thread, {@code millrace-control-RANK}. Only
+ * this thread accesses the rank's sockets, and it ends with {@link org.millrace.engine.bootstrap.ControlPlane#close()}.
  *
- * <h2>The protocol, version 4</h2>
+ * <h2>The protocol, version {@value org.millrace.engine.bootstrap.MessageCodec#VERSION}</h2>
  *
  * <pre>
  *   rank r                                             rank 0
  *     Hello {version, rank, size, pid, host, nonce}      ─▶
  *     ◀─  Challenge {version, pid, host, nonce, proof}     HMAC-SHA256 over both sides' nonces and fields
  *     Proof {proof}                                      ─▶
+ *     ◀─  Rejected {reason}                                if rank 0 refuses rank r; the last message
+ *     ◀─  Recovery {offer}                                 between hosts, before Present; rank r answers with its own
  *     ◀─  Present {rank, pid, host}                        one for each present rank, including r; more follow
- *     ◀─  Rejected {reason}                                instead
- *     ◀─  Recovery {offer}                                 first, between hosts; the same back
  *     Received {frames}                                  ─▶ and ◀─, at intervals
  *     the group is complete when every rank is present
  *     Contribution {rank, sequence, collective, data}    ─▶ ─▶ every other rank
  *     PeerMessage {from, to, tag, data}                  ─▶ ─▶ rank `to` alone
- *     Failed {rank, message}                             ─▶ ─▶ every other rank; also if rank 0 loses a connection
+ *     Failed {rank, kind, peer, operation, message}      ─▶ ─▶ every other rank; also if rank 0 loses a connection
  *     Departed {rank}                                    ─▶ ─▶ every other rank; then both sides close
  * </pre>
  *
- * A connection between two hosts loses its stream when the network is interrupted. Rank r then makes a new stream with
+ * An interrupted network between two hosts ends the stream of a connection. Rank r then makes a new stream with
  * {@link org.millrace.net.socket.StreamRecovery}, as for streams of data. On the new stream, each side first sends, in
  * 8 bytes, the number of whole frames that it has received since the handshake. Then each side sends the frames that
- * the other lacks. A process that has ended has closed its stream, or its port has no listener.
+ * the other lacks. If a process has ended, it has closed its stream, or its port has no listener. Such a stream is not
+ * replaced.
  *
  * <p>
  * Each frame begins with {@code int magic, int length of the body, byte type}, big-endian. A client that does not begin
