@@ -7,27 +7,28 @@ import org.millrace.foreign.CFunction;
 
 /**
  * Answers {@code ncclCommGetAsyncError} for communicators that have lost a peer. The shim intercepts the call
- * ({@code async_error.c}) and answers it in C alone, because the calling thread belongs to the program.
+ * ({@code async_error.c}) and computes the answer in C. No Java code runs on the calling thread, because that thread
+ * belongs to the program.
  */
 final class AsyncErrors {
 
     /**
-     * Reaction of the program since its communicator lost a peer. The order of the constants is the shim's numbering.
+     * Reaction of the program since its communicator lost a peer. The ordinal of a constant is its number in the shim.
      */
     public enum Reply {
-        /** No reaction is known. */
+        /** The program has shown neither of the reactions below. */
         NOT_ASKED,
-        /** The program asked for the error and received it. */
+        /** The program called {@code ncclCommGetAsyncError} and received the error. */
         TOLD,
-        /** The program continues in another communicator with the remaining ranks. */
+        /** The program continues in another communicator, which {@code ncclCommShrink} made of the remaining ranks. */
         GIVEN_UP
     }
 
     /**
-     * Parts of the program that call {@code ncclCommGetAsyncError}.
+     * Libraries and executables of this process that call {@code ncclCommGetAsyncError}.
      *
      * @param count number of callers; 0 if none is known
-     * @param names names of the callers' files; if there are none, the reason
+     * @param names file names of the callers; if there are none, the reason
      */
     public record Askers(int count, String names) {
     }
@@ -45,7 +46,7 @@ final class AsyncErrors {
         this.lost = lost;
     }
 
-    /** Stores the functions of {@code struct millraceDowncalls} at the given address. */
+    /** Reads the shim's functions from its {@code struct millraceDowncalls} and keeps them for {@link #current}. */
     static void use(long shim) {
         current = new AsyncErrors(function(shim), function(shim + Long.BYTES));
     }
@@ -58,7 +59,7 @@ final class AsyncErrors {
         return current;
     }
 
-    /** Finds the callers of the NCCL library that is mapped at the given address. */
+    /** Finds the callers of {@code ncclCommGetAsyncError} in the NCCL library that is mapped at the given address. */
     public Askers askers(long library) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment names = arena.allocate(NAMES_BYTES);
@@ -67,7 +68,7 @@ final class AsyncErrors {
         }
     }
 
-    /** Makes the shim answer all callers, including libraries that were loaded since the last call. */
+    /** Makes the shim answer all callers, including those in libraries that were loaded after the last call. */
     public void answer() {
         askers.call(0, 1);
     }

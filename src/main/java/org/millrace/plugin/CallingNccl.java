@@ -6,7 +6,7 @@ import org.millrace.abi.FifoLayout;
 import org.millrace.nccl.NcclLibrary;
 
 /**
- * The NCCL that calls the plugin. A process can contain several.
+ * The NCCL library that calls the plugin. A process can contain several NCCL libraries.
  *
  * @param version result of its {@code ncclGetVersion}; 0 if the function cannot be found, for instance because NCCL was
  *                linked statically
@@ -20,7 +20,9 @@ record CallingNccl(int version, @Nullable String rccl) {
         this(version, null);
     }
 
-    /** {@return a clause with the reason why the layout of its memory is unknown; null if the layout is known} */
+    /**
+     * {@return a clause with the reason why the layout of this NCCL's memory is unknown; null if the layout is known}
+     */
     @Nullable
     String obstacle() {
         return rccl != null ? ": the layout of its memory differs from NCCL's, and this Millrace does not know it"
@@ -29,8 +31,8 @@ record CallingNccl(int version, @Nullable String rccl) {
     }
 
     /**
-     * Returns whether this NCCL passes the address of a device handle to {@code connect} and {@code accept}. RCCL
-     * passes the address of a structure of four bytes on hosts with AMD's AINIC cards.
+     * Returns whether this NCCL passes the address of a device handle to {@code connect} and {@code accept}. On hosts
+     * with AMD's AINIC cards, RCCL passes the address of a structure of four bytes in its place.
      */
     boolean takesDeviceHandles() {
         return rccl == null;
@@ -46,7 +48,7 @@ record CallingNccl(int version, @Nullable String rccl) {
         return rccl == null ? FifoLayout.ofRelease(version) : null;
     }
 
-    /** Returns a description for the log, with the memory layout if it is known before there is memory. */
+    /** Returns a description for the log. It includes the memory layout, if the version alone determines the layout. */
     String describe() {
         @Nullable
         FifoLayout known = known();

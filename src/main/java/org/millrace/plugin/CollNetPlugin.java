@@ -20,18 +20,20 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.plugin.Upcalls.DeclinedException;
 
 /**
- * Operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). The first GPU
- * of each host is a rank of a group. NCCL's own proxy passes the data that the group's kernels have posted, for up to
- * eight channels at once. It then polls until the result is complete. All ranks make the same calls in the same order.
+ * Operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). The ranks of a
+ * group are the first GPUs of all hosts. The group's kernels post data, and NCCL's own proxy passes it to this table,
+ * for up to eight channels at once. NCCL's proxy then polls until the result is complete. All ranks make the same calls
+ * in the same order.
  *
  * <p>
- * The device is that of the network table. NCCL looks for it by name and would treat a second device as another card.
+ * This table reports the same device as the network table. NCCL looks for the device by name and would treat a second
+ * device as another card.
  */
 final class CollNetPlugin {
 
-    /** Path number that distinguishes these handles from handles of connections and of GIN. */
+    /** Path number in the handles of this table. It distinguishes them from handles of connections and of GIN. */
     private static final byte PATH = 4;
-    /** Maximum number of threads that reduce. Eight threads saturate the memory of one socket. */
+    /** Maximum number of threads that reduce. Eight threads saturate the memory bandwidth of one CPU socket. */
     private static final int MOST_THREADS = 8;
     /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
@@ -42,18 +44,21 @@ final class CollNetPlugin {
     private final HandleTable handles = new HandleTable();
     private final SecureRandom random = new SecureRandom();
 
-    /** Object behind the handle that listen returned to NCCL. */
+    /** Object that the handle from {@code collNetListen} refers to. */
     private record Listening(NetEndpoint here) {
     }
 
-    /** All ranks, connected. */
+    /** A group whose ranks are all connected. */
     private record Group(MeshNetwork network, int rank) {
     }
 
     /** Memory that was registered with a group. */
     private record Registered(Group group, MemoryRegion region) {
 
-        /** Returns the offset of an address in the memory. */
+        /**
+         * Returns the offset of an address in the memory. Throws {@link IllegalArgumentException} if the bytes at the
+         * address do not lie in the memory, or if the memory belongs to another group.
+         */
         long offset(Group of, long address, long bytes) {
             long offset = address - region.segment().address();
             if (group != of || offset < 0 || bytes > region.segment().byteSize() - offset) {
@@ -100,13 +105,13 @@ final class CollNetPlugin {
                 throw new IllegalArgumentException("the handle of rank " + peer + " is not CollNet's");
             }
             addresses[peer] = handle.address();
-            key = peer == 0 ? handle.key().high() : key; // one rank's key, which all ranks know
+            key = peer == 0 ? handle.key().high() : key; // all ranks use the key of rank 0
             threads = Math.min(threads, theirs);
         }
         NativeMemory.putLong(group, handles.add(new Group(mesh(here, addresses, key, threads, rank), rank)));
     }
 
-    /** Connects the meshes over which the ranks reduce for each other. */
+    /** Connects one full mesh of the ranks for each thread that reduces. */
     private MeshNetwork mesh(NetEndpoint here, byte[][] addresses, long key, int count, int rank) {
         List<FullMesh> meshes = new ArrayList<>();
         try {
@@ -131,7 +136,7 @@ final class CollNetPlugin {
 
     /**
      * Reports whether an operator and a type are supported. NCCL implements averages and the program's own operators
-     * with these operators and arithmetic in its kernels.
+     * with the supported operators, and does the remaining arithmetic in its kernels.
      */
     public void collNetReduceSupport(int type, int op, long supported) {
         boolean known = type >= 0 && type < DataType.values().length && op >= 0 && op < OPS.length;
@@ -150,8 +155,8 @@ final class CollNetPlugin {
     }
 
     /**
-     * Deregisters memory. NCCL frees the memory next, so operations that are still in flight are ended, for instance in
-     * an aborted communicator.
+     * Deregisters memory. If operations are in flight, for instance in an aborted communicator, closes the group's
+     * network first, because NCCL frees the memory next.
      */
     public void collNetDeregMr(long group, long memory) {
         Group of = handles.get(group, Group.class);
@@ -197,7 +202,10 @@ final class CollNetPlugin {
                 request);
     }
 
-    /** Returns the number of bytes of a window that belong to this rank. */
+    /**
+     * Returns the number of bytes of this rank's part of the buffer that lie in a window. The window is the range of
+     * the whole buffer that one call handles.
+     */
     private static long own(Group group, long bytesPerRank, long windowOffset, long windowBytes) {
         long begin = Math.max(windowOffset, group.rank * bytesPerRank);
         long end = Math.min(windowOffset + windowBytes, (group.rank + 1) * bytesPerRank);

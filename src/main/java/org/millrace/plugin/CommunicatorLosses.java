@@ -17,22 +17,26 @@ import org.millrace.plugin.PluginConfiguration.LossPolicy;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Lost connections of one NCCL communicator. The list starts with the first loss and ends when NCCL closes the
- * communicator's connections. NCCL closes them when the program aborts or destroys the communicator, and then no report
- * is needed.
+ * Lost connections of one NCCL communicator. They are recorded until NCCL closes the first of the communicator's
+ * connections. NCCL closes connections when the program aborts or destroys the communicator, and no report is needed
+ * from then on.
  *
  * <p>
  * Not every loss is harmful. A peer that has done all its work may leave without a shutdown message, because its
- * process exits without destroying anything, while this process still writes its results. A loss is therefore reported,
- * and can end the process, only if this process waits for the peer. Two observations show that it waits. The device has
- * posted data for the peer that the peer never received. Or the device has not finished its work, because a kernel that
- * waits to receive leaves no mark in memory.
+ * process exits without destroying anything. This process may then still write its results. A loss is therefore
+ * reported, and can end the process, only if this process waits for the peer. Either of two observations shows that
+ * this process waits. First, the device has posted data for the peer that the peer never received. Second, the device
+ * has not finished its work. The second observation is needed because a kernel that waits to receive leaves no mark in
+ * memory.
  */
 final class CommunicatorLosses {
 
-    /** Time that a device must be busy after a loss before it counts as waiting. */
+    /** Time that a device must be busy after a loss before it counts as waiting for the lost peer. */
     private static final Duration BUSY = Duration.ofMillis(500);
-    /** Time to wait after a peer ended on purpose. It may be one of several that do so, and this process may follow. */
+    /**
+     * Time after a loss during which a peer that closed in order is not reported. Such a peer may be one of several
+     * that close on purpose, and this process may close next.
+     */
     private static final Duration AFTER_ORDERLY_END = Duration.ofMillis(500);
 
     /** Reports whether a device makes progress with its work. */
@@ -42,13 +46,13 @@ final class CommunicatorLosses {
         void stop();
 
         /**
-         * Returns for how long the device has not completed the work enqueued at some moment, in nanoseconds; 0 if it
-         * is idle.
+         * Returns the age of the current wait for the device's enqueued work, in nanoseconds; 0 if there is no such
+         * wait, because the device is idle.
          */
         long busyNanos(long now);
     }
 
-    /** A connection that can be closed at once. */
+    /** A connection that can be closed immediately when the process ends. */
     @FunctionalInterface
     public interface Leaver {
         /** Closes the connection and tells the peer which process was lost. */
@@ -56,9 +60,9 @@ final class CommunicatorLosses {
     }
 
     /**
-     * Actions that the caller must take now.
+     * Actions that the caller of {@link #look} must take.
      *
-     * @param tell losses that have not been reported
+     * @param tell losses to report now, which have not been reported before
      * @param end  whether the process must end
      */
     record Verdict(List<LostEnd> tell, boolean end) {
@@ -78,7 +82,7 @@ final class CommunicatorLosses {
     /** Whether NCCL has returned an error to the program. */
     private boolean delivered;
     private boolean ended;
-    /** First lost peer, for peers that learn of the loss from this process; null for none. */
+    /** First loss, which this process reports to its other peers when it closes; null for none. */
     private @Nullable LostEnd culprit;
     /** Error that a program receives when it enqueues again. Written under the lock, read by any thread. */
     private volatile @Nullable String problem;
@@ -103,7 +107,7 @@ final class CommunicatorLosses {
         device = watched;
     }
 
-    /** Records a lost connection. Returns at once, because the thread that serves connections calls it. */
+    /** Records a lost connection. Does not block, because the thread that serves connections calls it. */
     public void add(LostEnd end) {
         boolean first;
         synchronized (this) {
@@ -127,7 +131,9 @@ final class CommunicatorLosses {
         }
     }
 
-    /** Records a connection that is served. Its peer must learn the reason if this process ends. */
+    /**
+     * Records a connection that is served. If this process ends because of a loss, the connection's peer is told why.
+     */
     public synchronized void opened(Leaver connection) {
         open.add(connection);
     }
@@ -144,7 +150,7 @@ final class CommunicatorLosses {
         return culprit;
     }
 
-    /** Discards the losses, because the program no longer waits for them. */
+    /** Discards the losses, because the program closes its connections or continues in another communicator. */
     private void settle() {
         ended = true;
         lost.clear();
@@ -159,7 +165,7 @@ final class CommunicatorLosses {
         }
     }
 
-    /** Closes all remaining connections, because this process ends. */
+    /** Closes all remaining connections and tells their peers the first loss, because this process ends. */
     void leave() {
         List<Leaver> left;
         LostEnd why;
@@ -173,8 +179,8 @@ final class CommunicatorLosses {
     }
 
     /**
-     * Starts again for new connections. Earlier closed connections belonged to another communicator, in a table version
-     * without a context for each communicator.
+     * Prepares for the connections of another communicator, if NCCL has closed connections before. In table versions
+     * without a context for each communicator, one object records the losses of all communicators.
      */
     public synchronized void restart() {
         if (ended) {
@@ -191,23 +197,23 @@ final class CommunicatorLosses {
     }
 
     /**
-     * Returns the problem of the communicator with the given number. Returns null if it lost nothing, or if this object
-     * has another number.
+     * Returns the error of the communicator with the given number; null if it lost nothing, or if this object belongs
+     * to another communicator.
      */
     @Nullable
     String problem(long number) {
         return number == communicator ? problem : null;
     }
 
-    /** Records that NCCL has returned the error to the program. The program gets the time of grace again to react. */
+    /** Records that NCCL has returned the error to the program. Restarts the program's time of grace. */
     synchronized void delivered(LossPolicy policy) {
         deadline = watch.now() + policy.grace().toNanos();
         delivered = true;
     }
 
     /**
-     * Evaluates the losses. The caller acts on the result later and without the lock, because the actions may take
-     * time.
+     * Evaluates the losses. The caller acts on the result after it has released this object's lock, because the actions
+     * may take time.
      */
     synchronized Verdict look(LossPolicy policy) {
         if (device != null && !lost.isEmpty()) {
@@ -242,7 +248,10 @@ final class CommunicatorLosses {
         return new Verdict(tell, hurts && policy.ends() && reply == Reply.NOT_ASKED && now - deadline >= 0);
     }
 
-    /** Returns the process part of a peer's name. Two peers may know a third by different host names. */
+    /**
+     * Returns the part of a peer's name before the host: {@code pid 41}. Two peers may report the same lost process
+     * with different host names.
+     */
     private static String process(String peer) {
         return peer.replaceFirst(" on .*", "");
     }
@@ -258,8 +267,8 @@ final class CommunicatorLosses {
     }
 
     /**
-     * Reports whether a CUDA device makes progress. A thread waits repeatedly until all enqueued work is done. A kernel
-     * that waits for a lost peer keeps this wait from returning.
+     * Reports whether a CUDA device makes progress. Its thread repeatedly calls cuCtxSynchronize, which returns when
+     * all enqueued work is done. While a kernel waits for a lost peer, the call does not return.
      */
     static final class DeviceWork implements CommunicatorLosses.Device {
 
@@ -268,7 +277,7 @@ final class CommunicatorLosses {
         /** CU_STREAM_CAPTURE_MODE_RELAXED: this thread's calls do not disturb another thread's stream capture. */
         private static final int RELAXED = 2;
 
-        /** Functions of libcuda that this class needs; null without CUDA. */
+        /** Functions of libcuda that this class needs. {@link #LOADED} is null without CUDA. */
         private static final class Driver {
             static final @Nullable Driver LOADED = load();
 
@@ -303,7 +312,8 @@ final class CommunicatorLosses {
         private volatile boolean stopped = true;
         private @Nullable Thread thread;
         /**
-         * Start of the wait that has not returned, in nanoseconds; 0 for none. Written by the waiting thread.
+         * Time at which the pending call of cuCtxSynchronize began, in nanoseconds; 0 if none is pending. Written by
+         * the waiting thread.
          */
         private volatile long busySince;
 
@@ -359,7 +369,7 @@ final class CommunicatorLosses {
                     busySince = 0;
                     LockSupport.parkNanos(PAUSE_NANOS);
                 }
-                driver.makeCurrent.call(0L); // the program may destroy the context once this thread has ended
+                driver.makeCurrent.call(0L); // the program may destroy the context afterwards
             } catch (Throwable e) {
                 busySince = 0;
             }

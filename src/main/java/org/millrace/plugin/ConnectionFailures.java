@@ -6,7 +6,7 @@ import java.util.function.Consumer;
 import org.millrace.MillraceException;
 
 /**
- * Tells a Java program which connections were lost. libnccl cannot report them. NCCL does not poll connections that
+ * Reports lost connections to a Java program. libnccl cannot report them, because it does not poll connections that
  * were taken over, and its kernels wait forever.
  *
  * <p>
@@ -17,8 +17,8 @@ public final class ConnectionFailures {
     private static final List<Consumer<MillraceException>> LISTENERS = new CopyOnWriteArrayList<>();
 
     /**
-     * Whether a listener was ever registered. Such a program is written in Java and receives exceptions, even if no
-     * listener is registered between two communicators.
+     * Whether a listener was ever registered. A program that has registered one is written in Java and receives
+     * exceptions. It may have no listener for a time, between two communicators.
      */
     private static volatile boolean listenedTo;
 
@@ -27,8 +27,8 @@ public final class ConnectionFailures {
     /**
      * Adds a listener.
      *
-     * @param listener receives the connection, the cause and the last observed state of the connection. A proxy thread
-     *                 calls it, so it must return at once
+     * @param listener receives an exception that names the connection, the cause and the last observed state of the
+     *                 connection. A proxy thread calls the listener, so the listener must not block
      */
     public static void listen(Consumer<MillraceException> listener) {
         listenedTo = true;

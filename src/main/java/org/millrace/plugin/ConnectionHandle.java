@@ -1,21 +1,21 @@
 package org.millrace.plugin;
 
 /**
- * Encodes in a handle the memory or the request of a connection. The kind bits distinguish memory, requests and the
- * connection itself.
+ * Encodes a memory region or a request of a connection in the low bits of the connection's handle. The bits 11 and 10
+ * distinguish memory, requests and the connection itself.
  *
  * <pre>
  *  11 10  9             0
  * +-----+---------------+
  * | 0 0 |       0       |  the connection
  * | 0 1 | region        |  memory that was registered with it
- * | 1   number          |  request: the lowest 11 bits of its sequence
+ * | 1   number          |  request: the lowest 11 bits of its sequence number
  * +-----+---------------+
  * </pre>
  */
 final class ConnectionHandle {
 
-    /** Modulus of request numbers. */
+    /** Number of different request numbers. A request number is a sequence number modulo this constant. */
     public static final int REQUEST_NUMBERS = 1 << 11;
     /** Maximum number of memory regions of one connection. */
     public static final int REGIONS = 1 << 10;
@@ -40,12 +40,12 @@ final class ConnectionHandle {
         return (int) handle & REQUEST_NUMBERS - 1;
     }
 
-    /** Returns the region of a message. A message of 0 bytes needs no region and gets 0. */
+    /** Returns the number of a message's memory region; 0 for a message of 0 bytes, which needs no region. */
     public static int regionOf(long connection, long bytes, long handle) {
         return bytes == 0 ? 0 : region(connection, handle);
     }
 
-    /** Returns the region of a handle. The region must belong to this connection. */
+    /** Returns the number of the memory region in a handle. The region must belong to the given connection. */
     public static int region(long connection, long handle) {
         if ((handle & HandleTable.PART_MASK) >>> 10 != 1 || (handle ^ connection) >>> HandleTable.PART_BITS != 0) {
             throw new IllegalArgumentException("0x" + Long.toHexString(handle)

@@ -14,9 +14,9 @@ import org.millrace.config.Settings;
 /**
  * Finds a connection's control memory from the buffers that NCCL registers: LL, LL128 and Simple, in this order.
  * {@code ncclSendMem} and {@code ncclRecvMem} are not registered. They lie behind the three buffers if all of these are
- * in host memory. If LL's buffer is a separate allocation ({@code NCCL_ALLOC_P2P_NET_LL_BUFFERS=1}), they lie behind it
- * at the sending end, and before it at the receiving end. The locator verifies each assumption. The buffers must touch,
- * and the control memory must hold NCCL's initial values at registration.
+ * in host memory. If LL's buffer is a separate allocation ({@code NCCL_ALLOC_P2P_NET_LL_BUFFERS=1}), the control memory
+ * lies behind that buffer at the sending end, and before it at the receiving end. The locator verifies each assumption.
+ * The buffers must be adjacent, and the control memory must hold NCCL's initial values at registration.
  */
 final class ConnectionLocator {
 
@@ -25,7 +25,7 @@ final class ConnectionLocator {
     private final boolean[] onDevice = new boolean[addresses.length];
     private int registered;
 
-    /** Adds the next of the three registered buffers. Returns its number. */
+    /** Adds the next of the three registered buffers. Returns its index, 0 to 2. */
     int add(long address, long bytes, boolean isOnDevice) {
         addresses[registered] = address;
         sizes[registered] = bytes;
@@ -50,7 +50,7 @@ final class ConnectionLocator {
         return new ConnectionLayout(sizes[Protocol.LL.id()], sizes[Protocol.LL128.id()], sizes[Protocol.SIMPLE.id()]);
     }
 
-    /** Returns whether LL's buffer is a separate allocation, so that it does not touch the other two buffers. */
+    /** Returns whether LL's buffer is a separate allocation and not adjacent to the other two buffers. */
     boolean llIsApart() {
         return address(Protocol.LL128) != address(Protocol.LL) + layout().llBytes();
     }
@@ -63,10 +63,10 @@ final class ConnectionLocator {
     }
 
     /**
-     * Returns the three buffers as one range of host memory. If LL's buffer is separate, NCCL leaves its place in this
-     * range free.
+     * Returns one range of host memory that contains the three buffers. If LL's buffer is separate, NCCL leaves the
+     * part of the range for LL unused.
      *
-     * @throws MillraceException if the buffers do not touch
+     * @throws MillraceException if the buffers are not adjacent
      */
     MemorySegment buffers() {
         ConnectionLayout layout = layout();
@@ -85,7 +85,8 @@ final class ConnectionLocator {
     /**
      * Locates {@code ncclSendMem} and, behind it, {@code ncclRecvMem}.
      *
-     * @param nccl owner of the memory
+     * @param receives whether this is the receiving end
+     * @param nccl     owner of the memory
      * @throws MillraceException if the memory does not hold the initial values of that NCCL
      */
     Control control(boolean receives, CallingNccl nccl) {
@@ -109,8 +110,8 @@ final class ConnectionLocator {
     }
 
     /**
-     * Returns a clause that names the other layout that the memory matches; empty if it matches none. It continues a
-     * sentence that names the failed layouts.
+     * Returns a clause that names a layout that the memory matches, apart from those of the calling NCCL; empty if it
+     * matches none. The clause continues a sentence that names the failed layouts.
      */
     private static String seen(SendMem sendMem, MemorySegment recvMem, CallingNccl nccl) {
         for (FifoLayout other : FifoLayout.values()) {

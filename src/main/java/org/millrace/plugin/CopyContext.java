@@ -6,21 +6,24 @@ import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDriver;
 
 /**
- * A context of a device for copies alone, beside the context that the program and NCCL use. A process has one for each
- * device.
+ * A CUDA context of a device for copies alone, in addition to the context that the program and NCCL use. A process has
+ * one for each device.
  *
  * <p>
  * A kernel that waits for a copy must not prevent that copy. In a shared context it can, in two ways. First, streams
  * share the device's queues (8 unless CUDA_DEVICE_MAX_CONNECTIONS sets another number), whatever their priorities. A
  * copy then queues behind work of another stream that waits for the kernel. Second, calls that allocate or free memory
- * wait for kernels and hold a lock that copy calls need. (Measured on two H200s, driver 580: with 8 streams that each
- * have a copy pending behind a kernel, copies of a ninth stream of any priority are not made. No copy is made during
- * cudaMalloc, cudaFree, cudaHostAlloc and cudaFreeHost. In a separate context all copies are made, and take as long as
- * in the program's context. The context costs 526 MiB of device memory and 150 ms.)
+ * wait for kernels and hold a lock that copy calls need.
  *
  * <p>
- * Copied memory must come from {@code cuMemCreate}, be mapped from another process, or be pinned host memory. Memory of
- * {@code cudaMalloc} belongs to its own context.
+ * Both were measured on two H200s with driver 580. First, eight streams each had a copy pending behind a kernel. Copies
+ * of a ninth stream of any priority were then not made. Second, no copy was made during cudaMalloc, cudaFree,
+ * cudaHostAlloc and cudaFreeHost. In a separate context all copies were made, and took as long as in the program's
+ * context. The context costs 526 MiB of device memory and 150 ms.
+ *
+ * <p>
+ * This context can copy memory that comes from {@code cuMemCreate}, that is mapped from another process, or that is
+ * pinned host memory. Memory of {@code cudaMalloc} belongs to the program's context and must be copied there.
  */
 final class CopyContext implements AutoCloseable {
 
@@ -38,7 +41,7 @@ final class CopyContext implements AutoCloseable {
     }
 
     /**
-     * Creates the context of a device, or shares it with its other users.
+     * Returns the context of a device. Creates it for the first user and shares it with further users.
      *
      * @return the context; each caller must close it
      * @throws MillraceException if the device has no memory for a context

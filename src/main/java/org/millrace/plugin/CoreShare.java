@@ -11,13 +11,13 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Number of processor cores that this process may use for its own threads. The number of polling threads follows from
- * it, because the program needs cores as well.
+ * Number of processor cores that this process may use for its own threads. The number determines how many threads poll,
+ * because the program needs cores as well.
  *
  * <p>
- * A rank that is bound to cores has these cores. Ranks of one host that are not bound, or are bound to the same cores,
- * share them. The launcher's environment variables give the number of these ranks, otherwise the running processes are
- * counted. All processes in a control group share its quota.
+ * A rank that is bound to its own cores may use all of them. Ranks of one host that are not bound, or are bound to the
+ * same cores, share them. The number of these ranks comes from the launcher's environment variables. Without such
+ * variables, the running processes with Millrace are counted. All processes in a control group share its quota.
  *
  * @param cores  number of cores, at least 1
  * @param reason derivation of the number, for people
@@ -35,12 +35,13 @@ record CoreShare(int cores, String reason) {
     private static final String SLURM_HOSTS = "SLURM_NNODES";
 
     /**
-     * Minimum number of cores that gives a proxy thread a core for itself. The program's threads then have two more.
+     * Minimum number of cores at which a proxy thread can have a core of its own. At least two cores then remain for
+     * the program's threads.
      */
     private static final int OWN_CORES_FROM = 4;
     /**
-     * Maximum number of proxy threads. They saturate the host's memory bandwidth, and a training program needs its
-     * cores.
+     * Maximum number of proxy threads. This number of threads saturates the host's memory bandwidth, and a training
+     * program needs the other cores.
      */
     private static final int MOST_PROXY_THREADS = 8;
 
@@ -48,7 +49,7 @@ record CoreShare(int cores, String reason) {
      * Computes the share of this process.
      *
      * @param processes number of processes on this host with the same task, including this one. Used if the launcher
-     *                  does not give the number of ranks
+     *                  does not set the number of ranks
      */
     public static CoreShare ofThisProcess(UnaryOperator<@Nullable String> environment, int processes) {
         int usable = Runtime.getRuntime().availableProcessors();
@@ -60,7 +61,9 @@ record CoreShare(int cores, String reason) {
     /**
      * Computes the share of a process.
      *
-     * @param usable minimum of the cores in the affinity mask and the quota
+     * @param usable  minimum of the cores in the affinity mask and the quota
+     * @param allowed number of cores in the affinity mask
+     * @param online  number of online cores of the host
      */
     static CoreShare of(int usable, int allowed, int online, UnaryOperator<@Nullable String> environment,
             int processes) {

@@ -32,10 +32,13 @@ import org.millrace.gin.WindowMemory;
 import org.millrace.net.Network;
 import org.millrace.plugin.CudaMemory.PeerMappings;
 
-/** GIN for kernels of one GPU. */
+/** The {@link GinDevice} of one GPU. */
 final class CudaGinDevice implements GinDevice {
 
-    /** Time limit that exceeds each driver call that waits for no kernel. */
+    /**
+     * Maximum duration of a pass of the agent. A longer pass is logged. Driver calls that wait for no kernel are
+     * shorter.
+     */
     private static final Duration PASS = Duration.ofSeconds(3);
 
     private final CudaDriver driver;
@@ -51,7 +54,7 @@ final class CudaGinDevice implements GinDevice {
     private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
     private final Map<Way, CudaMover> moverOf = new ConcurrentHashMap<>();
     /**
-     * Context in which copy engines make copies; null if it could not be created, so that they share the program's
+     * Context in which copy engines make copies. It is null if it could not be created. Copies then use the program's
      * context.
      */
     private final @Nullable CopyContext copyContext;
@@ -66,8 +69,9 @@ final class CudaGinDevice implements GinDevice {
      * @param direct     whether to map peers' memory if possible
      * @param shared     whether memory shared with peers of this host holds staged bytes and signals
      * @param chunkBytes number of bytes staged at once
-     * @param stay       schedule of the kernel that makes small copies. Without a linger time, no such kernel runs
-     * @param idle       strategy of the thread without work
+     * @param stay       time that the kernel that makes small copies stays on the GPU. With a linger time of zero, no
+     *                   such kernel runs
+     * @param idle       idle strategy of the agent's thread
      */
     CudaGinDevice(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes,
             CopyKernel.Stay stay, IdleStrategy idle) {
@@ -111,7 +115,7 @@ final class CudaGinDevice implements GinDevice {
         }
     }
 
-    /** An agent with a thread that has a device current. */
+    /** Makes a device current on the agent's thread, and then does the work of a {@link GinAgent}. */
     private static final class OnDevice implements Agent {
         private final GinAgent agent;
         private final CudaDriver driver;
@@ -127,7 +131,7 @@ final class CudaGinDevice implements GinDevice {
         @Override
         public int doWork() {
             if (current == null) {
-                current = device.makeCurrent(); // for the thread's life
+                current = device.makeCurrent(); // stays current until the thread ends
             }
             return agent.doWork();
         }
@@ -144,7 +148,7 @@ final class CudaGinDevice implements GinDevice {
 
         @Override
         public void onClose() {
-            driver.leaveContext(); // the current context may be the copies' context
+            driver.leaveContext(); // the current context may be the copy context, which is closed next
         }
     }
 
@@ -176,7 +180,7 @@ final class CudaGinDevice implements GinDevice {
     public Shared share(long bytes) {
         PinnedMemory pinned =
                 PinnedMemory.allocate(device, bytes, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
-        // The global scope is safe, because the memory is freed after the agent has released it.
+        // A segment of the global scope is safe, because the memory is freed after the agent has released it.
         return new Shared(NativeMemory.at(pinned.host().address(), bytes), pinned.device().address());
     }
 
@@ -215,7 +219,7 @@ final class CudaGinDevice implements GinDevice {
         try (CurrentDevice _ = device.makeCurrent()) {
             return ForeignMemory.export(driver, address, bytes);
         } catch (MillraceException e) {
-            if (type != plugin_h.NCCL_PTR_HOST()) { // peers can seldom map host memory, so this is not logged
+            if (type != plugin_h.NCCL_PTR_HOST()) { // peers can rarely map host memory, so this is not logged
                 NcclLog.info("GIN: peers cannot map the window at 0x" + Long.toHexString(address) + " ("
                         + e.getMessage() + "): its bytes are staged");
             }
@@ -227,14 +231,14 @@ final class CudaGinDevice implements GinDevice {
     public WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all) {
         long bytes = all[rank].bytes();
         PeerMappings peers = map(rank, all);
-        // Memory that a processor cannot access must be copied by a GPU, whatever its type.
+        // A GPU must copy memory that a processor cannot access, whatever its type.
         return type == plugin_h.NCCL_PTR_HOST() && HostAccess.isPossible(address, bytes)
                 ? new CudaHostMemory(mover(network, address, type),
                         HostWindowMemory.register(network, NativeMemory.at(address, bytes)), address, peers)
                 : new CudaWindowMemory(mover(network, address, type), address, bytes, peers);
     }
 
-    /** Maps the window of each peer, if that is possible here. */
+    /** Maps each peer's part of the window, where that is possible. Bytes for the other peers are staged. */
     private PeerMappings map(int rank, GinExchange.Offer[] all) {
         @Nullable
         ForeignMemory[] peers = new ForeignMemory[all.length];
@@ -300,7 +304,7 @@ final class CudaGinDevice implements GinDevice {
             }
         }
 
-        /** Checks lines in the format of {@code proc(5)}, which are sorted by address. */
+        /** Checks with the lines of {@code /proc/self/maps} ({@code proc(5)}), which are sorted by address. */
         static boolean isPossible(long address, long bytes, Iterable<String> mappings) {
             long reached = address;
             for (String mapping : mappings) {

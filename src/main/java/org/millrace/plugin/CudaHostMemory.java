@@ -8,7 +8,7 @@ import org.millrace.plugin.CudaMemory.PeerMappings;
 
 /**
  * A window in host memory that a GPU's kernels also use. The network and this process's threads access it directly. The
- * GPU copies if the other side of a copy is its own memory or a peer's memory.
+ * GPU makes a copy if the other side of the copy is in GPU memory or in a peer's memory.
  */
 final class CudaHostMemory extends CudaMemory {
 
@@ -76,7 +76,7 @@ final class CudaHostMemory extends CudaMemory {
 
     @Override
     public void abandon(WindowTransfer transfer) {
-        mover.submit(); // as in a GPU's memory
+        mover.submit(); // as in CudaWindowMemory
     }
 
     @Override

@@ -7,14 +7,14 @@ import org.millrace.gin.WindowMemory;
 import org.millrace.gin.WindowTransfer;
 
 /**
- * Memory that a GPU's copy engines read and write at its address, whether GPU memory or host memory. It copies between
- * any two such windows, here and at reachable peers.
+ * A window in GPU memory or in host memory that a GPU's copy engines access by its address. The GPU copies between any
+ * two such windows, of this rank and of peers whose windows are mapped.
  */
 abstract class CudaMemory implements WindowMemory {
 
     /**
-     * Values in place of a staging buffer's number. They name the queue that copies the bytes, or state that no copy is
-     * pending.
+     * Values of {@link WindowTransfer#slot()} in place of a staging buffer's number. They name the queue that copies
+     * the bytes, or state that no copy is pending.
      */
     static final int COPIED_HERE = -1;
     private static final int COPIED_DIRECTLY = -2;
@@ -38,7 +38,7 @@ abstract class CudaMemory implements WindowMemory {
         return bytes;
     }
 
-    /** Returns whether a copy from here is complete. The transfer names its queue. */
+    /** Returns whether a transfer's copy out of this window is complete. The transfer's slot determines the queue. */
     final boolean isCopiedOut(WindowTransfer transfer) {
         return (transfer.slot() == COPIED_DIRECTLY ? mover.direct() : mover.out()).isDone(transfer.ticket());
     }
@@ -55,7 +55,7 @@ abstract class CudaMemory implements WindowMemory {
         return true;
     }
 
-    /** Begins a copy to a destination that is not a window. */
+    /** Begins a copy from this window to memory that is not a window. Returns false if the queue is full. */
     final boolean beginOut(WindowTransfer transfer, long to, long offset, long length) {
         if (!mover.out().hasRoom()) {
             return false;
@@ -117,9 +117,9 @@ abstract class CudaMemory implements WindowMemory {
     }
 
     /**
-     * A window's memory at each rank, if this process maps it.
+     * Mappings of a window's memory at each peer.
      *
-     * @param peers mapped memory by rank; null if it is not mapped
+     * @param peers mapped memory by rank; null for a rank whose memory this process does not map
      * @param bytes size of the window at each rank, in bytes
      */
     record PeerMappings(@Nullable ForeignMemory[] peers, long[] bytes) implements AutoCloseable {

@@ -14,8 +14,9 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
 /**
- * Moves the bytes of one device's windows. It has a queue of copies for each direction, so that outbound copies do not
- * wait for inbound copies, and staging buffers. Used by one agent's thread, with the device current.
+ * Moves the bytes of one device's windows. It has staging buffers and three queues of copies: out of windows, into
+ * windows, and directly to and from mapped windows of peers. Outbound copies therefore do not wait for inbound copies.
+ * Used by one agent's thread, with the device current.
  */
 final class CudaMover implements AutoCloseable {
 
@@ -31,8 +32,8 @@ final class CudaMover implements AutoCloseable {
      *
      * @param context    a {@code CUcontext} of the device in which copies are made
      * @param network    network that carries staged bytes
-     * @param chunkBytes chunk size of {@link org.millrace.gin.GinOptions}
-     * @param kernel     kernel of the device that makes small copies, or null
+     * @param chunkBytes size of a staging buffer: the chunk size of {@link org.millrace.gin.GinOptions}
+     * @param kernel     kernel of the device that makes small copies; null if copy engines make them
      */
     public CudaMover(CudaDriver driver, CudaDevice device, long context, Network network, long chunkBytes,
             @Nullable CopyKernel kernel) {
@@ -58,7 +59,7 @@ final class CudaMover implements AutoCloseable {
         return staging;
     }
 
-    /** Begins all copies that wait to be submitted with later ones. */
+    /** Submits all copies that still wait for later copies to form a batch. */
     void submit() {
         out.submit();
         in.submit();
@@ -99,8 +100,8 @@ final class CudaMover implements AutoCloseable {
             PinnedMemory pinned = PinnedMemory.allocate(device, count * bufferBytes, arena, PinnedMemory.Flag.PORTABLE,
                     PinnedMemory.Flag.MAPPED);
             this.device = pinned.device().address();
-            // The segment has the global scope, so that a copy checks no arena. It is closed after the agent has
-            // released everything.
+            // The segment has the global scope, so that a copy checks no arena. The arena is closed after the agent
+            // has released all windows.
             this.host = MemorySegment.ofAddress(pinned.host().address()).reinterpret(pinned.host().byteSize());
             this.region = network.register(host);
             this.bufferBytes = bufferBytes;
@@ -134,7 +135,9 @@ final class CudaMover implements AutoCloseable {
         }
     }
 
-    /** Copies of both queues that touch staging buffers. Agent's thread only, with the device current. */
+    /**
+     * Completion of the copies that use staging buffers, in both queues. Agent's thread only, with the device current.
+     */
     private static final class StagingCopies implements StagingBuffers.Copies {
 
         private final CopyQueue out;

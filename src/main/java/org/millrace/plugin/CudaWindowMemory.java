@@ -12,20 +12,23 @@ import org.millrace.gin.WindowTransfer;
 import org.millrace.plugin.CudaMemory.PeerMappings;
 
 /**
- * A window in a GPU's memory. Data from the network is staged in pinned memory, and copies of both directions are in
- * flight at once. Data for a reachable peer is copied from GPU to GPU.
+ * A window in a GPU's memory. Data to and from the network is staged in pinned memory, and copies of both directions
+ * are in flight at once. Data for a reachable peer is copied from GPU to GPU.
  */
 final class CudaWindowMemory extends CudaMemory {
 
-    /** Additions in flight in this window, in their order of start, and copies of numbers to the window. */
+    /**
+     * Additions and copies of single numbers in flight into this window, in the order of their start. The first
+     * {@link #additionCount} elements are in use.
+     */
     private final Addition[] additions = new Addition[StagingBuffers.MOST_TO_ADD];
     private int additionCount;
-    /** Number of additions that are copies. */
+    /** Number of used elements of {@link #additions} that copy a number. */
     private int numberCopies;
 
     /**
-     * An addition that reads the old value, or that stores the sum. A copy reads another value and stores it without a
-     * sum.
+     * An addition in flight. It first reads the old value into a staging buffer, and then stores the sum. A copy of a
+     * number has the same two phases, but reads the source's value and stores it unchanged.
      */
     private static final class Addition {
         private @Nullable WindowTransfer transfer;
@@ -62,7 +65,7 @@ final class CudaWindowMemory extends CudaMemory {
         return isCopiedOut(transfer);
     }
 
-    /** Returns true, because a staging buffer or a peer's memory then holds a copy. */
+    /** Returns true, because a readable transfer has been copied to a staging buffer or to a peer's memory. */
     @Override
     public boolean isCopied() {
         return true;
@@ -109,8 +112,8 @@ final class CudaWindowMemory extends CudaMemory {
     }
 
     /**
-     * Stores the sums of all additions with an old value that has been read. Earlier additions are read and stored
-     * first.
+     * Begins to store the sums of additions, in the order of their start. Stops at the first addition whose old value
+     * has not been read.
      */
     private void storeSums() {
         for (int i = 0; i < additionCount; i++) {
@@ -152,21 +155,23 @@ final class CudaWindowMemory extends CudaMemory {
     }
 
     /**
-     * Begins an addition. Only the agent changes a signal that is not being reset. Reading and storing it, one addition
-     * at a time, therefore adds correctly.
+     * Begins to add a value to a signal. Only the agent changes a signal, except while the program resets it. The agent
+     * reads the signal and then stores the sum, for one addition to a signal at a time. The result is therefore
+     * correct.
      */
     @Override
     public boolean beginAdd(WindowTransfer transfer, long offset, long value) {
         for (int i = 0; i < additionCount; i++) {
             if (additions[i].transfer.offset() == offset) {
-                return false; // the read would return a value before the pending sum is stored
+                return false; // the read would return the value from before the pending sum
             }
         }
         return beginAddition(transfer, offset, address + offset, Long.BYTES, CopyOrder.FREE, false, value);
     }
 
     /**
-     * Begins to read a value. The sum is made and stored when the value is here. Returns false if there is no room now.
+     * Begins to read a value into a staging buffer. {@link #storeSums} adds and stores it after the read. Returns false
+     * if there is no room now.
      */
     private boolean beginAddition(WindowTransfer transfer, long offset, long from, long length, int order,
             boolean isCopy, long addend) {
@@ -192,9 +197,9 @@ final class CudaWindowMemory extends CudaMemory {
     }
 
     /**
-     * Begins a copy. A copy from another window of the GPU passes through a staging buffer. Copies within a GPU wait
-     * for kernels of other contexts, and copies to and from host memory do not. A number that a kernel may poll is
-     * stored once it is in the buffer, and later copies begin then.
+     * Begins a copy into this window. A copy from another window of the GPU passes through a staging buffer, because
+     * copies within a GPU wait for kernels of other contexts. Copies to and from host memory do not. A kernel may poll
+     * a copied number. It is stored once it is in the staging buffer, and later copies begin after it is stored.
      */
     @Override
     public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,

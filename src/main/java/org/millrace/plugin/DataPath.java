@@ -12,11 +12,11 @@ import org.millrace.net.Pending;
 
 /**
  * Moves the data of connections, by Java's threads or NCCL's proxy. Both ends of a connection need the same path,
- * because each path has its own frames.
+ * because each path has its own frame format.
  */
 interface DataPath extends AutoCloseable {
 
-    /** Returns a number that distinguishes paths in the handles that peers exchange. */
+    /** Returns the number that identifies this path in the handles that peers exchange. */
     byte id();
 
     /** Returns whether kernels gather their received data from pages. */
@@ -35,26 +35,29 @@ interface DataPath extends AutoCloseable {
     }
 
     /**
-     * Returns the maximum number of buffers of one receive. With more than one, messages have tags that distinguish
-     * them.
+     * Returns the maximum number of buffers of one receive. If it is more than 1, each message has a tag that selects
+     * its buffer.
      */
     default int maxRecvs() {
         return 1;
     }
 
-    /** Returns the maximum number of streams of a connection. It is 1, or more for messages with tags. */
+    /** Returns the maximum number of streams of a connection: 1, or more if messages have tags. */
     default int streams() {
         return 1;
     }
 
-    /** Announces the endpoint of future connections. It is closed between {@link #stop} and {@link #close}. */
+    /**
+     * Passes the endpoint of future connections to this path. The caller closes the endpoint after {@link #stop} and
+     * before {@link #close}.
+     */
     default void opened(NetEndpoint endpoint) {
         // no action by default
     }
 
     /** Wakes sleeping threads, because an operation is about to be launched. Called by the program's threads. */
     default void operationComing() {
-        // no action by default: only threads of Millrace sleep
+        // no action by default, because only threads of Millrace sleep
     }
 
     @Override
@@ -65,8 +68,8 @@ interface DataPath extends AutoCloseable {
      *
      * @param sender sender that the path uses and closes
      * @param number number of the connection in its communicator
-     * @param more   connects a further stream, number 1 or more, if the receiver takes messages by their tags; null if
-     *               it takes them in order
+     * @param more   connects a further stream, given its number, 1 or more. It is null if the receiver takes messages
+     *               in order and not by their tags
      */
     Connection sending(FrameSender sender, Network network, Owner owner, ConnectionNumber number,
             @Nullable IntFunction<Pending<FrameSender>> more);
@@ -76,42 +79,42 @@ interface DataPath extends AutoCloseable {
      *
      * @param receiver receiver that the path uses and closes
      * @param number   number of the connection in its communicator
-     * @param more     further streams, if messages have tags. The sending side connects them when it needs them
+     * @param more     further streams, for messages with tags. The sending side connects a stream when it needs it
      */
     Connection receiving(FrameReceiver receiver, Network network, Owner owner, ConnectionNumber number,
             List<Pending<FrameReceiver>> more);
 
     /**
-     * Identifies a connection among those in its communicator. NCCL does not tell a plugin the channel.
+     * Identifies a connection within its communicator. NCCL does not pass the channel to a plugin.
      *
      * @param key   key that both ends share
-     * @param order zero-based index among the connections of this direction, in NCCL's order of request: by peer, and
-     *              for each peer by channel
+     * @param order zero-based index among the connections of this direction, in the order of NCCL's requests: by peer,
+     *              and for each peer by channel
      */
     record ConnectionNumber(ConnectionKey key, int order) {
     }
 
-    /** Stops the path's threads. NCCL has closed its connections, and the endpoint closes the rest. */
+    /** Stops the path's threads. NCCL has closed its connections before, and the endpoint closes the others. */
     default void stop() {
         // no threads by default
     }
 
-    /** Frees the resources of connections. {@link #stop} was called, and no connection is left. */
+    /** Frees the resources of connections. {@link #stop} was called before, and no connection is left. */
     @Override
     void close();
 
     /**
-     * The communicator of a connection.
+     * The communicator that a connection belongs to.
      *
      * @param communicator NCCL's hash of the communicator
-     * @param drainTimeout time limit for its connections during teardown
-     * @param losses       its lost connections
+     * @param drainTimeout time limit for the communicator's connections during teardown
+     * @param losses       the communicator's lost connections
      */
     record Owner(long communicator, DrainTimeout drainTimeout, CommunicatorLosses losses) {
 
         /**
-         * Starts again for new connections. Earlier teardowns belonged to another communicator, in a table version
-         * without a context for each communicator.
+         * Prepares for the connections of another communicator. In table versions without a context for each
+         * communicator, one owner serves all communicators, and earlier teardowns belonged to another one.
          */
         void restart() {
             drainTimeout.restart();
@@ -125,9 +128,9 @@ interface DataPath extends AutoCloseable {
      *
      * <p>
      * NCCL closes connections one after the other and does not report whether the communicator was aborted. After an
-     * abort all its peers are stuck. All its connections together therefore wait once. The first connection that gives
-     * up tells the others not to wait. Data that peers still accept meanwhile is sent nevertheless, because every
-     * connection continues until it is closed itself.
+     * abort all peers of the communicator are stuck. The time limit therefore applies once to all its connections:
+     * after one connection has timed out, the others do not wait. Data that peers still accept meanwhile is sent
+     * nevertheless, because every connection continues until it is closed itself.
      */
     final class DrainTimeout {
 
@@ -135,36 +138,38 @@ interface DataPath extends AutoCloseable {
 
         private volatile boolean over;
 
-        /** Returns the time without progress after which the next connection is given up. */
+        /**
+         * Returns the time without progress after which the next connection to close drops its data; 0 after a timeout.
+         */
         public Duration remaining() {
             return over ? Duration.ZERO : TIMEOUT;
         }
 
-        /** Records that a connection was given up. Returns whether it was the first. */
+        /** Records that a connection dropped its data. Returns whether it was the communicator's first. */
         public synchronized boolean expire() {
             boolean first = !over;
             over = true;
             return first;
         }
 
-        /** Starts again for the next communicator, see {@link Owner#restart}. */
+        /** Restores the full time for another communicator, see {@link Owner#restart}. */
         public void restart() {
             over = false;
         }
     }
 
     /**
-     * One direction between two ranks, in NCCL's terms. NCCL's service thread registers memory and closes the
-     * connection. NCCL's progress thread, if it makes progress at all, posts and tests. The two never call at the same
-     * time.
+     * A connection in NCCL's terms: one direction between two ranks. NCCL's service thread registers memory and closes
+     * the connection. NCCL's progress thread posts and tests, unless the connection is taken over. The two threads
+     * never call at the same time.
      */
     interface Connection extends AutoCloseable {
 
-        /** Result of {@link #post} if there is no room. NCCL tries again. */
+        /** Result of {@link #post} if there is no room. NCCL calls again. */
         int NO_REQUEST = -1;
         /**
          * Returns the address of an {@code ncclNetDeviceHandle_t} that lives as long as this connection, or 0 for none.
-         * Read once, right after the connection was made.
+         * The caller reads it once, right after the connection was made.
          */
         default long deviceHandle() {
             return 0;
@@ -199,14 +204,14 @@ interface DataPath extends AutoCloseable {
          *
          * @param address address of the message's first byte, within the region
          * @param bytes   length of a sent message, or maximum length of a received one; 0 needs no region
-         * @param tag     tag that selects a buffer of a receiver with several
+         * @param tag     tag of the message, which selects the buffer if a receive has several
          * @return the request's number modulo {@code ConnectionHandle.REQUEST_NUMBERS}, or {@link #NO_REQUEST}
          */
         int post(long address, long bytes, int region, int tag);
 
         /**
-         * Begins to receive a message into each of some buffers, as one request. The arguments are C arrays with
-         * {@code count} elements each.
+         * Begins to receive one message into each of several buffers. All messages form one request. The arguments are
+         * C arrays with {@code count} elements each.
          */
         default int receive(long connection, int count, long addresses, long lengths, long tags, long memories) {
             long bytes = NativeMemory.getLong(lengths);
@@ -218,8 +223,8 @@ interface DataPath extends AutoCloseable {
         /**
          * Makes progress and returns whether a request is complete. The number of a completed request is free again.
          *
-         * @param sizes address for the number of bytes sent, or received into each buffer, as 32-bit numbers, written
-         *              on completion; 0 for none
+         * @param sizes address at which completion stores 32-bit numbers: the number of bytes sent, or received into
+         *              each buffer; 0 if they are not needed
          */
         boolean test(int request, long sizes);
 

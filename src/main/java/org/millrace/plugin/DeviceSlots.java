@@ -20,7 +20,8 @@ import org.millrace.net.Network;
 import org.millrace.proxy.ProxyAgent;
 
 /**
- * Slots in GPU memory. Each agent has a queue of copies for each direction and GPU. Its connections share this queue.
+ * Slots in GPU memory, and the copies between them and host memory. Each agent has one queue of copies for each
+ * direction and CUDA context. The agent's connections share the queue.
  */
 final class DeviceSlots implements AutoCloseable {
 
@@ -43,7 +44,7 @@ final class DeviceSlots implements AutoCloseable {
 
     /**
      * Returns the slots of one connection with their staging memory. Called by the thread on which NCCL registers the
-     * slots. Its current context is the slots' context.
+     * slots. The current context of this thread is the context of the slots.
      *
      * @param agent agent that will serve the connection
      */
@@ -69,7 +70,7 @@ final class DeviceSlots implements AutoCloseable {
         }
     }
 
-    /** Returns the context in which a device copies; 0 for the program's context. */
+    /** Returns a device's context for copies; 0 if it has none, so that copies use the program's context. */
     private synchronized long copyContext(int device) {
         CopyContext context = contexts.get(device);
         if (context == null && !refused) {
@@ -107,12 +108,12 @@ final class DeviceSlots implements AutoCloseable {
         return copies.computeIfAbsent(new Owner(agent, receives, context), owner -> new AgentCopies(driver, context));
     }
 
-    /** Leaves the context. Called by the thread of an agent that copied, as its last action. */
+    /** Leaves the current context. Called by the thread of an agent that has made copies, as its last action. */
     void leave() {
         driver.leaveContext();
     }
 
-    /** {@inheritDoc} The agents' threads have ended. A warm-up that still runs then finds no context. */
+    /** {@inheritDoc} The agents' threads have ended before. A warm-up that still runs finds no context and fails. */
     @Override
     public synchronized void close() {
         refused = true;
@@ -122,7 +123,7 @@ final class DeviceSlots implements AutoCloseable {
         contexts.clear();
     }
 
-    /** The slots of one connection, with host memory of the same size. */
+    /** The slots of one connection, with host memory of the same size that stages their data. */
     static final class Slots implements AutoCloseable {
         private final Memory memory;
         private final MemorySegment pinned;
@@ -148,11 +149,11 @@ final class DeviceSlots implements AutoCloseable {
         }
     }
 
-    /** One agent's copies of a GPU. */
+    /** Queue of one agent's copies, in one direction and one context of a GPU. */
     private static final class AgentCopies implements DeviceRegion.Copies {
         /**
-         * Time between two queries of the copies, in nanoseconds. Each query takes a lock of the driver that all
-         * threads contend for.
+         * Minimum time between two queries for completed copies, in nanoseconds. Each query takes a lock of the driver
+         * that all threads contend for.
          */
         private static final long LOOK_NANOS = 1000;
 
@@ -174,7 +175,10 @@ final class DeviceSlots implements AutoCloseable {
             return queue.hasRoom();
         }
 
-        /** Slots do not overlap, so copies of all connections that are ready in one pass begin together. */
+        /**
+         * {@inheritDoc} Slots do not overlap, so the order of their copies is free. Copies of all connections that are
+         * ready in one pass begin together.
+         */
         @Override
         public long copy(long to, long from, long bytes) {
             return queue.copy(to, from, bytes, CopyOrder.FREE);
@@ -190,7 +194,7 @@ final class DeviceSlots implements AutoCloseable {
             return queue.copyFromHost(to, from, bytes, CopyOrder.IN_TURN);
         }
 
-        /** Begins this copy and all later ones, including copies of other connections. */
+        /** {@inheritDoc} Submits all copies that were added so far, including copies of other connections. */
         @Override
         public void submit(long number) {
             if (number - submitted > 0) {
@@ -218,7 +222,8 @@ final class DeviceSlots implements AutoCloseable {
         }
 
         /**
-         * Enters the copies' context. The thread belongs to NCCL or the program and needs its own context afterwards.
+         * Makes the context of the copies current. The calling thread belongs to NCCL or the program and needs its own
+         * context afterwards.
          */
         @Override
         public DeviceRegion.Use enter() {
@@ -229,12 +234,12 @@ final class DeviceSlots implements AutoCloseable {
             try {
                 queue.close();
             } catch (MillraceException e) {
-                NcclLog.trace("copies were not ended: " + e.getMessage()); // the program has reset the device
+                NcclLog.trace("copies were not ended: " + e.getMessage()); // the program may have reset the device
             }
         }
     }
 
-    /** Memory that only this process has. */
+    /** Host memory that a warm-up treats as GPU memory. No other process maps it. */
     private record Rehearsal(AgentCopies copies, MemorySegment segment) implements DeviceRegion {
 
         @Override
@@ -287,7 +292,8 @@ final class DeviceSlots implements AutoCloseable {
 
         private static ForeignMemory.@Nullable Ticket export(CudaDriver driver, long address, long bytes) {
             try {
-                return ForeignMemory.export(driver, address, bytes).getFirst(); // NCCL allocates slots in one piece
+                return ForeignMemory.export(driver, address, bytes).getFirst(); // one ticket, because NCCL allocates
+                                                                                // slots in one piece
             } catch (MillraceException e) {
                 NcclLog.info("other processes cannot map slots in the GPU's memory: " + e.getMessage());
                 return null;

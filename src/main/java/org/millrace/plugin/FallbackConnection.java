@@ -15,7 +15,8 @@ import org.millrace.net.Network;
 import org.millrace.proxy.UnpackReceiveSource;
 
 /**
- * A connection with messages that NCCL's proxy posts and tests. The n-th message is the n-th frame.
+ * A connection with messages that NCCL's proxy posts and tests. Each message is one frame, and frames have the order of
+ * the messages.
  *
  * <p>
  * If memory is deregistered while messages are in flight, the connection is aborted. NCCL frees the memory next, so no
@@ -23,7 +24,7 @@ import org.millrace.proxy.UnpackReceiveSource;
  */
 abstract class FallbackConnection implements DataPath.Connection {
 
-    /** Index of the frame word that holds the message's tag. */
+    /** Index of the word in the frame header that holds the message's tag. */
     static final int TAG = 0;
     /** Result of {@link #test(int)} for a request that is not complete. */
     static final int PENDING = -1;
@@ -32,13 +33,16 @@ abstract class FallbackConnection implements DataPath.Connection {
     private final boolean ownsRegions;
     final RequestRing requests = new RequestRing();
 
-    /** Creates an end. It owns its regions, or it is a stream of a connection that owns and closes the regions. */
+    /**
+     * Creates an end. It closes the regions if it owns them. Otherwise it is one stream of a connection that closes
+     * them.
+     */
     private FallbackConnection(RegionTable regions, boolean ownsRegions) {
         this.regions = regions;
         this.ownsRegions = ownsRegions;
     }
 
-    /** Closes the memory that NCCL did not deregister. */
+    /** Closes the regions that NCCL did not deregister, if this end owns them. */
     final void closeRegions() {
         if (ownsRegions) {
             regions.close();
@@ -75,7 +79,7 @@ abstract class FallbackConnection implements DataPath.Connection {
         return bytes != PENDING;
     }
 
-    /** Returns the number of bytes sent or received, or {@link #PENDING}. */
+    /** Returns the number of bytes that a request has sent or received, or {@link #PENDING}. */
     int test(int request) {
         long sequence = requests.sequence(request);
         if (completed() <= sequence) {
@@ -83,7 +87,7 @@ abstract class FallbackConnection implements DataPath.Connection {
                 progress();
             } catch (ConnectionException closed) {
                 if (completed() <= sequence) {
-                    throw closed; // a closed peer may have acknowledged this request before
+                    throw closed; // the peer may have acknowledged this request before it closed
                 }
             }
             if (completed() <= sequence) {
@@ -135,7 +139,7 @@ abstract class FallbackConnection implements DataPath.Connection {
                 return NO_REQUEST;
             }
             int number = requests.add((int) bytes);
-            sender.settle(); // only NCCL looks for the completion, and it waits
+            sender.settle(); // only NCCL asks for this completion, and waits for it
             sender.progress();
             return number;
         }
@@ -154,17 +158,17 @@ abstract class FallbackConnection implements DataPath.Connection {
 
     static final class Receiver extends FallbackConnection {
         private final FrameReceiver receiver;
-        /** Destination of each request's message, by slot. Not used after its frame has arrived. */
+        /** Region that receives each request's message, by slot. Unused after the message's frame has arrived. */
         private final @Nullable MemoryRegion[] memories = new MemoryRegion[RequestRing.CAPACITY];
         private final long[] offsets = new long[RequestRing.CAPACITY];
-        /** Number of requests for which at least the frame header has arrived. */
+        /** Number of requests with frames that were accepted. The payload of such a frame may still be arriving. */
         private long matched;
         private final @Nullable UnpackRequests unpack;
 
         /**
          * Creates a receiver with requests that NCCL's proxy posts.
          *
-         * @param unpack connection of kernels that unpack; null for other kernels
+         * @param unpack memory that the connection shares with kernels that unpack; null for other kernels
          */
         Receiver(FrameReceiver receiver, Network network, UnpackDevice.@Nullable Connection unpack) {
             super(new RegionTable(network), true);
@@ -222,7 +226,8 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         /**
-         * Publishes the lists of arrived messages before NCCL learns of completion, because NCCL then advances tail.
+         * {@inheritDoc} Publishes the lists of arrived messages before NCCL learns that a request is complete, because
+         * NCCL then advances tail.
          */
         @Override
         int test(int request) {
@@ -255,7 +260,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
             receiver.progress();
             if (receiver.framesCompleted() == matched) {
-                receiver.progress(); // NCCL may not test again, and the sender waits
+                receiver.progress(); // acknowledges now: NCCL may not test again, and the sender waits
             }
         }
 
@@ -342,9 +347,9 @@ abstract class FallbackConnection implements DataPath.Connection {
     }
 
     /**
-     * Finds the requests of NCCL's proxy that are Simple slices, and their pages if kernels unpack. The proxy registers
-     * its buffers in the order of the protocols. It posts every slice, including empty ones, because the kernel counts
-     * each slice.
+     * Pages of the requests of NCCL's proxy, for kernels that unpack. Only requests for Simple slices have pages. They
+     * are recognized by their region, because the proxy registers its buffers in the order of the protocols. The proxy
+     * posts every slice, including empty ones, because the kernel counts each slice.
      */
     static final class UnpackRequests {
 
@@ -369,7 +374,9 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
         }
 
-        /** Records the destination that a request would have without pages. */
+        /**
+         * Records the first page of a request. The slot that the request names as its destination determines the page.
+         */
         void posted(long sequence, int region, long offset, long bytes) {
             int index = RequestRing.slot(sequence);
             firstPages[index] = NONE;
@@ -385,7 +392,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             firstPages[index] = memory.pages().first(slot);
         }
 
-        /** Receives the payload of a request into its pages. Returns false if the request has none. */
+        /** Receives the payload of a request into the request's pages. Returns false if the request has no pages. */
         boolean receive(FrameReceiver receiver, long sequence) {
             int first = firstPages[RequestRing.slot(sequence)];
             if (first == NONE) {
@@ -396,8 +403,8 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         /**
-         * Publishes the lists of requests that have arrived, in order. Call it before NCCL learns that one is complete,
-         * because NCCL then advances tail.
+         * Publishes the lists of requests that have arrived, in order. Called before NCCL learns that one of them is
+         * complete, because NCCL then advances tail.
          */
         void publish(long arrived, RequestRing requests) {
             for (; published < arrived; published++) {

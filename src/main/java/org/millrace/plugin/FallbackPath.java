@@ -9,14 +9,14 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * Path on which NCCL's own proxy moves the data. Its thread calls isend, irecv and test, and data moves within these
- * calls.
+ * Path on which NCCL's own proxy moves the data. The proxy's thread calls isend, irecv and test, and data moves within
+ * these calls.
  */
 final class FallbackPath implements DataPath {
 
     private static final byte ID = 1;
 
-    /** Maximum number of ranks of one host that send over one connection. */
+    /** Maximum number of streams of a connection, and so of ranks of one host that send over it. */
     private static final int STREAMS = 32;
 
     private final @Nullable UnpackDevice unpack;
@@ -25,7 +25,7 @@ final class FallbackPath implements DataPath {
     /**
      * Creates a path without threads.
      *
-     * @param unpack   device of kernels that unpack, closed with the path; null for other kernels
+     * @param unpack   memory that the plugin and unpacking kernels share, closed with the path; null for other kernels
      * @param maxRecvs maximum number of buffers of one receive; 1 for kernels that unpack, because they count the
      *                 slices of a connection in order
      */

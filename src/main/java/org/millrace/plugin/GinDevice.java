@@ -17,7 +17,7 @@ import org.millrace.net.shm.ShmOptions;
 interface GinDevice extends AutoCloseable {
 
     /**
-     * Memory that both sides access.
+     * Memory that kernels and the agent access.
      *
      * @param host   the memory in Java
      * @param device address of the memory for kernels
@@ -30,7 +30,7 @@ interface GinDevice extends AutoCloseable {
 
     void free(long address);
 
-    /** Allocates zeroed memory that both sides poll. It lives until {@link #close}. */
+    /** Allocates zeroed memory that kernels and the agent poll. It lives until {@link #close}. */
     Shared share(long bytes);
 
     /**
@@ -42,7 +42,7 @@ interface GinDevice extends AutoCloseable {
     record Pinned(long device, Runnable release) {
     }
 
-    /** Returns whether memory shared with ranks of this host holds their staged bytes and their signals. */
+    /** Returns whether the ranks of one host keep staged bytes and signals in memory that they share. */
     boolean sharesMemory();
 
     /** Returns the directory of shared memory. Ranks that see the same directory are on one host. */
@@ -54,17 +54,17 @@ interface GinDevice extends AutoCloseable {
     Pinned pin(MemorySegment memory);
 
     /**
-     * Waits until no copy is in flight for an object that the agent has released. Returns false on a timeout; the
-     * memory must then not be freed.
+     * Waits until no copy is in flight for an object that the agent has released. Returns false on a timeout. The
+     * object's memory must then not be freed.
      */
     boolean settle();
 
-    /** Stores bytes in memory of {@link #allocate}. The bytes are visible when this method returns. */
+    /** Copies bytes to memory of {@link #allocate}. Kernels see the bytes when this method returns. */
     void store(long address, MemorySegment bytes);
 
     /**
-     * Lets peers access a window without the network. Returns a ticket for each physical segment, or an empty list if
-     * it is not possible. Close the tickets when the peers have used them.
+     * Lets peers access a window without the network. Returns a ticket for each physical segment of the window, or an
+     * empty list if peers cannot map it. Close the tickets when the peers have used them.
      */
     List<ForeignMemory.Ticket> invite(long address, long bytes, int type);
 
@@ -79,7 +79,7 @@ interface GinDevice extends AutoCloseable {
     /** Returns the agent that serves descriptors. Its thread has the device current. */
     GinAgent agent();
 
-    /** Ends the thread. Its communicators were removed before. */
+    /** Ends the agent's thread. The agent's communicators were removed before. */
     @Override
     void close();
 }

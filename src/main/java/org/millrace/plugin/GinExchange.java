@@ -17,22 +17,26 @@ import org.millrace.net.FullMesh;
 import org.millrace.net.PeerClosedException;
 
 /**
- * Exchanges messages between the ranks of a group when they register memory and create contexts, over separate
- * connections. One thread at a time may use it, except for {@link #keepUp}. All other calls are collective.
+ * Exchanges messages between the ranks of a group when they register memory and create contexts, over connections that
+ * serve only this purpose. One thread at a time may use it, except for {@link #keepUp}. All other calls are collective.
  */
 final class GinExchange implements AutoCloseable {
 
     private static final long POLL_NANOS = 20_000;
-    /** Number of words for a segment: its descriptor and its size. */
+    /** Number of words for a physical segment: its descriptor and its size. */
     private static final int SEGMENT_WORDS = 2;
     private static final int SEGMENTS_AT_ONCE = 2;
-    /** Number of words that a rank sends to another in one message. A header has one more, for the step's number. */
+    /**
+     * Number of words that a rank sends to another in one message. A frame header has one more word, with the number of
+     * the exchange.
+     */
     static final int WORDS = FrameHeader.WORDS - 1;
 
     /**
      * A rank's part of a window.
      *
-     * @param tickets tickets for peers that map it, one for each of its physical segments; empty if they cannot
+     * @param tickets tickets for peers that map the part, one for each of its physical segments; empty if peers cannot
+     *                map it
      */
     record Offer(long bytes, List<ForeignMemory.Ticket> tickets) {
     }
@@ -53,8 +57,9 @@ final class GinExchange implements AutoCloseable {
     }
 
     /**
-     * Exchanges the parts of a window with all ranks. The first messages hold the sizes. Each further message holds two
-     * segments. The number of rounds follows from the rank with the most segments.
+     * Exchanges the parts of a window with all ranks. The first message of each rank holds the size of its part and the
+     * number of segments. Each further message holds up to two segments. The rank with the most segments determines the
+     * number of messages.
      */
     Offer[] exchange(Offer mine) {
         List<ForeignMemory.Ticket> tickets = mine.tickets();
@@ -123,8 +128,8 @@ final class GinExchange implements AutoCloseable {
     }
 
     /**
-     * Makes progress so that sent messages arrive. A peer may wait for a message because its connection was cut since.
-     * Callable from any thread; does not wait.
+     * Makes progress so that sent messages arrive. A peer may still wait for a message, if its connection was cut after
+     * the message was sent. Callable from any thread; does not block.
      */
     void keepUp() {
         if (lock.tryLock()) {
@@ -145,7 +150,7 @@ final class GinExchange implements AutoCloseable {
                 receiver.progress();
             }
         } catch (ConnectionException lost) {
-            // the next exchange reports the loss, if there will be one
+            // the next exchange, if any, reports the loss
         }
     }
 

@@ -29,15 +29,15 @@ import org.millrace.net.FullMesh;
 import org.millrace.net.Network;
 
 /**
- * A GIN {@code collComm} in NCCL's terms. It contains all ranks of a communicator, connected, with their windows and
- * contexts.
+ * A GIN {@code collComm} in NCCL's terms: the connections of this rank to all ranks of a communicator, with this rank's
+ * windows and contexts.
  */
 final class GinGroup implements AutoCloseable {
 
     private static final Duration CONTROL_DEADLINE = Duration.ofSeconds(60);
     /**
-     * Time that a closing group waits for operations in flight, and that a group that is not NCCL's waits for its
-     * peers.
+     * Maximum time that a closing group waits for its operations in flight. Also the maximum time that the group of a
+     * warm-up waits for a message of a peer.
      */
     private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(2);
     private static final int RMA_QUEUE_SIZE = 256;
@@ -53,7 +53,7 @@ final class GinGroup implements AutoCloseable {
     private final List<Window> windows = new CopyOnWriteArrayList<>();
     private final Map<Integer, RmaQueue> rma = new ConcurrentHashMap<>();
     /**
-     * Losses of NCCL's communicator; null if the group is not NCCL's. The group's work is then neither counted nor
+     * Losses of NCCL's communicator; null for the group of a warm-up. The work of such a group is neither counted nor
      * logged.
      */
     private final @Nullable CommunicatorLosses losses;
@@ -98,13 +98,13 @@ final class GinGroup implements AutoCloseable {
             }
         }
 
-        /** Returns the sum, including destroyed contexts. */
+        /** Returns the sum of all contexts, including destroyed ones. */
         public static synchronized GinServed served() {
             return OPEN.stream().map(GinContext::served).reduce(closed, GinServed::plus);
         }
     }
 
-    /** Reports failures to NCCL's log, and to the losses for programs that do not ask for NCCL's error. */
+    /** Reports failures to NCCL's log. Also records them as losses, for programs that do not ask for NCCL's error. */
     private final class Reports implements FailureListener {
         @Override
         public void failed(Throwable failure) {
@@ -139,7 +139,7 @@ final class GinGroup implements AutoCloseable {
     /**
      * Registers this rank's part of a window. Returns when all ranks have registered theirs.
      *
-     * @param strict whether receivers read the data of puts without a signal
+     * @param strict whether receivers may read the data of a put before its signal
      */
     synchronized Window register(long address, long bytes, int type, boolean strict) {
         List<ForeignMemory.Ticket> tickets = device.invite(address, bytes, type);
@@ -150,8 +150,8 @@ final class GinGroup implements AutoCloseable {
                 window.relax();
             }
             windows.add(window);
-            // The exchange in connect shows that every rank has mapped the window, so no rank needs the tickets
-            // afterwards.
+            // The messages that connect exchanges show that every rank has mapped the window. Afterwards no rank
+            // needs the tickets.
             staging.connect(communicator, window);
             if (losses != null) {
                 NcclLog.info("GIN: rank " + rank + ", " + window + " (" + window.memory() + "): " + reach(window));
@@ -194,8 +194,8 @@ final class GinGroup implements AutoCloseable {
     /**
      * Contexts behind one device handle.
      *
-     * @param contexts  contexts that are served from now on
-     * @param allocated memory that is freed with the contexts
+     * @param contexts  contexts that the agent serves
+     * @param allocated addresses of the memory that is freed with the contexts
      */
     record Served(GinGroup group, List<GinContext> contexts, MemorySegment deviceHandle,
             List<Long> allocated) implements AutoCloseable {

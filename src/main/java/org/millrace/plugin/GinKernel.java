@@ -12,8 +12,9 @@ import org.millrace.abi.NetDeviceHandle;
 
 /**
  * Emulates a kernel of one of two ranks, both in this process. It posts signals alone, values in the descriptor, and
- * puts from the window with and without counters. The target is the other rank and sometimes the rank itself. Kinds and
- * sizes are random, because the compiler turns a branch that is never taken into a deoptimization. Used by one thread.
+ * puts from the window with counters. The target is the other rank and sometimes the rank itself. The kinds alternate,
+ * and sizes and offsets are random, because the compiler turns a branch that is never taken into a deoptimization. Used
+ * by one thread.
  */
 final class GinKernel {
 

@@ -21,17 +21,18 @@ import org.millrace.plugin.NetDevice.Abilities;
 import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
 /**
- * Operations of NCCL's GIN and RMA tables. The plugin reports a network device type that NCCL leaves to the plugin. It
- * returns contexts of another type, which NCCL's kernels serve through queues in memory. Java allocates and empties
- * these queues (facts: {@code gin/gin_host.cc} of 2.28 to 2.30).
+ * Operations of NCCL's GIN and RMA tables. The plugin reports the network device type GDAKI, because NCCL then lets the
+ * plugin create the contexts. The contexts themselves have the type of NCCL's proxy: kernels post descriptors to queues
+ * in memory. Java allocates these queues and takes the descriptors out of them (facts: {@code gin/gin_host.cc} of 2.28
+ * to 2.30).
  */
 final class GinPlugin {
 
-    /** Path number that distinguishes GIN's handles from handles of connections. */
+    /** Path number in GIN's handles. It distinguishes them from handles of connections. */
     private static final byte PATH = 3;
     /**
-     * Default number of descriptors in a queue. NCCL's own proxy has room for 32, the number of a network's requests.
-     * Only memory limits the number here.
+     * Default number of descriptors in a queue. NCCL's own proxy has room for 32, which is the number of requests that
+     * a network accepts. Only memory limits the number here.
      */
     private static final int QUEUE_SIZE = 512;
     private static final int MOST_QUEUED = 1 << 16;
@@ -45,7 +46,10 @@ final class GinPlugin {
     private static final int SEGMENTS_SINCE = 13;
     /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
-    /** NCCL 2.30's numbers for the kernels that use the contexts, by the headers that the kernels were built with. */
+    /**
+     * Numbers by which NCCL 2.30 identifies the kernels that use the contexts. The headers that the program's kernels
+     * were built with determine the number.
+     */
     private static final int BACKEND_OF_2_30_3 = 1;
     private static final int BACKEND_OF_2_30_5 = 2;
 
@@ -55,12 +59,12 @@ final class GinPlugin {
     private final GinResources resources;
     private final LossWatch losses;
     private final BooleanSupplier netTakesDeviceMemory;
-    /** Losses for NCCL 2.28, which has no context for communicators after the first. */
+    /** Losses of communicators without a context: NCCL 2.28 passes no context after the first communicator. */
     private final CommunicatorLosses withoutContext;
-    /** Table version, which determines the descriptors of the kernels; 0 until NCCL has asked for properties. */
+    /** Table version, which determines the format of descriptors; 0 until NCCL has asked for properties. */
     private volatile int tableVersion;
 
-    /** Object behind the handle that listen returned to NCCL. */
+    /** Object that the handle from {@code ginListen} refers to. */
     private record Listening(NetEndpoint endpoint, ConnectionKey key, CommunicatorLosses losses) {
     }
 
@@ -92,15 +96,15 @@ final class GinPlugin {
     }
 
     /**
-     * Reports a type that is not GIN's proxy, because NCCL then leaves contexts to the plugin. The contexts themselves
-     * are proxy contexts.
+     * Writes the properties of the device. The reported type is GDAKI, and not the type of NCCL's proxy, because NCCL
+     * then leaves contexts to the plugin. The contexts themselves are proxy contexts.
      *
      * <p>
      * NCCL registers a window of several physical segments only if GIN accepts file descriptors ({@code gin_host.cc}
-     * 378 of 2.30.7). It passes no file descriptors to a plugin with its own contexts. It calls {@code regMrSym}
-     * instead. It calls it once for the whole window if all of it is GPU memory, and once for each segment if some is
-     * host memory. RMA passes file descriptors up to 2.30.4 through GIN's table ({@code rma_proxy.cc} 79), where this
-     * plugin ignores them. RMA's own table does not report this ability.
+     * 378 of 2.30.7). NCCL passes no file descriptors to a plugin with its own contexts, and calls {@code regMrSym}
+     * instead. The call covers the whole window if all of the window is GPU memory. If some of it is host memory, NCCL
+     * makes one call for each segment. RMA passes file descriptors up to 2.30.4 through GIN's table
+     * ({@code rma_proxy.cc} 79), where this plugin ignores them. RMA's own table does not report this ability.
      *
      * <p>
      * Since 2.30 the devices of GIN, RMA and net are one node of NCCL's topology. NCCL takes the GPU memory support of
@@ -135,8 +139,8 @@ final class GinPlugin {
 
     /**
      * Connects all ranks and returns when all are connected. NCCL calls it on every rank. The listener, not the
-     * context, identifies the communicator, because RMA passes the network's context, which is none of GIN's
-     * (rma_proxy.cc of 2.29 to 2.30.7).
+     * context, identifies the communicator. The reason is that RMA passes the network's context, which GIN does not
+     * know (rma_proxy.cc of 2.29 to 2.30.7).
      */
     public void ginConnect(long context, long peers, int ranks, int rank, int queueDepth, long listener, long group) {
         Listening listening = handles.get(listener, Listening.class);
@@ -148,7 +152,7 @@ final class GinPlugin {
                 throw new IllegalArgumentException("the handle of rank " + peer + " is not GIN's");
             }
             addresses[peer] = handle.address();
-            key = peer == 0 ? handle.key() : key; // one rank's key, which all ranks know
+            key = peer == 0 ? handle.key() : key; // all ranks use the key of rank 0
         }
         FullMesh data = connect(listening, addresses, rank, key.high());
         FullMesh control = null;
@@ -170,7 +174,7 @@ final class GinPlugin {
         lost.useCurrentDevice();
         NativeMemory.putLong(group, handles.add(
                 new GinGroup(rank, listening.endpoint.network(), device, data, control, resources.options(), lost)));
-        resources.openEndpoint(); // the group's own use of the endpoint
+        resources.openEndpoint(); // the group is a further user of the endpoint
     }
 
     private FullMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
@@ -210,7 +214,7 @@ final class GinPlugin {
         };
     }
 
-    /** Returns the target of an NCCL context's pointer: {@code struct millraceGinContext}. */
+    /** Allocates the {@code struct millraceGinContext} of an NCCL context. Returns its address. */
     private long nativeContext(GinGroup group, AutoCloseable served) {
         MemorySegment seen = Arena.global().allocate(NATIVE_CONTEXT_BYTES, Long.BYTES);
         seen.set(ValueLayout.JAVA_LONG, 0, group.communicator().errorFlag().address());
@@ -250,7 +254,7 @@ final class GinPlugin {
         resources.closeEndpoint();
     }
 
-    /** Finalizes a context; 0 with NCCL 2.28 for communicators after the first. */
+    /** Finalizes a context. It is 0 with NCCL 2.28 for communicators after the first. */
     public void ginFinalize(long context) {
         if (context != 0) {
             handles.remove(context, CommunicatorLosses.class);

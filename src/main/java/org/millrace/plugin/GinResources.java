@@ -35,8 +35,8 @@ import org.millrace.net.FullMesh;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Resources that GIN's groups share: an endpoint in the network, and a thread for each device. They are opened for the
- * first user and closed after the last.
+ * Resources that GIN's groups share: an endpoint in the network, and a thread for each device. Each resource is opened
+ * for its first user and closed after the last.
  */
 final class GinResources {
 
@@ -46,21 +46,21 @@ final class GinResources {
     private @Nullable NetEndpoint endpoint;
     private int endpointUsers;
     private int groups;
-    /** Writes frames for the devices' threads; null without cores for it, or without groups. */
+    /** Thread that writes frames for the threads of devices; null if it has no core, or if there is no group. */
     private @Nullable SendHelper helper;
     private @Nullable GinSettings settings;
 
     /**
-     * The user's settings of GIN. An unusable value does not disable GIN, because NCCL may need it. A complaint reports
-     * the value.
+     * The user's settings of GIN. An unusable value does not disable GIN, because NCCL may need GIN. A complaint
+     * reports the value.
      *
-     * @param kernels    kernels that are served
+     * @param kernels    kind of the kernels that are served
      * @param direct     whether memory of peers is mapped; otherwise all bytes are staged
      * @param shared     whether bytes staged between ranks of one host lie in memory that they share; otherwise they
      *                   use the network
      * @param linger     time that a kernel that makes small copies stays on the GPU after its last copy; zero for no
      *                   such kernel
-     * @param complaints unusable values, with the allowed values and the value used instead
+     * @param complaints texts for the log. Each names an unusable value, the allowed values and the value used instead
      */
     record GinSettings(Kernels kernels, boolean direct, boolean shared, Duration linger, List<String> complaints) {
 
@@ -91,7 +91,7 @@ final class GinResources {
         return options;
     }
 
-    /** Returns the settings. They are read after NCCL has passed its logger, so that complaints are logged, once. */
+    /** Returns the settings. The first call, after NCCL has passed its logger, reads them and logs the complaints. */
     private synchronized GinSettings settings() {
         if (settings == null) {
             settings = GinSettings.of(Configuration.ofPlugin(environment));
@@ -150,7 +150,7 @@ final class GinResources {
     }
 
     /**
-     * Creates the strategy of the NCCL_PROXY_IDLE_* settings. If they are unusable, logs a warning and uses the
+     * Creates the idle strategy of the NCCL_PROXY_IDLE_* settings. If they are unusable, logs a warning and uses the
      * defaults.
      */
     private IdleStrategy newIdleStrategy(boolean onHost) {
@@ -164,7 +164,10 @@ final class GinResources {
         }
     }
 
-    /** Returns the object that serves the current device of the calling thread. */
+    /**
+     * Returns the object that serves the current device of the calling thread, for a new group. {@link #release} is the
+     * counterpart.
+     */
     synchronized GinDevice acquire() {
         GinDevice found =
                 settings().kernels() == Kernels.HOST
@@ -189,8 +192,8 @@ final class GinResources {
     }
 
     /**
-     * Returns the connections of a group. A second thread writes the frames of senders on which a processor copies the
-     * payload.
+     * Returns a group's connections with senders that share their work with the helper's thread. Only senders on which
+     * a processor copies the payload are replaced. Returns the given connections if there is no helper.
      */
     synchronized FullMesh helped(FullMesh data) {
         SendHelper helping = helper;

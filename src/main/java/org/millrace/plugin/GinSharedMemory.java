@@ -14,7 +14,9 @@ final class GinSharedMemory implements AutoCloseable {
     private final GinExchange exchange;
     private final Path directory;
     private final List<Runnable> releases = new ArrayList<>();
-    /** Whether all ranks of this host can access sealed memory, which cannot be truncated. */
+    /**
+     * Whether all ranks of this host can access sealed memory, which cannot be truncated. Set by {@link #near}.
+     */
     private boolean sealed;
 
     GinSharedMemory(GinDevice device, GinExchange exchange) {
@@ -28,7 +30,7 @@ final class GinSharedMemory implements AutoCloseable {
 
     }
 
-    /** Returns for each rank whether it can share memory with this one. Every rank calls this method. */
+    /** Returns for each rank whether it can share memory with this rank. Every rank calls this method. */
     boolean[] near() {
         int ranks = exchange.ranks;
         long place = place();
@@ -48,7 +50,7 @@ final class GinSharedMemory implements AutoCloseable {
     }
 
     /**
-     * Sends each peer the key of the memory that was created for it, if any. Every rank calls this method.
+     * Sends each peer the key of the memory that this rank created for it, if any. Every rank calls this method.
      *
      * @return for each peer, the key of the memory that it created for this rank, followed by its length; zeros for
      *         none
@@ -64,7 +66,7 @@ final class GinSharedMemory implements AutoCloseable {
         return exchange.exchange(words);
     }
 
-    /** Returns a number that only processes that can share memory have in common; 0 for none. */
+    /** Returns a number that is equal for processes that can share memory; 0 if this process shares none. */
     private long place() {
         try {
             return device.sharesMemory() ? SharedMemory.place(directory).hashCode() | 1L << Integer.SIZE : 0;
@@ -104,7 +106,7 @@ final class GinSharedMemory implements AutoCloseable {
         }
     }
 
-    /** Unmaps all memory. The agent has released the group, and no copy is in flight. */
+    /** Unmaps all memory. The agent has released the group before, and no copy is in flight. */
     @Override
     public void close() {
         releases.forEach(Runnable::run);

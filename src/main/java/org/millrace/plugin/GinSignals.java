@@ -37,7 +37,7 @@ final class GinSignals {
             return new GinDevice.Shared(mine.signals(context), device + mine.offset(context));
         }
 
-        /** Returns the signals of a peer that a rank of this process can access, or null. */
+        /** Returns a peer's signals that the given rank of this process can access; null if they are not mapped. */
         SignalMemory.PeerSignals of(int peer, int context, int rank) {
             return theirs[peer] == null ? null : theirs[peer].toward(context, rank);
         }
@@ -61,7 +61,8 @@ final class GinSignals {
         for (int peer = 0; peer < ranks; peer++) {
             theirs[peer] = near[peer] ? map(peer, theirKeys[peer], bytes, signals) : null;
         }
-        exchange.exchange(new long[ranks][GinExchange.WORDS]); // every rank has mapped its peers' memory, or failed to
+        exchange.exchange(new long[ranks][GinExchange.WORDS]); // after it, every rank has mapped its peers' memory, or
+                                                               // failed to
         if (made != null) {
             made.memory().deleteFile();
         }

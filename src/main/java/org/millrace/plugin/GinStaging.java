@@ -8,19 +8,20 @@ import org.millrace.gin.Window;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * Memory in which a group's ranks of one host stage bytes, with a ring for each direction between two ranks. It is
- * created for the first window of a peer that this rank cannot access directly. If it cannot be created or mapped,
- * bytes use the network as between hosts.
+ * Memory in which a group's ranks of one host stage bytes, with a ring for each direction between two ranks. A ring is
+ * created for the first window that this rank cannot access directly at the peer. If the memory cannot be created or
+ * mapped, bytes use the network as between hosts.
  */
 final class GinStaging {
 
     /**
-     * Maximum size of a ring. It has eight chunks: one being written, one being read, and the rest to hide the reaction
-     * time of both sides.
+     * Maximum size of a ring, in bytes. It has room for eight chunks: one being written, one being read, and the rest
+     * to hide the reaction time of both sides.
      */
     private static final long MOST_BYTES = 8 << 20;
     /**
-     * Maximum total size of all rings through which this rank sends in a group. Containers have little shared memory.
+     * Maximum total size of all rings through which this rank sends in a group, in bytes. Containers have little shared
+     * memory.
      */
     private static final long GROUP_BYTES = 32 << 20;
 
@@ -35,8 +36,8 @@ final class GinStaging {
     }
 
     /**
-     * Connects rings for a window. Every rank calls this method for the same window and exchanges the same number of
-     * messages: its needs, its created memory and its mapped memory.
+     * Connects rings for a window. Every rank calls this method for the same window and exchanges the same three
+     * messages: whether it can share memory, the memory that it created, and whether it mapped the peer's memory.
      */
     void connect(GinCommunicator communicator, Window window) {
         int ranks = tried.length;

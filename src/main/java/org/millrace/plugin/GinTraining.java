@@ -14,8 +14,8 @@ import org.millrace.plugin.Upcalls.Gin;
 import org.millrace.plugin.Upcalls.Rma;
 
 /**
- * GIN's part of a {@link TrainingRun}. Two ranks of this process post the descriptors of kernels and the RMA operations
- * of programs. Each rank has its own thread, because the calls wait for each other.
+ * GIN's part of a {@link TrainingRun}. Two ranks of this process post descriptors as kernels do, and RMA operations as
+ * programs do. Each rank has its own thread, because the calls of the ranks wait for each other.
  */
 final class GinTraining {
 
@@ -67,7 +67,7 @@ final class GinTraining {
             this.number = number;
         }
 
-        /** Makes a call. Its last argument is the address of its result. Returns the result. */
+        /** Calls a function whose last argument is the address of its result. Returns the result. */
         private long made(Function function, long... arguments) {
             long[] all = java.util.Arrays.copyOf(arguments, arguments.length + 1);
             all[arguments.length] = result;

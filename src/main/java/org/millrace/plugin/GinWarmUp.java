@@ -20,23 +20,23 @@ import org.millrace.net.Network;
 /**
  * Executes descriptors of every kind between two groups of this process, over the process's own network, while NCCL
  * still initializes GIN. The code that serves descriptors is then compiled when the first kernel posts. The first half
- * stages bytes and signals in memory as between ranks of one host, the second half sends them over the network. The
- * warm-up has its own threads, which yield. It ends with the first descriptor of a kernel, or after a time limit. Bytes
- * lie in host memory. Copies by the GPU's engines are not warmed up.
+ * of the warm-up stages bytes and signals in memory as between ranks of one host. The second half sends them over the
+ * network. The warm-up has its own threads, which yield. It ends with the first descriptor of a program's kernel, or
+ * after a time limit. Bytes lie in host memory. Copies by the GPU's engines are not warmed up.
  */
 final class GinWarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     private static final int PUTS = 10_000;
-    /** Number of puts that suffices for C1, the only compiler with few cores. */
+    /** Number of puts that suffices with few cores. Only the compiler C1 is then used. */
     private static final int PUTS_ON_FEW_CORES = 2_500;
     /** Time between two checks whether a kernel has begun, in nanoseconds. */
     private static final long LOOK_NANOS = 200_000;
     private static final int QUEUE_SIZE = 64;
-    /** Connection keys that cannot occur in a peer's handle, because they are never sent. */
+    /** First of the warm-up's connection keys. They are never sent in a handle, so no peer can use them. */
     private static final long KEY = 0x7761726d2d7570L;
 
-    /** Time that the first contexts wait for the warm-up. */
+    /** Maximum time that the creation of the first contexts waits for the end of the warm-up. */
     private static final Duration PATIENCE = Duration.ofMillis(250);
 
     private static final AtomicBoolean STARTED = new AtomicBoolean();
@@ -78,8 +78,8 @@ final class GinWarmUp implements Runnable {
     }
 
     /**
-     * Waits a short time for the end of the warm-up and then stops it, because kernels may post next and need the
-     * cores.
+     * Waits a short time for the end of the warm-up and then stops it. Kernels may post next, and the program then
+     * needs the cores.
      */
     static void finishCurrent() {
         GinWarmUp warmUp = current;
@@ -107,15 +107,15 @@ final class GinWarmUp implements Runnable {
     }
 
     /**
-     * Runs the warm-up. It uses the endpoint while it runs, so that the endpoint is closed later even if all other
-     * users are gone.
+     * Runs the warm-up. The warm-up counts as a user of the endpoint, so that the endpoint is closed after it, even if
+     * all other users are gone.
      */
     @Override
     public void run() {
         try {
             NetEndpoint endpoint = resources.openEndpoint();
             try {
-                if (endpoint.faults().isEmpty()) { // a planted fault belongs to the program's frames
+                if (endpoint.faults().isEmpty()) { // planted faults are meant for the program's frames
                     if (shared) {
                         run(endpoint, true, 0);
                     }
@@ -139,7 +139,7 @@ final class GinWarmUp implements Runnable {
             if (goesOn()) {
                 CompletableFuture<Rank> other = began(() -> new Rank(1, endpoint, device, KEY + key));
                 CompletableFuture<Rank> one = began(() -> new Rank(0, endpoint, device, KEY + key));
-                // both threads end, because a rank that waits in vain for the other gives up
+                // both threads end, because a rank that waits in vain for the other times out
                 one.handle((made, failed) -> ranks[0] = made).join();
                 other.handle((made, failed) -> ranks[1] = made).join();
                 one.join();
@@ -176,9 +176,9 @@ final class GinWarmUp implements Runnable {
         GinKernel[] kernels = {one.join(), other.join()};
         long looked = System.nanoTime();
         while (kernels[0].turn() | kernels[1].turn()) {
-            Thread.yield(); // to the agents, which may have no other core
+            Thread.yield(); // lets the agents run, which may have no other core
             long now = System.nanoTime();
-            if (now - looked > LOOK_NANOS) { // also after each long yield
+            if (now - looked > LOOK_NANOS) { // true after each long yield, too
                 looked = now;
                 if (!goesOn()) {
                     break;
@@ -191,7 +191,7 @@ final class GinWarmUp implements Runnable {
         }
     }
 
-    /** One of the two ranks, from connect to its contexts. */
+    /** One of the two ranks, from its connections to its contexts. */
     private final class Rank {
 
         private final int number;

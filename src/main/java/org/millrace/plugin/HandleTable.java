@@ -10,13 +10,13 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *  63 62                    32 31                 12 11            0
  * +--+------------------------+---------------------+---------------+
- * | 0| generation, 1 or more  | place in the table  | part, 0 here  |
+ * | 0| generation, 1 or more  | index in the table  | part, 0 here  |
  * +--+------------------------+---------------------+---------------+
  * </pre>
  *
  * <p>
- * A part names something that belongs to the object, see {@link ConnectionHandle}. A lookup takes no lock. Objects are
- * added and removed with connections.
+ * A part identifies a request or a memory region of the object, see {@link ConnectionHandle}. A lookup takes no lock.
+ * Objects are added and removed only when NCCL opens or closes them, for instance with a connection.
  */
 final class HandleTable {
 
@@ -80,7 +80,7 @@ final class HandleTable {
         return Arrays.stream(entries).anyMatch(entry -> entry != null && type.isInstance(entry.object));
     }
 
-    /** Removes an object. Afterwards its handle is stale. Throws as {@link #get} does. */
+    /** Removes an object. Afterwards its handle is stale. Throws the same exceptions as {@link #get}. */
     public synchronized <T> T remove(long handle, Class<T> type) {
         T object = get(handle, type);
         @Nullable

@@ -15,7 +15,7 @@ import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.WindowMemory;
 import org.millrace.net.Network;
 
-/** GIN for emulated kernels. All memory is host memory. */
+/** The {@link GinDevice} of emulated kernels. All memory is host memory. */
 final class HostGinDevice implements GinDevice {
 
     private static final long ALIGNMENT = 128;
@@ -57,7 +57,7 @@ final class HostGinDevice implements GinDevice {
     @Override
     public Shared share(long bytes) {
         long address = arena.allocate(bytes, ALIGNMENT).address();
-        // The global scope is safe, because the memory is freed after the agent has released it.
+        // A segment of the global scope is safe, because the memory is freed after the agent has released it.
         return new Shared(NativeMemory.at(address, bytes), address);
     }
 

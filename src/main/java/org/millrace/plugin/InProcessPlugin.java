@@ -10,7 +10,7 @@ import org.millrace.gin.GinServed;
 import org.millrace.library.BundledLibrary;
 import org.millrace.nccl.NcclResult;
 
-/** Makes this JVM serve the plugin, and NCCL open it. For Java programs. */
+/** Serves the plugin in this JVM, for Java programs. NCCL opens the plugin's shim, and the shim calls this JVM. */
 public final class InProcessPlugin {
 
     private static final String PLUGIN = "NCCL_NET_PLUGIN";
@@ -31,8 +31,8 @@ public final class InProcessPlugin {
     /**
      * Loads the shim, fills its tables, and sets {@code NCCL_NET_PLUGIN}. Call it before the first communicator is
      * created, because NCCL reads that variable once. If the user has set the variable, this method does nothing. NCCL
-     * then opens the library in the variable. If that is Millrace's shim, it finds this JVM itself. Further calls do
-     * nothing.
+     * then opens the library that the variable names. If that library is Millrace's shim, the shim finds this JVM
+     * itself. Further calls do nothing.
      *
      * @return whether NCCL will open this plugin because of this call, or an earlier one
      * @throws MillraceException if the shim cannot be loaded; the message names the remedy
@@ -48,8 +48,8 @@ public final class InProcessPlugin {
         Path path = BundledLibrary.load(InProcessPlugin::load);
         NativeEnvironment.set(PLUGIN, path.toString());
         if (NativeEnvironment.get(REFERENCES) == null) {
-            // One more than NCCL's own count. NCCL therefore does not close the plugin after the last communicator, and
-            // does not lose its state.
+            // One user more than NCCL itself counts. NCCL therefore does not close the plugin after the last
+            // communicator, and the plugin keeps its state.
             NativeEnvironment.set(REFERENCES, "1");
         }
         active = true;
@@ -64,7 +64,7 @@ public final class InProcessPlugin {
     @SuppressWarnings("restricted") // our own library
     private static Path load(Path file) {
         try {
-            // The path has its links resolved. NCCL must receive the same path as the loader.
+            // Links in the path are resolved, because NCCL must open the library by the same path as this loader.
             Path path = file.toRealPath();
             BundledLibrary.checkName(path);
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());

@@ -59,7 +59,7 @@ final class KernelPair {
         return memory;
     }
 
-    /** Does a part of the work that both kernels can do now. Returns false when all steps have arrived. */
+    /** Does a part of the work that is possible for both kernels now. Returns false when all steps have arrived. */
     public boolean turn() {
         if (arriving.tailAcquire() - consumed > 0 && random.nextInt(3) > 0) {
             consumed++;
@@ -83,8 +83,8 @@ final class KernelPair {
     }
 
     /**
-     * Writes the data of a step one turn after its size was published. In between the proxy has seen the size without
-     * the data, as it does with a GPU.
+     * Writes the data of a step, one call of {@link #turn} after the step's size was published. In between, the proxy
+     * may see the size without the data, as it does with a GPU.
      */
     private void write(long step) {
         long slot = LAYOUT.slotOffset(protocol, step);

@@ -23,10 +23,13 @@ import org.millrace.plugin.PluginConfiguration.LossPolicy;
 final class LossWatch {
 
     private static final long PERIOD_NANOS = Duration.ofMillis(20).toNanos();
-    /** Time between two searches for callers that ask for errors, because a program may load them at any time. */
+    /**
+     * Time between two searches for libraries that call ncclCommGetAsyncError, in nanoseconds. The search is repeated,
+     * because a program may load such a library at any time.
+     */
     private static final long LOOK_FOR_ASKERS_NANOS = Duration.ofMillis(500).toNanos();
 
-    /** Actions for a program that receives no exceptions. */
+    /** Actions after a loss, in a program that receives no exceptions. */
     interface Reaction {
         /** Reports the loss of a peer. Called once for each peer. */
         void tell(LostEnd lost, LossPolicy policy);
@@ -41,7 +44,10 @@ final class LossWatch {
         /** Makes {@code ncclCommGetAsyncError} return the loss to every caller from now on. */
         void answer();
 
-        /** Sets the answer for a communicator. Returns the program's reaction since then. */
+        /**
+         * Sets whether {@code ncclCommGetAsyncError} reports an error for a communicator. Returns the program's
+         * reaction since the communicator lost a peer.
+         */
         Reply lost(long communicator, boolean is);
     }
 
@@ -70,9 +76,9 @@ final class LossWatch {
     }
 
     /**
-     * Logs whether a program that asks NCCL for errors learns of a loss.
+     * Logs whether ncclCommGetAsyncError will report a loss to the program.
      *
-     * @param library address at which that NCCL is mapped
+     * @param library address at which the called NCCL is mapped
      */
     public void announce(long library) {
         AsyncErrors shim = AsyncErrors.current();
@@ -88,7 +94,7 @@ final class LossWatch {
     }
 
     /**
-     * Returns the losses of one communicator's connections.
+     * Creates the list of one communicator's lost connections.
      *
      * @param number NCCL's number of the communicator
      */
@@ -97,7 +103,7 @@ final class LossWatch {
     }
 
     /**
-     * Returns the loss of a communicator. The caller returns it to the program as an error.
+     * Returns the description of a communicator's loss. The caller returns the loss to the program as an error.
      *
      * @param number NCCL's number of the communicator
      * @return one line; null if the communicator has lost nothing
@@ -107,7 +113,7 @@ final class LossWatch {
             String problem = each.problem(number);
             if (problem != null) {
                 each.delivered(policy);
-                if (policy.asyncErrors()) { // to observe the program's next action, such as a shrink
+                if (policy.asyncErrors()) { // the shim then observes the program's next action, such as a shrink
                     reaction.answer();
                     reaction.lost(number, true);
                 }
@@ -121,7 +127,10 @@ final class LossWatch {
         return nanoClock.getAsLong();
     }
 
-    /** Sets whether NCCL's answer reports a lost peer that the communicator waits for. */
+    /**
+     * Sets whether ncclCommGetAsyncError reports the loss of a peer that the communicator waits for. Returns the
+     * program's reaction.
+     */
     Reply lost(long communicator, boolean is) {
         return policy.asyncErrors() ? reaction.lost(communicator, is) : Reply.NOT_ASKED;
     }
@@ -170,15 +179,15 @@ final class LossWatch {
         }
     }
 
-    /** Reports losses on standard error, and ends the process. */
+    /** Reports losses on standard error, and ends the process if necessary. */
     static final class ProcessReaction implements LossWatch.Reaction {
 
         /** Exit status for a failure that a restart may fix (EX_TEMPFAIL in sysexits.h). */
         static final int STATUS = 75;
 
         /**
-         * Time limit of a step before the end. A standard error without a reader, or a stream that a stuck thread
-         * holds, could block it.
+         * Time limit of each step before the process ends. A step can block if standard error has no reader, or if a
+         * stuck thread holds a C stream.
          */
         private static final Duration PATIENCE = Duration.ofSeconds(1);
 
@@ -195,8 +204,8 @@ final class LossWatch {
 
         /**
          * Ends the process at once, without C's exit handlers. CUDA's handlers wait for kernels, and these kernels wait
-         * forever. Data in the program's C streams is written before. Files in shared memory are deleted, including the
-         * lost peer's files.
+         * forever. The process first writes the data in the program's C streams. It also deletes files in shared
+         * memory, including the lost peer's files.
          */
         @Override
         public void end(Runnable leave) {

@@ -17,22 +17,24 @@ import org.millrace.net.PeerClosedException;
  *                 peer
  * @param text     description of the connection, the event and the last observed state
  * @param orderly  whether the peer closed the connection on purpose; false if it was killed or its host is gone
- * @param owesData whether the device has posted data that the peer has not received. It reads the connection's memory
- * @param release  ends the waits of kernels, if possible, before the process ends. It is called repeatedly
+ * @param owesData whether the device has posted data that the peer has not received. The check reads the connection's
+ *                 memory
+ * @param release  action that ends the waits of kernels, if possible, before the process ends. It is run repeatedly
  */
 record LostEnd(String peer, @Nullable String toldBy, String text, boolean orderly, BooleanSupplier owesData,
         Runnable release) {
 
     private static final String GIN = "GIN";
 
-    /** Creates an end for kernels with waits that cannot be ended. */
+    /** Creates an end without an action for kernels, because their waits cannot be ended. */
     public LostEnd(String peer, String text, boolean orderly, BooleanSupplier owesData) {
         this(peer, null, text, orderly, owesData, () -> {});
     }
 
     /**
-     * Creates an end from the failure that stopped its thread. If the peer at the other end reports that it lost this
-     * process, that peer counts as the lost one.
+     * Creates an end from the failure that stopped the connection. If the process at the other end reports the loss of
+     * a third process, the third process is the lost peer. If it reports the loss of this process, it is itself the
+     * lost peer.
      *
      * @param other the process at the other end
      */
@@ -42,14 +44,14 @@ record LostEnd(String peer, @Nullable String toldBy, String text, boolean orderl
                 : new LostEnd(other, text, reason instanceof PeerClosedException, owesData);
     }
 
-    /** Creates an end for all connections of a communicator's GIN. The first failure makes all of them unusable. */
+    /** Creates an end for all GIN connections of a communicator. The first failure makes all of them unusable. */
     public static LostEnd ofGin(String text, BooleanSupplier owesData, Runnable release) {
         return new LostEnd(GIN, null, text, false, owesData, release);
     }
 
     /**
-     * Returns whether a name means this process. Other processes with this pid are on other hosts. The name identifies
-     * a host by its host name, or by any of its addresses.
+     * Returns whether a peer's name stands for this process. A process on another host may have the same pid, so the
+     * host is compared too. The name identifies a host by its host name, or by any of its addresses.
      */
     private static boolean isThisProcess(String name) {
         String begin = "pid " + ProcessHandle.current().pid() + " on ";
@@ -66,8 +68,8 @@ record LostEnd(String peer, @Nullable String toldBy, String text, boolean orderl
     }
 
     /**
-     * Returns the lost process to report to a receiver. If the receiver itself is the lost process, this is the process
-     * that reported the loss.
+     * Returns the process to report as lost to a receiver. If the receiver itself is the lost process, this is the
+     * process that reported the loss.
      */
     String namedTo(String receiver) {
         return toldBy != null && peer.equals(receiver) ? toldBy : peer;

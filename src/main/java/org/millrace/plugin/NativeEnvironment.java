@@ -21,8 +21,8 @@ final class NativeEnvironment {
     }
 
     /**
-     * Sets a variable for NCCL, which reads it later. C allows no thread to read the environment meanwhile. Call this
-     * method only while NCCL initializes, because its user then waits for it.
+     * Sets a variable for NCCL, which reads it later. C allows no other thread to read the environment meanwhile. Call
+     * this method only while NCCL initializes, because the program's thread then waits for NCCL.
      */
     public static void set(String name, String value) {
         int result;
@@ -34,7 +34,7 @@ final class NativeEnvironment {
         }
     }
 
-    /** Removes a variable, under the conditions of {@link #set}. */
+    /** Removes a variable, under the same conditions as {@link #set}. */
     public static void unset(String name) {
         try (Arena arena = Arena.ofConfined()) {
             UNSETENV.call(arena.allocateFrom(name).address());

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Access to NCCL's memory by address. Arguments of upcalls are plain numbers here. A segment for each would create
- * garbage on every call, and none has a length to check.
+ * Access to NCCL's memory by address. Arguments of upcalls are plain numbers here. A memory segment for each argument
+ * would create garbage on every call. No length is lost, because NCCL's pointers have none.
  */
 final class NativeMemory {
 

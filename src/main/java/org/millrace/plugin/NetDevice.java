@@ -98,14 +98,14 @@ record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
 
     /**
      * Writes the result of getProperties in the struct of a table's version. v9 adds forceFlush before speed, and
-     * virtual devices and size limits at the end. v11 appends multi-requests. v12 enlarges virtual devices and appends
-     * rails. The fields before the virtual devices have the same offsets in v9 to v12.
+     * virtual devices and size limits at the end. v11 appends multi-requests. v12 enlarges the struct of virtual
+     * devices and appends rails. The fields before the virtual devices have the same offsets in v9 to v12.
      *
      * <p>
-     * Pointers are written as numbers, and arrays without a separate handle. The JVM takes milliseconds to compile a
-     * handle at its first use, and ncclCommInitRank waits.
+     * Pointers are written as numbers, and arrays without a VarHandle of their own. The JVM takes milliseconds to
+     * compile a VarHandle at its first use, and ncclCommInitRank waits.
      *
-     * @param abilities abilities that depend on the table's user
+     * @param abilities properties that depend on the data path
      */
     public void writeProperties(int version, int index, Abilities abilities, long address) {
         switch (version) {
@@ -122,7 +122,7 @@ record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
         }
     }
 
-    /** Writes the head of v9 without forceFlush, which lies before speed. */
+    /** Writes the first fields of v9, except forceFlush, which lies before speed. */
     private void writeV8(int index, Abilities abilities, MemorySegment to) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment head = ncclNetProperties_v9_t.allocate(arena);
@@ -167,7 +167,7 @@ record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
         ncclNetProperties_v9_t.latency(to, 0);
         ncclNetProperties_v9_t.maxComms(to, MAX_COMMS);
         ncclNetProperties_v9_t.maxRecvs(to, abilities.maxRecvs);
-        // NCCL's kernels do not communicate with a plain host device
+        // the type HOST, because NCCL's kernels do not use the device themselves, unless they unpack
         ncclNetProperties_v9_t.netDeviceType(to, abilities.unpacks ? NetDeviceHandle.UNPACK : NetDeviceHandle.HOST);
         ncclNetProperties_v9_t.netDeviceVersion(to, abilities.unpacks ? UnpackDevice.Connection.VERSION : 0);
     }

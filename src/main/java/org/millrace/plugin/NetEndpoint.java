@@ -36,8 +36,8 @@ record NetEndpoint(Network network, Listener listener, NetDevice device, List<Fa
                     : NetDevice.of(Interfaces.choose(options.socket()).addresses());
             Network linked = LinkNetwork.of(settings, network, faults);
             Listener listener = linked.listen();
-            // libnccl asks for connections one by one, and seldom. The thread refuses clients that are no peers
-            // meanwhile, so that they do not accumulate.
+            // libnccl asks for connections one by one, and seldom. Meanwhile this thread refuses clients that are not
+            // peers, so that they do not accumulate.
             Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend); // ends with the listener
             return new NetEndpoint(linked, listener, device, faults);
         } catch (RuntimeException e) {
@@ -65,7 +65,7 @@ record NetEndpoint(Network network, Listener listener, NetDevice device, List<Fa
         }
     }
 
-    /** Refuses this plugin as the network beneath itself. */
+    /** Throws an exception if the settings name this plugin as the network that the plugin itself uses. */
     private static void refuseItself(NetworkOptions options) {
         if (options.pluginLibrary().filter(PluginNetwork::isMillrace).isPresent()) {
             throw new ConfigurationException(Settings.NETWORK.name() + "=" + options.name()

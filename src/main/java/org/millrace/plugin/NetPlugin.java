@@ -29,7 +29,7 @@ import org.millrace.plugin.DataPath.ConnectionNumber;
  */
 final class NetPlugin {
 
-    /** Context of communicators in table versions before 11, which have none. */
+    /** Value in place of a communicator's context. Table versions before 11 have no contexts. */
     private static final long NO_CONTEXT = 0;
 
     private final Function<PluginConfiguration, DataPath> paths;
@@ -38,10 +38,12 @@ final class NetPlugin {
     private final NcclEnvironment environment = new NcclEnvironment();
     private final SecureRandom random = new SecureRandom();
 
-    /** Sessions by the calling library. Changed under this object's lock, and read without it after an init. */
+    /**
+     * Sessions by the address of the calling NCCL. Changed under this object's lock, and read without it after an init.
+     */
     private final Map<Long, Session> sessions = new ConcurrentHashMap<>();
 
-    /** State that is open while an NCCL of this process has communicators. */
+    /** State of one NCCL of this process while that NCCL has communicators. */
     public static final class Session {
         private final long library;
         private final NetEndpoint endpoint;
@@ -51,7 +53,7 @@ final class NetPlugin {
         private final Context commonContext;
         /** Number of communicators. Guarded by the plugin's lock. */
         private int communicators;
-        /** Whether its NCCL is older than 2.28, which does not report when it no longer uses the network. */
+        /** Whether the NCCL is older than 2.28. Such an NCCL does not report when it no longer uses the network. */
         private volatile boolean endsUntold;
 
         private Session(long library, NetEndpoint endpoint, DataPath path, PluginConfiguration settings, long logger,
@@ -78,8 +80,8 @@ final class NetPlugin {
     }
 
     /**
-     * Connection attempts of one communicator, for which NCCL holds no handle. NCCL calls connect repeatedly with the
-     * handle of one peer until it gets a connection. If it gives up, it does not report that.
+     * A communicator with its connection attempts. NCCL holds no handle of an attempt. It calls connect repeatedly with
+     * the handle of the peer until it gets a connection. NCCL does not report that it gives up an attempt.
      */
     private static final class Context implements AutoCloseable {
         private final Map<ConnectionKey, Connecting> connecting = new ConcurrentHashMap<>();
@@ -89,14 +91,19 @@ final class NetPlugin {
         private final Session in;
         private final long communicator;
 
-        /** Creates a context. NCCL's hash of the communicator appears in messages. The tuner receives the same hash. */
+        /**
+         * Creates a context.
+         *
+         * @param communicator NCCL's hash of the communicator, which appears in messages. The tuner receives the same
+         *                     hash
+         */
         Context(Session in, long communicator, LossWatch losses) {
             this.in = in;
             this.communicator = communicator;
             owner = new DataPath.Owner(communicator, new DataPath.DrainTimeout(), losses.communicator(communicator));
         }
 
-        /** Begins or continues a connection attempt. Returns null while it is in progress. */
+        /** Begins or continues the attempt to connect to a peer. Returns null while the attempt is in progress. */
         DataPath.@Nullable Connection connect(PeerHandle peer, int maxRecvs) {
             Connecting begun = connecting.computeIfAbsent(peer.key(),
                     key -> new Connecting(in.endpoint.network().connect(peer.address(), key),
@@ -142,7 +149,7 @@ final class NetPlugin {
             ConnectionNumber number, AtomicBoolean accepted) {
     }
 
-    /** Returns the key of a further stream of a connection, 1 or more. */
+    /** Returns the key of a further stream of a connection. The number of such a stream is 1 or more. */
     private static ConnectionKey stream(ConnectionKey of, int stream) {
         return new ConnectionKey(of.high(), of.low() + stream);
     }
@@ -230,8 +237,9 @@ final class NetPlugin {
     }
 
     /**
-     * Returns the open state for an NCCL of this process; null before its first init, and after its last finalize. A
-     * caller outside all libraries, such as code that a JVM has compiled, gets the only session if exactly one is open.
+     * Returns the session of an NCCL of this process; null before its first init, and after its last finalize. A caller
+     * outside all libraries, such as code that a JVM has compiled, has the address 0. It gets the only session if
+     * exactly one is open.
      */
     public @Nullable Session sessionIfAny(long library) {
         Session found = sessions.get(library);
@@ -252,7 +260,9 @@ final class NetPlugin {
         return !sessions.isEmpty() && sessions.values().stream().allMatch(each -> each.path.takesDeviceMemory());
     }
 
-    /** Tells the paths of all NCCLs that an operation is about to be launched, see {@link DataPath#operationComing}. */
+    /**
+     * Notifies the paths of all NCCLs that an operation is about to be launched, see {@link DataPath#operationComing}.
+     */
     public void operationComing() {
         sessions.values().forEach(each -> each.path.operationComing());
     }
@@ -326,7 +336,7 @@ final class NetPlugin {
                 connection, deviceHandle);
     }
 
-    /** Creates the connection over a stream, and closes the stream if the path fails. */
+    /** Creates the connection over a stream. Closes the stream if the path fails. */
     private static <S extends FrameEnd> DataPath.Connection serve(S stream, Function<S, DataPath.Connection> path) {
         try {
             return path.apply(stream);
@@ -336,9 +346,10 @@ final class NetPlugin {
         }
     }
 
-    /** Returns a connection to NCCL, or null if NCCL must call again. */
+    /** Writes the handle of a connection at the address {@code connection}, or 0 if NCCL must call again. */
     private void finish(Session in, DataPath.@Nullable Connection made, long connection, long deviceHandle) {
-        // For a kernel that unpacks, NCCL has stored its own handle there, and creates another whenever it finds none.
+        // Nothing is written while the connection is not made. For a kernel that unpacks, NCCL has stored its own
+        // handle there. NCCL would create another one if it found 0.
         if (deviceHandle != 0 && made != null && in.settings.nccl().takesDeviceHandles()) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
         }
@@ -346,8 +357,8 @@ final class NetPlugin {
     }
 
     /**
-     * Registers the buffers of a connection. A connection that is taken over is served from its third buffer on
-     * ({@code TakeoverConnection.register}). A connection that NCCL's own proxy serves keeps the buffers for its
+     * Registers a buffer of a connection. A connection that is taken over is served once its third buffer is registered
+     * ({@code TakeoverConnection.register}). A connection that NCCL's own proxy serves uses the buffers for its
      * messages.
      */
     public void regMr(long connection, long address, long bytes, int type, long memory) {
@@ -394,7 +405,8 @@ final class NetPlugin {
     public void closeSend(long connection) {
         handles.remove(connection, DataPath.Connection.class).close();
         if (!handles.hasAny(DataPath.Connection.class)) {
-            // The process may end next. Its kernel would then reset streams on which acknowledgements still arrive.
+            // The process may end next. The operating system would then reset TCP connections on which acknowledgements
+            // still arrive.
             sessions.values().stream().filter(each -> each.endsUntold).forEach(each -> each.endpoint.awaitPeers());
         }
     }
@@ -423,8 +435,8 @@ final class NetPlugin {
             Context ended = handles.remove(context, Context.class);
             ended.close();
             communicatorEnded(ended.in);
-            // A program that makes and destroys communicators would grow: malloc keeps what NCCL and the JVM have
-            // freed.
+            // The memory of a program that makes and destroys communicators would grow, because malloc keeps the
+            // memory that NCCL and the JVM have freed.
             PageMemory.trimHeap();
         }
     }
@@ -434,7 +446,7 @@ final class NetPlugin {
         if (session.communicators == 0) {
             sessions.remove(session.library);
             close(session.path, session.endpoint);
-            // an NCCL without communicators may be unloaded with its logger
+            // an NCCL without communicators may be unloaded, and its logger with it
             sessions.values().stream().findAny().ifPresent(other -> NcclLog.use(other.logger));
         }
     }
@@ -448,13 +460,15 @@ final class NetPlugin {
 
         private final Map<String, String> set = new HashMap<>();
 
-        /** Returns the user's value of a variable; null if it is not set, or was set here. */
+        /**
+         * Returns a variable's value that the user has set; null if the variable is unset, or was set by this object.
+         */
         synchronized @Nullable String users(String name) {
             String value = NativeEnvironment.get(name);
             return value != null && value.equals(set.get(name)) ? null : value;
         }
 
-        /** Sets the wanted variables and unsets the others, before NCCL reads them. */
+        /** Sets the wanted variables and unsets those of other NCCLs, before NCCL reads them. */
         synchronized void use(Map<String, String> wanted) {
             set.entrySet().removeIf(each -> {
                 boolean superfluous = !wanted.containsKey(each.getKey());

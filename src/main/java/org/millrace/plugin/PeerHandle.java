@@ -11,10 +11,10 @@ import org.millrace.net.Listener;
  * Handle that listen returns to NCCL. NCCL passes it to the peer's connect.
  *
  * <pre>
- *   0        4        5         6       8           16          24          92         128
- *  +--------+--------+---------+-------+-----------+-----------+-----------+----------+
- *  | magic  | version|  path   |   0   | key, high | key, low  | address   |    0     |
- *  +--------+--------+---------+-------+-----------+-----------+-----------+----------+
+ *   0        4        5         6       8           16          24          92         96         128
+ *  +--------+--------+---------+-------+-----------+-----------+-----------+----------+----------+
+ *  | magic  | version|  path   |   0   | key, high | key, low  | address   | number   |    0     |
+ *  +--------+--------+---------+-------+-----------+-----------+-----------+----------+----------+
  * </pre>
  *
  * @param path number of the listening side's {@link DataPath}; both sides need the same
@@ -32,7 +32,7 @@ record PeerHandle(byte path, ConnectionKey key, byte[] address) {
     private static final long KEY_LOW_OFFSET = 16;
     private static final long ADDRESS_OFFSET = 24;
 
-    /** Offset of a free number that tables use for other purposes, see {@link #number}. */
+    /** Offset of a number that each table uses for its own purpose, see {@link #number}. */
     private static final long NUMBER_OFFSET = ADDRESS_OFFSET + Listener.ADDRESS_BYTES;
 
     public static void putNumber(long handle, int number) {

@@ -16,7 +16,8 @@ import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDriver;
 
 /**
- * Choice of the data path for NCCL's network connections from the user's settings, with the variables that it requires.
+ * Data path for NCCL's network connections, chosen from the user's settings, with the environment variables that the
+ * path requires.
  *
  * <p>
  * NCCL caches each variable when it first reads it. In NCCL 2.28.9 and 2.30.7 the variables below that need setting are
@@ -26,13 +27,13 @@ import org.millrace.cuda.CudaDriver;
  *
  * @param nccl            the NCCL that calls
  * @param takeover        whether connections are taken over
- * @param threads         threads that then serve the connections
+ * @param threads         threads that serve the connections after a takeover
  * @param unpack          kernels that gather received data from a bounce buffer themselves (NCCL's network device
  *                        UNPACK)
  * @param bounceBytes     length of the process's bounce buffer
  * @param toSet           required variables and their values
  * @param refusal         reason, as a sentence, why connections are not taken over although the user did not forbid it;
- *                        null if they are, or if the user did
+ *                        null if they are taken over, or if the user forbade it
  * @param loss            reaction to the loss of a connection that was taken over
  * @param deviceSlots     whether slots may be in GPU memory
  * @param choosesChannels whether the user leaves the number of channels to the plugin
@@ -70,17 +71,18 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
             new Requirement("NCCL_COLLNET_ENABLE", 0, 0, "processors add what CollNet reduces, in the host's memory"));
 
     /**
-     * Variables for slots in GPU memory, set unless the user has set them. Slots are in GPU memory at any distance from
-     * the card, because no card is used. A GPU copies 512 KiB almost as fast as 128 KiB.
+     * Variables for slots in GPU memory, set unless the user has set them. Slots are in GPU memory at any distance
+     * between GPU and network card, because no card is used. Chunks have 512 KiB, because a GPU copies 512 KiB almost
+     * as fast as 128 KiB.
      */
     private static final Map<String, String> FOR_DEVICE_SLOTS =
             Map.of("NCCL_NET_GDR_LEVEL", "SYS", "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288");
 
     /**
      * Number of rings that NCCL creates, unless the user sets it. NCCL would choose two, by the speed of a network
-     * card, which is the load that one core can copy. With more rings, more threads move the data if there is much
-     * data, see {@link TunerPlugin}. The number is the same on every rank and machine, because ranks with different
-     * numbers would wait for each other's rings.
+     * card. One core can copy the data of two rings. With more rings, more threads move the data if there is much data,
+     * see {@link TunerPlugin}. The number is the same on every rank and machine, because ranks with different numbers
+     * would wait for each other's rings.
      */
     private static final String CHANNELS = "8";
     private static final List<String> CHANNEL_BOUNDS =
@@ -88,27 +90,32 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
 
     /**
      * Number of connections for sends and receives of one peer, unless the user sets it. NCCL 2.28 uses two and 2.30
-     * one, and one core copies these. (Measured on two H200s, send and receive of 128 MiB with 1, 2 and 4 connections:
-     * over shared memory 6.7, 3.7 and 2.6 ms, over TCP 42.7, 25.4 and 15.5 ms. With two cores for each rank: 57, 67 and
-     * 59 ms. Small sizes take the same time.) The number is the same on every rank, like the number of rings. With many
+     * one, and one core copies their data. The number is the same on every rank, like the number of rings. With many
      * peers NCCL's one connection is enough, and four times as many would need much memory.
+     *
+     * <p>
+     * Measured on two H200s: send and receive of 128 MiB with 1, 2 and 4 connections. Over shared memory they took 6.7,
+     * 3.7 and 2.6 ms, and over TCP 42.7, 25.4 and 15.5 ms. With two cores for each rank, they took 57, 67 and 59 ms.
+     * Small sizes take the same time with each number.
      */
     private static final String PEER_CHANNELS = "NCCL_NCHANNELS_PER_NET_PEER";
     private static final String CHANNELS_PER_PEER = "4";
     private static final int MOST_RANKS = 16;
 
     /**
-     * Half of NCCL's default size of a connection's buffer. The slots of all channels together then stay nearer to the
-     * cores that copy them. (Measured on two H200s, all-reduce of 128 MiB with 8 and 16 cores for each rank: 10 and 6.0
-     * ms instead of 15 and 7.2 ms. With one and two cores: about a tenth less.) The size is the same on every rank,
-     * like the number of rings.
+     * Half of NCCL's default size of a connection's buffer. The slots of all channels together are then more likely to
+     * stay in the caches of the cores that copy them. The size is the same on every rank, like the number of rings.
+     *
+     * <p>
+     * Measured on two H200s: all-reduce of 128 MiB. With 8 and 16 cores for each rank, it took 10 and 6.0 ms instead of
+     * 15 and 7.2 ms. With one and two cores, it took about a tenth less.
      */
     private static final String BUFFER = "NCCL_BUFFSIZE";
     private static final String BUFFER_BYTES = Integer.toString(2 << 20);
 
     /**
-     * Variables for kernels that unpack, set unless the user has set them. Kernels of PAT do not unpack. Kernels of
-     * trees have room for two peers, and a tree may have three.
+     * Variables for kernels that unpack, set unless the user has set them. Kernels of the algorithm PAT do not unpack.
+     * Kernels of trees have room for two peers that send to them, and a tree may have three.
      */
     private static final Map<String, String> FOR_UNPACK =
             Map.of("NCCL_PAT_ENABLE", "0", "NCCL_ALGO", "Ring", SHARED_BUFFERS, "0");
@@ -153,7 +160,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /**
-     * Returns the configuration for an unknown NCCL, for people.
+     * Returns the configuration for an unknown NCCL, as a text for people.
      *
      * @throws ConfigurationException as for a calling NCCL
      */
@@ -207,9 +214,10 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /**
-     * Returns whether slots in GPU memory are faster. They are if a GPU copies from GPU to GPU, between processes of
-     * one host over shared memory. Over TCP, staging in host memory takes longer than slots in host memory (2 MiB of an
-     * all-reduce 511 and 243 us, 128 MiB 11.7 and 8.7 ms). All ranks must get the same result.
+     * Returns whether slots in GPU memory are faster than slots in host memory. They are if a GPU copies from GPU to
+     * GPU, between processes of one host over shared memory. Over TCP the data of GPU slots is staged in host memory,
+     * which takes longer. An all-reduce of 2 MiB took 511 us with GPU slots and 243 us with host slots, and one of 128
+     * MiB 11.7 and 8.7 ms. All ranks must get the same result.
      */
     private static boolean areWorthIt(Configuration settings) {
         String network = settings.text(Settings.NETWORK);
@@ -254,8 +262,8 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /**
-     * Returns whether the plugin chooses the number of channels. A parent process may have left the variable that was
-     * set for it.
+     * Returns whether the plugin chooses the number of channels. It does so, too, if the variable already has the
+     * plugin's value. A parent process may have passed on the variable that the plugin had set there.
      */
     private static boolean choosesChannels(Configuration settings) {
         return CHANNEL_BOUNDS.stream().map(settings::variable).allMatch(String::isEmpty)
@@ -277,8 +285,8 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
             throw unpackRefused(settings, SHARED_BUFFERS,
                     "a slice's pages are those of its connection's own slots; set it to 0");
         }
-        // With a threshold of 0 or more, an empty send always uses LL. The kernel counts Simple slices, and an empty
-        // step does not show its protocol.
+        // With a threshold of 0 or more, an empty send always uses LL. The kernel counts Simple slices only, and the
+        // protocol of an empty step is not visible.
         if (settings.ncclNumber(P2P_LL, 0) < 0) {
             throw unpackRefused(settings, P2P_LL,
                     "a send of nothing must be told from a Simple slice; set it to 0 or more");
@@ -299,7 +307,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
      * Reaction to the loss of a peer, set by the user.
      *
      * @param ends        whether the process ends
-     * @param grace       time that the program has before to abort or destroy the communicator
+     * @param grace       time in which the program can abort or destroy the communicator before the process ends
      * @param asyncErrors whether {@code ncclCommGetAsyncError} reports the loss
      */
     record LossPolicy(boolean ends, Duration grace, boolean asyncErrors) {

@@ -7,7 +7,7 @@ import org.millrace.config.Settings.Kernels;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.nccl.NcclResult;
 
-/** Entry point of the shim into a JVM that it started or found. Called once, by JNI. */
+/** Entry point for the shim into a JVM that the shim started or found. Called once, by JNI. */
 final class PluginEntry {
 
     private PluginEntry() {}

@@ -43,7 +43,7 @@ public final class PluginInstaller {
     /**
      * Creates an installer of a jar.
      *
-     * @throws MillraceException if the file is not such a jar
+     * @throws MillraceException if the file is not a jar that contains Millrace's dependencies
      */
     public PluginInstaller(Path jar) {
         if (!Files.isRegularFile(jar)) {
@@ -71,7 +71,7 @@ public final class PluginInstaller {
         }
     }
 
-    /** {@return the default Java runtime: that of the directory if it contains one, or the running one} */
+    /** {@return the default Java runtime: the one in the directory if there is one, otherwise the running one} */
     public static Path javaFor(Path directory) {
         Path own = directory.resolve(RUNTIME);
         return isOwn(own) ? own : Path.of(System.getProperty("java.home"));
@@ -165,7 +165,7 @@ public final class PluginInstaller {
 
     /**
      * Modules of the JDK that Millrace needs. A Java runtime of jlink contains only the modules that its author listed.
-     * A missing module shows late, at the first connection, as a class that cannot be found.
+     * A missing module is detected late, at the first connection, as a class that cannot be found.
      */
     public static final class RuntimeModules {
 

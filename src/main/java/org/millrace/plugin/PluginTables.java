@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** Implementations of NCCL's tables, with the method of each function. */
+/** Implementations of NCCL's tables. Calls the method that implements each function. */
 record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlugin profiler,
         CollNetPlugin collNet) implements Upcalls.Target {
 
@@ -29,8 +29,8 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
     }
 
     /**
-     * {@inheritDoc} Each table has its own method. When one function is called often, the JIT compiler compiles its
-     * method with all functions in it.
+     * {@inheritDoc} Each table has its own method below. If the shim often calls one function, the JIT compiler
+     * compiles the method of its table, with all functions of that table.
      */
     @Override
     public void call(Upcalls.Function function, long a) {

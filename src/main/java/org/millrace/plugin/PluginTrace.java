@@ -16,7 +16,7 @@ import org.millrace.rehearsal.Recording;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.StallWatch;
 
-/** The plugin's records of its process, in addition to connections. */
+/** Writes the plugin's data about its process to the process's trace, in addition to the data of connections. */
 final class PluginTrace {
 
     /** Property that the shim ({@code jvm_options.c}) sets when it passes a cache to the JVM. */
@@ -25,8 +25,8 @@ final class PluginTrace {
     private PluginTrace() {}
 
     /**
-     * Returns the Java release, and whether Java started with the cache from the shim. A JVM without a cache does not
-     * share classes.
+     * Returns the Java release, and whether Java started with the cache from the shim. The JVM reports "sharing" of
+     * classes only if it uses a cache.
      */
     static String java() {
         String java = "Java " + Runtime.version().feature();
@@ -40,7 +40,7 @@ final class PluginTrace {
     /**
      * Opens this process's trace, if the settings enable it.
      *
-     * @param serves the plugin's table that NCCL uses
+     * @param serves name of the plugin's table that NCCL uses
      */
     static void open(Configuration settings, String serves) {
         Settings.TraceDetail detail = settings.traceDetail();
@@ -69,7 +69,7 @@ final class PluginTrace {
         }
     }
 
-    /** Reports the trace to a user who set NCCL_PROXY_TRACE=1. */
+    /** Logs the path of the trace, or that there is none, for a user who set NCCL_PROXY_TRACE=1. */
     private static void say(@Nullable ProcessTrace trace) {
         if (trace == null) {
             NcclLog.warn(Settings.PROXY_TRACE.name() + "=1, and there is no space for the trace of proxies in "

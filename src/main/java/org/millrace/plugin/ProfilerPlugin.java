@@ -28,15 +28,15 @@ final class ProfilerPlugin {
     /**
      * A communicator that has not ended.
      *
-     * @param pauses number of pauses that have ended
+     * @param pauses number of ended pauses between operations
      */
     private record Open(CommunicatorTrace trace, AtomicLong pauses) {
     }
 
     /**
-     * Creates a profiler that records the events of the settings.
+     * Creates a profiler that records the events that the settings select.
      *
-     * @param operationComing called at the first operation after a pause; its kernel may already be running
+     * @param operationComing action at the first operation after a pause; the operation's kernel may already be running
      */
     public ProfilerPlugin(UnaryOperator<@Nullable String> environment, Runnable operationComing) {
         this.environment = environment;
@@ -46,8 +46,9 @@ final class ProfilerPlugin {
     /**
      * Initializes a communicator.
      *
-     * @param operations address for the address of the memory for its operations, which is 0 for no events
-     * @param mask       address for the kinds of events that NCCL must report
+     * @param operations address at which the address of the communicator's memory for operations is stored. Nothing is
+     *                   stored if no events are recorded
+     * @param mask       address at which the kinds of events that NCCL must report are stored
      */
     public void profilerInit(long operations, long mask, long communicator, int nodes, int ranks, int rank) {
         Events wanted = Configuration.ofPlugin(environment).get(Settings.PROFILER);
@@ -65,8 +66,8 @@ final class ProfilerPlugin {
     }
 
     /**
-     * Records that NCCL launches an operation on a communicator that had none for a while. NCCL calls the tuner
-     * earlier, but only for collectives. It does not call it for sends, receives and repeated launches of a graph.
+     * Records that NCCL launches an operation on a communicator that had none for a while. For collectives NCCL has
+     * called the tuner earlier. NCCL does not call the tuner for sends, receives and repeated launches of a graph.
      */
     public void profilerPauseEnded(long operations) {
         Open communicator = open.get(operations);
@@ -79,7 +80,7 @@ final class ProfilerPlugin {
     /**
      * Finalizes a communicator.
      *
-     * @param events address of the numbers of begun and of ended events of each kind, alternating
+     * @param events address of two numbers for each kind of event: begun events, and ended events
      */
     public void profilerFinalize(long operations, long events) {
         Open ended = open.remove(operations);

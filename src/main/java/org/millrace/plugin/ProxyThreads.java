@@ -8,12 +8,13 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * Number of threads that serve connections that were taken over, and their way to wait.
+ * Number of threads that serve connections that were taken over, with the settings of their idle strategy.
  *
  * @param count         number of threads
  * @param ownCore       whether each thread has a core that no other thread needs, so that it may spin
  * @param idleThreshold number of passes without work after which the threads sleep, if the user sets it. The emulated
- *                      device's default does not apply, because passes here take longer and are timed
+ *                      device's default does not apply, because passes here take longer, and the time of idle passes is
+ *                      measured
  * @param maxParkNanos  the user's maximum sleep in nanoseconds, if set
  * @param reason        derivation of the number of threads
  */
@@ -23,7 +24,7 @@ record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold,
     private static final int MOST_FOR_DEVICE_SLOTS = 2;
 
     /**
-     * Decides for this process, as the only process with Millrace on its host.
+     * Decides for this process, as if it were the only process with Millrace on its host.
      *
      * @throws ConfigurationException if a setting is not usable
      */
@@ -45,7 +46,7 @@ record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold,
                 deviceSlots ? MOST_FOR_DEVICE_SLOTS : Integer.MAX_VALUE);
     }
 
-    /** Returns whether the other decision has the same number of threads and the same way to wait. */
+    /** Returns whether another decision has the same number of threads, which may spin under the same conditions. */
     public boolean isLike(ProxyThreads other) {
         return count == other.count && ownCore == other.ownCore;
     }

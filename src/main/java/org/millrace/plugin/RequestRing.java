@@ -3,13 +3,13 @@ package org.millrace.plugin;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * Requests of one connection that NCCL has not yet seen complete. A request has the sequence of its message, because
- * messages of one connection keep their order. Its number is the sequence modulo
+ * Requests of one connection that NCCL has not yet seen complete. A request has the sequence number of its message,
+ * because messages of one connection keep their order. The request's number is the sequence number modulo
  * {@link ConnectionHandle#REQUEST_NUMBERS}.
  */
 final class RequestRing {
 
-    /** Number of requests in flight at once, the maximum that NCCL guarantees. */
+    /** Maximum number of requests in flight at once. NCCL guarantees not to exceed it. */
     static final int CAPACITY = plugin_h.NCCL_NET_MAX_REQUESTS();
 
     private final int[] bytes = new int[CAPACITY];
@@ -29,14 +29,17 @@ final class RequestRing {
         return next;
     }
 
-    /** Begins a request. Returns its number. */
+    /** Begins a request with the given number of bytes. Returns its number. */
     int add(int length) {
         bytes[slot(next)] = length;
         busy |= bit(next);
         return (int) (next++ & ConnectionHandle.REQUEST_NUMBERS - 1);
     }
 
-    /** Returns the sequence of a request in flight. Throws {@link IllegalArgumentException} if it is not in flight. */
+    /**
+     * Returns the sequence number of a request in flight. Throws {@link IllegalArgumentException} if the request is not
+     * in flight.
+     */
     long sequence(int number) {
         long age = next - 1 - number & ConnectionHandle.REQUEST_NUMBERS - 1;
         long sequence = next - 1 - age;

@@ -9,15 +9,16 @@ import org.millrace.gin.GinContext;
 import org.millrace.gin.Window;
 
 /**
- * Posts one-sided operations that the host starts to a GIN context, as a kernel would post them. The same agent
- * executes them, in the same order.
+ * Posts one-sided operations that the host starts to a GIN context, as a kernel would post them. The agent that serves
+ * kernels executes these operations too, in the order of their posts.
  *
  * <p>
- * Methods return an operation's index in the queue to its peer, or {@link #FULL}. One thread at a time.
+ * The methods that post return the operation's index in the queue to its peer, or {@link #FULL}. They are callable from
+ * any thread.
  */
 final class RmaQueue {
 
-    /** Result of a full queue. NCCL tries again. */
+    /** Result of a post to a full queue. NCCL calls again. */
     static final long FULL = -1;
 
     static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;
@@ -96,15 +97,16 @@ final class RmaQueue {
 
     private long post(int peer) {
         int index = pis[peer]++;
-        // Pairs with the agent's acquire of each word. The data that the program stored in the source is visible to the
-        // agent.
+        // Pairs with the agent's acquire of each word of the descriptor. The data that the program stored in the
+        // source before is then visible to the agent.
         VarHandle.releaseFence();
         queues.storeOpaque(queues.at(peer, index), words);
         return Integer.toUnsignedLong(index);
     }
 
     /**
-     * NCCL's handle of an operation in flight, with the queue position that shows whether it is complete.
+     * NCCL's handle of an operation in flight. It contains the operation's position in a queue, which shows whether the
+     * operation is complete.
      *
      * <pre>
      *   63 62 61        48 47        32 31                0

@@ -15,8 +15,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
 /**
- * A thread that writes frames for agents that have many, if writing copies the payload. Meanwhile the agent copies to
- * and from its device and reads arriving frames. The thread sleeps while frames are few.
+ * A thread that writes frames in place of GIN's agents while they have many, if writing copies the payload. Meanwhile
+ * an agent copies to and from its device and reads arriving frames. The thread sleeps while frames are few.
  */
 final class SendHelper implements Agent, AutoCloseable {
 
@@ -40,7 +40,9 @@ final class SendHelper implements Agent, AutoCloseable {
         runner = AgentRunner.start(this, idle);
     }
 
-    /** {@return a sender for an agent's thread; if its frames are many, this thread sends them} */
+    /**
+     * {@return a sender for an agent's thread; while its frames are many, the helper's thread writes them to the wire}
+     */
     public FrameSender help(FrameSender wire) {
         HelpedSender helped = new HelpedSender(wire, this);
         senders.add(helped);
@@ -55,7 +57,10 @@ final class SendHelper implements Agent, AutoCloseable {
         runner.wake();
     }
 
-    /** Returns the number of passes. While the number changes, the thread has a core. Callable from any thread. */
+    /**
+     * Returns the number of passes. The thread runs on a core if the number has changed since an earlier call. Callable
+     * from any thread.
+     */
     long passes() {
         return (long) PASSES.getOpaque(this);
     }
@@ -77,7 +82,7 @@ final class SendHelper implements Agent, AutoCloseable {
 
     @Override
     public void onFailure(Throwable failure) {
-        // A sender keeps its failure for its own agent. Without this thread, agents send their frames directly.
+        // A sender keeps its failure for its own agent. After this thread has ended, agents write their frames.
     }
 
     /** Ends the thread. Open senders continue without it. */
@@ -87,7 +92,8 @@ final class SendHelper implements Agent, AutoCloseable {
     }
 
     /**
-     * Frames that the agent or its {@link SendHelper} sends, depending on the turn. The agent adds them to a queue.
+     * Frames of an agent to one peer. The agent adds them to a queue. The agent's thread or the helper's thread writes
+     * them to the wire, whichever holds the lock {@code turn}.
      *
      * <pre>
      *   FREE ──compareAndSet──▶ TAKEN     one thread at a time uses the wire. Its writes before FREE (release),
@@ -95,7 +101,7 @@ final class SendHelper implements Agent, AutoCloseable {
      *   FREE ──compareAndSet──▶ CLOSED    for good
      * </pre>
      *
-     * The agent leaves the turn to a helper that is awake, but not to a helper that sleeps or has lost its core.
+     * The agent leaves the lock to a helper that is awake, but not to a helper that sleeps or has lost its core.
      */
     static final class HelpedSender implements FrameSender {
 
@@ -106,8 +112,8 @@ final class SendHelper implements Agent, AutoCloseable {
         /** Capacity of the queue in frames, a power of two. */
         private static final int QUEUE = 256;
         /**
-         * Payload bytes of one pass from which the helper is woken. A smaller amount is written before the helper is
-         * awake.
+         * Minimum number of payload bytes, added in one pass of the agent, for which the agent wakes the helper. The
+         * agent itself has written a smaller amount before the helper is awake.
          */
         private static final long MANY_BYTES = 128 << 10;
 
@@ -133,30 +139,33 @@ final class SendHelper implements Agent, AutoCloseable {
         private final FrameHeader[] headers = new FrameHeader[QUEUE];
         private final @Nullable MemoryRegion[] regions = new MemoryRegion[QUEUE];
         private final long[] offsets = new long[QUEUE];
-        /** Accessed only through {@link #TURN}. */
+        /** Lock of the wire: FREE, TAKEN or CLOSED. Accessed only through {@link #TURN}. */
         @SuppressWarnings("unused")
         private int turn;
         /**
-         * Number of added frames. Written by the agent with a release after the frame. Pairs with the acquire of the
-         * thread with the turn.
+         * Number of frames that the agent added to the queue. The agent writes it with a release after the frame. Pairs
+         * with the acquire of the thread that holds the lock.
          */
         private long added;
         /**
-         * Number of frames passed to the wire. Written by the thread with the turn, with a release after its last read
-         * of the frame. Pairs with the agent's acquire.
+         * Number of frames passed to the wire. The thread that holds the lock writes it with a release, after its last
+         * read of the frame. Pairs with the agent's acquire.
          */
         private long taken;
-        /** Number of completed frames. Written likewise, with a release after the last read of a payload. */
+        /**
+         * Number of frames that the wire has completed. The thread that holds the lock writes it with a release, after
+         * the last read of a payload. Pairs with the agent's acquire.
+         */
         private long completed;
         /**
-         * First failure if the peer has closed, written by the thread with the turn after {@link #completed}. A second
-         * failure may follow, because more data of the peer may arrive.
+         * First failure if the peer has closed; null for none. The thread that holds the lock writes it after
+         * {@link #completed}. A second failure may follow, because more data of the peer may arrive.
          */
         private volatile @Nullable PeerClosedException left;
-        /** Final failure, written likewise. Nothing is sent after it. */
+        /** Final failure; null for none. Written like {@link #left}. Nothing is sent after it. */
         private volatile @Nullable Throwable lost;
 
-        // Fields of the agent's thread.
+        // Only the agent's thread uses the following fields.
         private boolean toldThatLeft;
         private long toldCompleted;
         private long bytes;
@@ -233,7 +242,7 @@ final class SendHelper implements Agent, AutoCloseable {
             }
         }
 
-        /** Sends as many frames as possible. Requires the turn. */
+        /** Sends as many frames as possible. The calling thread holds the lock. Returns the amount of work done. */
         private int pass() {
             if (lost != null) {
                 return 0;
@@ -312,8 +321,8 @@ final class SendHelper implements Agent, AutoCloseable {
         }
 
         /**
-         * Takes the turn permanently. Returns false if the sender was closed before. The helper's pass waits for
-         * nothing.
+         * Takes the lock permanently. Returns false if the sender was closed before. Yields while the helper holds the
+         * lock, which is short, because a pass of the helper does not block.
          */
         private boolean takeForGood() {
             while (!TURN.compareAndSet(this, FREE, CLOSED)) {

@@ -9,9 +9,9 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.InFlight;
 
 /**
- * Receives payloads into a device's memory. It receives directly if the payloads lie in a device's memory at the peer
- * and the network can access it. Otherwise the payloads pass through host memory, with several copies in flight. Used
- * by one thread.
+ * Receives payloads into a device's memory. The network writes to that memory directly if the payloads also lie in a
+ * device's memory at the peer, and the network can access both. Otherwise the payloads pass through host memory, with
+ * several copies in flight. Used by one thread.
  */
 final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
@@ -19,23 +19,23 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
     private final FrameReceiver wire;
     private final Staging staging;
-    /** Number of frames that the network had received before. */
+    /** Number of frames that the network had received before this object was created. */
     private final long first;
     /**
-     * Accepted frames that have not arrived, oldest first: bytes to copy or 0 for none, their offset, and the copy's
-     * number.
+     * Accepted frames that are not complete, by slot of {@link #window}: number of bytes to copy or 0 for none, offset
+     * of the bytes, and the copy's number.
      */
     private final long[] bytes = new long[LIMIT];
     private final long[] offsets = new long[LIMIT];
     private final long[] copies = new long[LIMIT];
-    /** Accepted frames that have not arrived. */
+    /** Accepted frames that are not complete. */
     private final InFlight window = new InFlight(LIMIT);
-    /** Number of frames that the network has received. */
+    /** Number of frames that the network has received since {@link #first}, and whose copies, if any, have begun. */
     private long copied;
 
     /**
-     * Creates a receiver into one device's memory, and into other memory that the network receives directly. It closes
-     * the wire.
+     * Creates a receiver into one device's memory, and into other memory that the network receives directly. Closing
+     * the receiver closes the wire.
      */
     public StagedReceiver(FrameReceiver wire, Staging staging) {
         super(wire);
@@ -57,7 +57,8 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
     }
 
     /**
-     * Delivers frames that the network received before the connection ended. Rethrows the failure when none is left.
+     * Advances frames that the network received before the connection ended. Returns null while there are such frames.
+     * Rethrows the failure when none is left.
      */
     private @Nullable FrameHeader afterCopies(ConnectionException over) {
         if (advance() == 0 && window.done() == copied) {
@@ -90,7 +91,7 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
         return work + advance();
     }
 
-    /** Advances frames that the network has received, and their copies. */
+    /** Begins copies for frames that the network has received, and completes frames whose copies are complete. */
     private int advance() {
         int work = 0;
         while (copied != window.begun() && wire.framesCompleted() - first > copied) {
@@ -113,7 +114,7 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
     @Override
     public long framesCompleted() {
-        advance(); // frames without a copy may have arrived when they were accepted
+        advance(); // a frame without a copy may have been complete when it was accepted
         return window.done();
     }
 
@@ -127,7 +128,7 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
         return wire.storesWholeWords(longest);
     }
 
-    /** Waits for the copies, because the memory at both ends of a copy is freed next. */
+    /** Waits for the copies, because their sources and targets are freed next. */
     @Override
     public void close() {
         long last = Staging.NO_COPY;

@@ -17,14 +17,14 @@ final class StagedSender extends FrameEnd.Carried implements FrameSender {
     private static final int LIMIT = 16;
     private final FrameSender wire;
     private final Staging staging;
-    /** Frames that wait for their copies, or for earlier frames that do. */
+    /** Frames that wait for their copies, or for earlier frames that wait. */
     private final FrameQueue waiting = new FrameQueue(LIMIT);
     /** Number of the copy of each frame, by slot. */
     private final long[] copies = new long[LIMIT];
 
     /**
-     * Creates a sender of payloads in one device's memory, and in other memory that the network reads directly. It
-     * closes the wire.
+     * Creates a sender of payloads in one device's memory, and in other memory that the network reads directly. Closing
+     * the sender closes the wire.
      */
     public StagedSender(FrameSender wire, Staging staging) {
         super(wire);
@@ -84,7 +84,7 @@ final class StagedSender extends FrameEnd.Carried implements FrameSender {
         wire.abort();
     }
 
-    /** Waits for the copies, because the memory at both ends of a copy is freed next. */
+    /** Waits for the copies, because their sources and targets are freed next. */
     private void awaitCopies() {
         long last = Staging.NO_COPY;
         for (; !waiting.isEmpty(); waiting.removeOldest()) {

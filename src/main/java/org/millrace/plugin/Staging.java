@@ -7,19 +7,19 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * Memory of a device, and host memory of the same size that stages its payloads. Each payload has the same offset in
- * both. A slot in use is not used a second time, so its staging memory is not either.
+ * both. A slot holds one payload at a time, so its part of the host memory does too.
  *
  * @param device memory of the payloads
  * @param host   memory registered with the connection's network
  */
 record Staging(DeviceRegion device, MemoryRegion host) {
 
-    /** Value in place of a copy's number. The payload needs no copy, or its copy has not begun. */
+    /** Value in place of a copy's number, for a payload that needs no copy, or whose copy has not begun. */
     public static final long NO_COPY = -1;
     /** Time limit for a device's copies, which complete within milliseconds. */
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
-    /** Returns whether a copy may begin now. If not, ask again in a later pass. */
+    /** Returns whether a copy may begin now. If not, the caller asks again in a later pass. */
     public boolean hasRoom() {
         return device.copies().hasRoom();
     }
@@ -40,8 +40,8 @@ record Staging(DeviceRegion device, MemoryRegion host) {
     }
 
     /**
-     * Waits for a copy and all before it, because their memory is freed next. Callable from any thread when no other
-     * thread uses the copies.
+     * Waits for a copy and all copies before it, because their memory is freed next. Callable from any thread when no
+     * other thread uses the copies.
      */
     public void awaitCopy(long copy) {
         if (copy == NO_COPY) {

@@ -22,13 +22,15 @@ import org.millrace.foreign.CFunction;
 
 /**
  * Cache that a JVM starts with. It contains loaded and linked classes, and profiles of their methods from an earlier
- * run, for the compiler (JEP 483, 514, 515). The JVM creates it from a run of a program. It accepts it only with the
- * same class path and Java release. The cache of the plugin's JVM is created from a {@link TrainingRun}.
+ * run, for the compiler (JEP 483, 514, 515). A JVM creates the cache while it runs a program. Later JVMs accept the
+ * cache only with the same class path and Java release. The cache of the plugin's JVM is created from a
+ * {@link TrainingRun}.
  */
 public final class StartupCache {
 
     /**
-     * Names of caches for any jar. {@code jvm_options.c} computes the name for a jar, and has the same oldest release.
+     * Pattern of the names of caches for any jar. {@code jvm_options.c} computes the name for one jar, and contains the
+     * same oldest Java release.
      */
     private static final Pattern NAMES = Pattern.compile("millrace-[0-9a-f]{16}\\.aot");
     private static final int NAME_BYTES = 64;
@@ -60,7 +62,7 @@ public final class StartupCache {
      * Creates the cache of an installation. An existing cache is replaced on success.
      *
      * @param library  the path that {@link PluginInstaller#install} returned
-     * @param javaHome home directory of the Java that will run it
+     * @param javaHome home directory of the Java that will run the plugin
      */
     public static Outcome make(Path library, Path javaHome) {
         Path java = javaHome.resolve("bin/java");
@@ -83,10 +85,10 @@ public final class StartupCache {
     /**
      * Creates a cache. An existing cache is replaced on success.
      *
-     * @param java     command with the options and the class path of the cache
+     * @param java     command of Java, with the options and the class path of the cache
      * @param program  program that the JVM learns from: a main class and its arguments
      * @param cache    path of the cache
-     * @param deadline maximum duration
+     * @param deadline maximum duration of the program
      */
     public static Outcome make(List<String> java, List<String> program, Path cache, Duration deadline) {
         long begin = System.nanoTime();
@@ -144,7 +146,7 @@ public final class StartupCache {
         }
     }
 
-    /** Creates a process builder without the user's variables for other processes. */
+    /** Creates a process builder. Its environment lacks the user's variables for NCCL, Millrace and Java. */
     public static ProcessBuilder builder(List<String> command) {
         ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment()

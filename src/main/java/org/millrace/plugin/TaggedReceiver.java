@@ -13,7 +13,7 @@ import org.millrace.plugin.FallbackConnection.RegionTable;
 
 /**
  * The receiving end of a connection with tagged messages. A request has several buffers, each for the next message of
- * its tag. A stream belongs to the tag of its first message, see {@link TaggedSender}.
+ * its tag. The first message on a stream determines the stream's tag, see {@link TaggedSender}.
  */
 final class TaggedReceiver implements DataPath.Connection {
 
@@ -37,7 +37,7 @@ final class TaggedReceiver implements DataPath.Connection {
         private final long[] addresses = new long[MOST_RECVS];
         private final long[] capacities = new long[MOST_RECVS];
         private final int[] regions = new int[MOST_RECVS];
-        /** Request numbers on the tag's stream. */
+        /** For each buffer, the number of its request on the stream of its tag; {@link #NOT_POSTED} while it waits. */
         private final int[] numbers = new int[MOST_RECVS];
         private final int[] sizes = new int[MOST_RECVS];
         private int count;
@@ -141,7 +141,7 @@ final class TaggedReceiver implements DataPath.Connection {
             request.addresses[i] = NativeMemory.getLong(addresses + (long) i * Long.BYTES);
             request.regions[i] = ConnectionHandle.regionOf(connection, bytes,
                     NativeMemory.getLong(memories + (long) i * Long.BYTES));
-            // refuses buffers outside registered memory before any buffer is posted
+            // throws for a buffer outside registered memory, before any buffer is posted
             if (bytes > 0) {
                 RegionTable.offset(regions.get(request.regions[i]), request.addresses[i], bytes);
             }
@@ -205,7 +205,7 @@ final class TaggedReceiver implements DataPath.Connection {
         return false;
     }
 
-    /** Adds streams that were connected, and reads their tags. */
+    /** Adds streams that were connected, and reads the tags of their first messages. */
     private void listen() {
         for (int i = 0; i < pending.size(); i++) {
             FrameReceiver made = pending.get(i).poll();
@@ -216,7 +216,7 @@ final class TaggedReceiver implements DataPath.Connection {
         }
         for (int i = 0; i < queues.size(); i++) {
             if (queues.get(i).stream != null) {
-                // throws if the sender is gone, because no stream will then be connected
+                // throws if the sender is gone, because it will connect no further stream
                 queues.get(i).stream.progress();
             }
         }

@@ -12,8 +12,8 @@ import org.millrace.plugin.FallbackConnection.Sender;
 /**
  * The sending end of a connection with tagged messages. The ranks of a host share it, and each has a tag. Messages of
  * one tag keep their order, and messages of different tags can overtake each other. Each tag therefore has its own
- * stream, which is connected for its first message. A rank that does not receive the messages of one tag delays no
- * other tag.
+ * stream, which is connected for its first message. If a receiving rank does not take its messages, the messages of
+ * other tags are not delayed.
  */
 final class TaggedSender implements DataPath.Connection {
 
@@ -119,10 +119,13 @@ final class TaggedSender implements DataPath.Connection {
         return String.valueOf(streams[0]);
     }
 
-    /** Requests by number, for streams that number their requests independently. */
+    /** Requests of all streams, under a common number. Each stream numbers its own requests independently. */
     private static final class StreamRequests {
 
-        /** Maximum number of requests. Each stream has as many as NCCL has in flight at once. */
+        /**
+         * Maximum number of requests of all streams together. NCCL has up to RequestRing.CAPACITY in flight on a
+         * stream.
+         */
         private static final int MOST = RequestRing.CAPACITY * 8;
         private static final int FREE = -1;
 

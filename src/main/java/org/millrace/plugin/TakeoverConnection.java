@@ -27,19 +27,19 @@ import org.millrace.trace.ConnectionTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * A connection with data that Java moves. NCCL registers its three buffers, and the proxy then starts. NCCL deregisters
- * them, and the proxy then stops. The memory is freed right after the first deregistration returns.
+ * A connection with data that Java moves. Its proxy starts when NCCL has registered the connection's three buffers. The
+ * proxy stops when NCCL deregisters the first of them, because NCCL frees the memory right after this call returns.
  */
 abstract class TakeoverConnection implements DataPath.Connection {
 
     /**
-     * Maximum time that a stop waits for data that still moves, however slowly. Eight slots need less on any usable
-     * network.
+     * Maximum time that a stop waits for data that still moves, however slowly. The data of eight slots needs less time
+     * on any usable network.
      */
     private static final Duration DRAIN_LIMIT = Duration.ofSeconds(30);
     private static final Duration ACKNOWLEDGE = Duration.ofSeconds(10);
     private static final Duration STAY_AWAKE = Duration.ofMillis(1);
-    /** Maximum time that the end of the process waits for a connection's close. */
+    /** Maximum time to wait for the close of a connection when the process ends. */
     private static final Duration LEAVE = Duration.ofMillis(100);
 
     private final End end;
@@ -58,11 +58,11 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private final CommunicatorLosses.Leaver leaver = this::leave;
 
     /**
-     * Properties of the network's end that a sender and a receiver share.
+     * The sender or receiver of the connection, with the operations that both have.
      *
      * @param of    the sender or receiver
-     * @param blame tells the peer, when the end is closed, which process was lost
-     * @param close closes the end if no proxy ever owned it
+     * @param blame names the lost process. The peer receives this name when the sender or receiver is closed
+     * @param close closes the sender or receiver, if no proxy ever owned it
      */
     record End(Object of, String peer, Consumer<String> blame, Runnable close) {
     }
@@ -84,20 +84,20 @@ abstract class TakeoverConnection implements DataPath.Connection {
     abstract boolean receives();
 
     /**
-     * Creates the proxy, which owns the network's end from now on.
+     * Creates the proxy, which owns the sender or receiver from now on.
      *
      * @param lines  memory of the size that {@link #stagingBytes} returned
      * @param device staging memory of slots in GPU memory; null if slots are in host memory
      */
     abstract AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device);
 
-    /** Returns the time without progress that a stop waits for data in flight. */
+    /** Returns the time without progress after which a stop drops data in flight. */
     abstract Duration drainTimeout();
 
-    /** Reports that a stop gave up data in flight. */
+    /** Reports that a stop dropped data in flight. */
     abstract void gaveUp(String lastSeen);
 
-    /** Releases further resources of an end. The proxy has stopped. */
+    /** Releases further resources of an end, after the proxy has stopped. */
     void closed() {
         // no further resources by default
     }
@@ -109,7 +109,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
 
     /**
      * {@inheritDoc} Memory beyond the connection's own three buffers is user memory. NCCL tells only its own proxy
-     * which part of it an operation sends or receives. The registration is declined, and NCCL uses slots.
+     * which part of user memory an operation sends or receives. The registration is therefore declined, and NCCL uses
+     * slots.
      */
     @Override
     public final int register(long address, long bytes, boolean onDevice) {
@@ -152,8 +153,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Returns the connection's trace. NCCL does not tell a plugin the rank and the peer here. The key that both ends
-     * share identifies the connection for a reader of traces.
+     * Creates the connection's trace. NCCL does not pass the rank and the peer to this method. A reader of traces
+     * recognizes the connection by the key that both ends share.
      */
     private @Nullable ConnectionTrace trace() {
         ProcessTrace process = ProcessTrace.current();
@@ -178,16 +179,16 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Allocates staging memory. It has the global scope, like all memory that a proxy uses, see {@link NativeMemory}.
-     * It belongs to the arena, which is closed after the proxy has stopped.
+     * Allocates staging memory. The segment has the global scope, like all memory that a proxy uses, see
+     * {@link NativeMemory}. The arena owns the memory and is closed after the proxy has stopped.
      */
     private MemorySegment allocateStaging(long bytes) {
         return NativeMemory.at(PageMemory.allocate(bytes, arena).address(), bytes);
     }
 
     /**
-     * Reports that the proxy has stopped. NCCL does not ask for the reason, so it is written to the log and passed to
-     * the Java program, if any. Called by the agent's thread.
+     * Reports that the proxy has stopped. NCCL does not ask for the reason. The reason is therefore written to the log
+     * and passed to the Java program, if any. Called by the agent's thread.
      */
     final void stopped(ProxyConnection stopped, @Nullable Throwable reason) {
         if (reason == null) {
@@ -207,16 +208,17 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Returns whether the end is intended. Communicators are destroyed on one rank before the other, and are aborted on
-     * purpose. This requires no warning unless data was still to be sent.
+     * Returns whether the proxy stopped as intended. One rank may destroy its communicator before the other, and a
+     * program may abort on purpose. Neither requires a warning. A peer that closed while data was still to be sent
+     * does.
      */
     private static boolean isMeant(ProxyConnection stopped, Throwable reason) {
         return reason instanceof DeviceAbortedException || reason instanceof PeerClosedException && !stopped.owesData();
     }
 
     /**
-     * Closes the connection because the process ends after the loss of a peer. Tells this peer which process was lost.
-     * Called by the watch of losses.
+     * Closes the connection because the process ends after the loss of a peer. Tells this connection's peer which
+     * process was lost. Called by the thread of {@link LossWatch}.
      */
     private void leave(LostEnd lost) {
         ProxyAgent serving = agent;
@@ -226,7 +228,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         }
     }
 
-    /** Returns whether the device has posted data that no thread sends any longer. */
+    /** Returns whether the device has posted data that no thread sends, because the proxy has stopped. */
     abstract boolean owes(ProxyConnection stopped);
 
     @Override
@@ -264,7 +266,10 @@ abstract class TakeoverConnection implements DataPath.Connection {
         }
     }
 
-    /** Waits for the proxy's thread and keeps it awake meanwhile, because it would park between the peer's answers. */
+    /**
+     * Waits until the proxy's thread has released the connection. Keeps that thread awake meanwhile, because it would
+     * park between the peer's answers.
+     */
     private boolean await(ProxyAgent.Acknowledgement removal, Duration time) {
         long deadline = System.nanoTime() + time.toNanos();
         do {

@@ -28,8 +28,8 @@ import org.millrace.proxy.UnpackReceiveSource;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Path on which Java threads move the data. NCCL is told that its connections need no progress from its proxy.
- * Millrace's own proxies serve their memory.
+ * Path on which Java threads move the data. The device handle of a connection tells NCCL that the connection needs no
+ * progress from NCCL's proxy. Millrace's own proxies serve the memory of the connections.
  */
 final class TakeoverPath implements DataPath {
 
@@ -84,9 +84,10 @@ final class TakeoverPath implements DataPath {
      *
      * @param nccl         the NCCL that owns the connections
      * @param threads      number of threads if this process is alone
-     * @param threadsAmong returns the number of threads for a number of processes on this host with connections,
+     * @param threadsAmong returns the number of threads, given the number of processes on this host with connections,
      *                     including this one
-     * @param unpack       device of kernels that unpack, closed with the path; null for other kernels
+     * @param unpack       memory that the plugin and unpacking kernels share, closed with the path; null for other
+     *                     kernels
      * @param deviceSlots  object that serves slots in GPU memory, closed with the path; null if slots are in host
      *                     memory
      */
@@ -128,7 +129,7 @@ final class TakeoverPath implements DataPath {
 
     @Override
     public void opened(NetEndpoint endpoint) {
-        // a planted fault belongs to the program's frames
+        // planted faults are meant for the program's frames
         warmUp = endpoint.faults().isEmpty() ? WarmUp.startOnce(endpoint, this, !serving.number.ownCore()) : null;
     }
 
@@ -137,8 +138,8 @@ final class TakeoverPath implements DataPath {
     }
 
     /**
-     * Prepares the threads before a connection is served. All ranks run when the first connection is made, so they can
-     * be counted only now.
+     * Prepares the threads before a connection is served. The processes of this host are counted only now, because all
+     * ranks run when the first connection is made.
      */
     synchronized void connectionComing() {
         if (!settled) {
@@ -151,12 +152,12 @@ final class TakeoverPath implements DataPath {
     private void settle() {
         WarmUp begun = warmUp;
         if (begun != null) {
-            begun.finish(); // even if an operation may have been enqueued, because NCCL connects after that
+            begun.finish(); // also if an operation was enqueued before, because NCCL then still connects
         }
         ProxyThreads threads = threadsAmong.apply(ProcessTrace.livingProcesses());
         if (!threads.isLike(serving.number)) {
             if (begun != null) {
-                begun.stop(); // the threads that serve its connections end
+                begun.stop(); // the threads that serve the warm-up's connections end next
             }
             serving.close();
             serving = Threads.start(threads, deviceSlots);
@@ -165,8 +166,8 @@ final class TakeoverPath implements DataPath {
     }
 
     /**
-     * {@inheritDoc} A caller that waits for a thread also wakes it with this method. The thread may be parked for
-     * milliseconds.
+     * {@inheritDoc} A caller that waits for one of the threads calls this method too, because the thread may be parked
+     * for milliseconds.
      */
     @Override
     public void operationComing() {
@@ -176,8 +177,8 @@ final class TakeoverPath implements DataPath {
     }
 
     /**
-     * Returns the agent for the next connection. This agent has the fewest connections of the same direction, because
-     * receivers copy more than senders do. Among equals, it has the fewest connections.
+     * Returns the agent for the next connection. It is the agent with the fewest connections of the same direction,
+     * because receivers copy more than senders do. Among equals, it is the one with the fewest connections.
      */
     synchronized ProxyAgent assign(boolean receives) {
         Server least = Collections.min(serving.servers,
@@ -196,8 +197,8 @@ final class TakeoverPath implements DataPath {
     }
 
     /**
-     * {@inheritDoc} A warm-up leaves connections behind, with copies in flight in the contexts that {@link #close}
-     * destroys.
+     * {@inheritDoc} Stops the warm-up first. Its connections may have copies in flight in the contexts that
+     * {@link #close} destroys.
      */
     @Override
     public void stop() {
@@ -267,8 +268,8 @@ final class TakeoverPath implements DataPath {
         }
 
         /**
-         * Returns the remaining time. A completed kernel has left all its data in the slots, and only this proxy can
-         * send it.
+         * Returns the communicator's remaining time. A completed kernel has left all its data in the slots, and only
+         * this proxy can send it.
          */
         @Override
         Duration drainTimeout() {
@@ -306,7 +307,7 @@ final class TakeoverPath implements DataPath {
         /**
          * Creates a receiver that is served once its memory is known.
          *
-         * @param unpack connection of kernels that unpack; null for other kernels
+         * @param unpack memory that the connection shares with kernels that unpack; null for other kernels
          */
         TakeoverReceiver(FrameReceiver receiver, Network network, TakeoverPath path, DataPath.Owner owner,
                 DataPath.ConnectionNumber number, UnpackDevice.@Nullable Connection unpack) {
@@ -331,7 +332,7 @@ final class TakeoverPath implements DataPath {
             return true;
         }
 
-        /** Returns the space for LL and LL128 lines, which wait there until they are stored one by one. */
+        /** Returns the space in which received LL and LL128 lines wait until they are stored one by one, in bytes. */
         @Override
         long stagingBytes(ConnectionLayout layout) {
             return layout.bufferOffset(Protocol.SIMPLE);

@@ -33,10 +33,10 @@ final class TrainingRun {
     private static final int TABLE_VERSION = 11;
     private static final int TAG = 7;
     private static final long COMMUNICATOR = 1;
-    /** Address of no NCCL library, because this program takes NCCL's role. */
+    /** Value in place of the address of an NCCL library. This program takes NCCL's role. */
     private static final long LIBRARY = 0;
 
-    /** Replaces the number of a completed request. */
+    /** Value that replaces a request after its completion. */
     private static final long DONE = -1;
 
     private static final Arena ARENA = Arena.global();
@@ -78,7 +78,7 @@ final class TrainingRun {
         }
     }
 
-    /** Loads CUDA, if it is installed. Only its classes matter, and the run does not use a GPU. */
+    /** Loads CUDA, if it is installed, so that the cache contains its classes. The run does not use a GPU. */
     private static void loadCuda() {
         try {
             CudaRuntime.load();
@@ -99,7 +99,7 @@ final class TrainingRun {
     static void await(BooleanSupplier done) {
         long end = System.nanoTime() + DEADLINE.toNanos();
         while (!done.getAsBoolean()) {
-            Thread.yield(); // to the awaited threads, because there may be only one core
+            Thread.yield(); // lets the awaited threads run, because there may be only one core
             if (System.nanoTime() - end > 0) {
                 throw new MillraceException("the training run waits in vain");
             }
@@ -165,12 +165,12 @@ final class TrainingRun {
         call(Net.DEREG_MR, link.receiver(), target);
     }
 
-    /** Returns a C array with one element. A number of 32 bits is the lower half. */
+    /** Returns a C array with one element. If the element is a 32-bit number, it is the lower half of the 64 bits. */
     private static MemorySegment array(long element) {
         return ARENA.allocateFrom(ValueLayout.JAVA_LONG, element);
     }
 
-    /** Returns whether the request at an address is complete. A message that could not begin has none. */
+    /** Returns whether the request at an address is complete. A message that could not begin has no request. */
     private boolean isDone(long place) {
         long request = NativeMemory.getLong(place);
         if (request == 0 || request == DONE) {

@@ -19,8 +19,8 @@ import org.millrace.proxy.SliceLists;
 import org.millrace.proxy.UnpackReceiveSource;
 
 /**
- * Memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its lists
- * and its handle. It is host memory that the GPU has mapped. Safe from any thread.
+ * Memory that the plugin and unpacking kernels share. It consists of one bounce buffer, and of lists of pages and a
+ * handle for each receiving connection. It is host memory that the GPU has mapped. Safe from any thread.
  */
 final class UnpackDevice implements AutoCloseable {
 
@@ -43,7 +43,7 @@ final class UnpackDevice implements AutoCloseable {
     }
 
     /**
-     * Memory of both sides.
+     * Memory that the plugin and kernels access.
      *
      * @param host   the memory in Java, of the global scope
      * @param device address of the memory for kernels
@@ -51,7 +51,7 @@ final class UnpackDevice implements AutoCloseable {
     record Shared(MemorySegment host, long device) {
     }
 
-    /** Allocates zeroed memory of the calling thread's current device, or of the host. */
+    /** Allocates zeroed memory that the calling thread's current device has mapped, or host memory. */
     Shared share(long bytes, Arena owner) {
         if (onHost) {
             long address = owner.allocate(bytes, ALIGNMENT).address();
@@ -67,7 +67,7 @@ final class UnpackDevice implements AutoCloseable {
     /**
      * Creates a new receiving connection's memory.
      *
-     * @param needsProxyProgress whether NCCL's proxy asks for progress
+     * @param needsProxyProgress whether NCCL's proxy must ask for progress of the connection
      */
     public synchronized Connection connection(Network network, boolean needsProxyProgress) {
         if (bounce == null) {
@@ -97,9 +97,9 @@ final class UnpackDevice implements AutoCloseable {
     }
 
     /**
-     * The pages that receive a process's data. There is one buffer, because a kernel knows only one for all its
-     * connections. Each connection has its own pages, so that it never waits for the pages of another. Safe from any
-     * thread.
+     * Buffer of the pages that a process's data is received into. A process has one buffer, because a kernel knows only
+     * one for all its connections. Each connection has its own pages, so that it never waits for the pages of another.
+     * Safe from any thread.
      */
     static final class BounceBuffer {
 
@@ -154,7 +154,7 @@ final class UnpackDevice implements AutoCloseable {
      */
     public static final class Connection implements AutoCloseable {
 
-        /** Version of NCCL's kernels that unpack. */
+        /** Version number of NCCL's unpack device, which NCCL compares with the version of its kernels. */
         public static final int VERSION = 7;
 
         /** Offset of the handle. It has its own cache line, because the kernel writes it. */

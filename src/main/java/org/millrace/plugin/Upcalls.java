@@ -20,8 +20,8 @@ import org.millrace.net.ConnectionException;
 /**
  * Java's counterpart of {@code src/main/c/upcalls.h}: the functions that the shim calls, by number. All pass through
  * one native function, because each native function takes at least ten milliseconds to create, and NCCL's user waits. A
- * call that returns has succeeded. No exception leaves the upcall, because it would end the process. It becomes a line
- * in NCCL's log and a result code.
+ * call that returns without an exception has succeeded. An exception does not leave the upcall, because it would end
+ * the process. It becomes a line in NCCL's log and a result code.
  */
 final class Upcalls {
 
@@ -121,12 +121,12 @@ final class Upcalls {
         /**
          * Executes a call.
          *
-         * @param arguments address of its arguments; each occupies one word, whatever its type
+         * @param arguments address of the function's arguments; each occupies one word, whatever its type
          */
         void call(Function function, long arguments);
     }
 
-    /** Declines a request of NCCL, which continues without it. No warning is needed. */
+    /** Declines a request of NCCL, which continues without it. It is logged, but not as a warning. */
     public static final class DeclinedException extends RuntimeException {
 
         private static final long serialVersionUID = 1L;
@@ -141,7 +141,8 @@ final class Upcalls {
     }
 
     /**
-     * Passes the functions to the shim and receives the shim's functions. They live as long as the process.
+     * Passes the functions to the shim and receives the shim's functions. The functions of both live as long as the
+     * process.
      *
      * @param install the shim's {@code millraceInstallUpcalls}
      */
@@ -184,7 +185,7 @@ final class Upcalls {
             }
             return result(failure).code();
         } catch (Throwable worse) {
-            // Out of memory or stack: only the failure itself can still be reported.
+            // Out of memory or stack: the failure cannot be described, and only a result code is returned.
             return NcclResult.INTERNAL_ERROR.code();
         }
     }

@@ -29,9 +29,9 @@ import org.millrace.trace.ProcessTrace;
 /**
  * Sends steps of every protocol from this process to itself while NCCL still initializes, so that the proxies' code is
  * compiled when the first kernel posts. Without it the first thousands of steps would be interpreted, at several times
- * their cost. The first steps use host memory, which serves LL wherever slots lie. The next steps use slots that a GPU
- * copies. Sizes, protocols and pace are random, because the compiler turns a branch that the warm-up never takes into a
- * deoptimization.
+ * their cost. The first steps use slots in host memory. LL always uses host memory, even if other slots lie in GPU
+ * memory. The next steps use slots that a GPU copies. Sizes, protocols and pace are random, because the compiler turns
+ * a branch that the warm-up never takes into a deoptimization.
  */
 final class WarmUp implements Runnable {
 
@@ -40,7 +40,8 @@ final class WarmUp implements Runnable {
     private static final Duration PATIENCE = Duration.ofMillis(300);
     private static final int STEPS = 40_000;
     /**
-     * Number of steps that suffices for C1, the only compiler with few cores. A rank's start must not wait for more.
+     * Number of steps that suffices with few cores, where C1 is the only compiler. A rank's start must not wait for
+     * more.
      */
     private static final int STEPS_ON_FEW_CORES = 10_000;
     /** Number of steps through slots that a GPU copies. Each such step takes microseconds. */
@@ -93,7 +94,7 @@ final class WarmUp implements Runnable {
         }
     }
 
-    /** Returns whether the warm-up has ended, or will end soon. */
+    /** Returns whether the warm-up has ended, or was told to end. */
     boolean isOver() {
         return stopped || !thread.isAlive();
     }
@@ -110,7 +111,7 @@ final class WarmUp implements Runnable {
     }
 
     /**
-     * Waits a short time for the end of the warm-up and then ends it. The first connection is being made. Later
+     * Waits a short time for the end of the warm-up and then ends it. Called when the first connection is made. Later
      * compilation would use the cores that the first operations need.
      */
     void finish() {
@@ -127,8 +128,8 @@ final class WarmUp implements Runnable {
             chooseProtocols();
             send(pairs, deadline, false);
             if (device != null) {
-                // This comes last. A context for copies takes the driver as long as everything above, and longer while
-                // NCCL initializes.
+                // This comes last. The driver takes as long to create a context for copies as everything above takes,
+                // and longer while NCCL initializes.
                 send(pairs, deadline, true);
             }
         } catch (MillraceException e) {
@@ -143,7 +144,7 @@ final class WarmUp implements Runnable {
     private void chooseProtocols() {
         TunerPlugin.Choices choices = new TunerPlugin.Choices(path, true);
         try (Arena arena = Arena.ofConfined()) {
-            int algorithms = 7; // in NCCL 2.28 to 2.32
+            int algorithms = 7; // number in NCCL 2.28 to 2.32
             int protocols = Protocol.values().length;
             MemorySegment costs = arena.allocate((long) algorithms * protocols * Float.BYTES, Float.BYTES);
             long channels = arena.allocate(Integer.BYTES, Integer.BYTES).address();
@@ -167,7 +168,7 @@ final class WarmUp implements Runnable {
             for (Pair pair : pairs) {
                 busy |= pair.turn();
             }
-            Thread.yield(); // to the proxies, which may have no other core
+            Thread.yield(); // lets the proxies run, which may have no other core
         }
     }
 
@@ -199,15 +200,15 @@ final class WarmUp implements Runnable {
         return !stopped && deadline - System.nanoTime() > 0;
     }
 
-    /** Both ends of a connection, with an emulated kernel at each. */
+    /** Both ends of a connection, with an emulated kernel at each end. */
     private final class Pair {
         private final ProxyAgent agent;
         private final List<ProxyConnection> proxies;
         private final KernelPair kernels;
 
         /**
-         * Creates a pair. Its memory, about 150 KiB for each agent, is never freed. It is allocated once in a process,
-         * so no thread has to wait until a busy agent has released it.
+         * Creates a pair. Its memory, about 150 KiB for each agent, is never freed. Freeing it would require a wait
+         * until a busy agent has released it. The memory is allocated only once in a process.
          */
         Pair(NetEndpoint endpoint, ProxyAgent agent, FrameSender sender, FrameReceiver receiver, boolean onDevice) {
             this.agent = agent;
