@@ -3,12 +3,12 @@ package org.millrace.abi;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The word that makes kernels exit. A host writes it. It is 0 first, and then 1 forever. The host's release pairs with
- * the kernel's acquire. A kernel that sees the flag therefore also sees everything that the host wrote before, such as
- * the reason. Facts: NCCL 2.28 {@code device.h}, {@code device/primitives.h}.
+ * The word that tells kernels to exit. The host writes it: 0 at first, and 1 once and for all when the communicator is
+ * aborted. The host's release pairs with the kernel's acquire. A kernel that reads 1 therefore also sees all earlier
+ * stores of the host, such as the reason of the abort. Facts: NCCL 2.28 {@code device.h}, {@code device/primitives.h}.
  */
 public final class AbortFlag extends PolledStruct {
-    /** Bytes of the word. */
+    /** Size of the word in bytes. */
     public static final long BYTES = Integer.BYTES;
 
     private AbortFlag(MemorySegment segment) {
@@ -20,12 +20,12 @@ public final class AbortFlag extends PolledStruct {
         return new AbortFlag(segment);
     }
 
-    /** Makes kernels exit. */
+    /** Sets the flag, so that kernels exit. */
     public void raise() {
         Words.INT.setRelease(Words.MEMORY, base, 1);
     }
 
-    /** {@return whether kernels must exit} */
+    /** {@return whether the flag is set, so that kernels must exit} */
     public boolean raisedAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base) != 0;
     }

@@ -19,21 +19,24 @@ import org.millrace.ffi.device.ncclDevWorkColl;
  * </pre>
  *
  * <p>
- * The elements are spread continuously over channels {@code lo} to {@code hi}. The first channel, the last channel and
- * all channels between them have a count each. They also have a chunk size each, of 21 bits, in grains of the protocol.
- * A block is one warp here.
+ * Channels {@code lo} to {@code hi} each process one contiguous range of the elements. The struct has three counts of
+ * elements: for the first channel, for each channel in the middle, and for the last channel. It also has three chunk
+ * sizes of 21 bits each, in grains of the protocol ({@link #grainBytes}). In Millrace a block is one warp.
  *
  * <p>
- * All accesses are plain, because the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h},
- * {@code enqueue.cc}.
+ * All accesses are plain, because the launch of the kernel orders the host's stores before the kernel's loads. Facts:
+ * NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
  */
 public final class CollectiveWork {
     public static final int BYTES = (int) ncclDevWorkColl.sizeof();
-    /** Flag: the elements are passed on in memory that is registered with the network. */
+    /** Flag: ranks pass the elements on in memory that is registered with the network. */
     public static final int NETWORK_REGISTERED = device_h.MILLRACE_COLL_NET_REGISTERED();
-    /** Flag: peers' devices read the data that this rank sends in the user's buffers, see {@link #read}. */
+    /**
+     * Flag: the devices of peers read the data that this rank sends directly from the user's buffers, see
+     * {@link #read}.
+     */
     public static final int REGISTERED = device_h.MILLRACE_COLL_REGISTERED();
-    /** Flag: a host reads the work counters of this operation. */
+    /** Flag: the host reads the {@link WorkCounters} of this operation. */
     public static final int PROFILED = device_h.MILLRACE_COLL_PROFILED();
 
     private static final long CHANNEL_LOW = offset(groupElement("channelLo"));
@@ -64,9 +67,9 @@ public final class CollectiveWork {
     }
 
     /**
-     * {@return a view of an item}
+     * {@return a view of a work item}
      *
-     * @throws IllegalArgumentException if the segment is shorter than an item
+     * @throws IllegalArgumentException if the segment is shorter than a work item
      */
     public static CollectiveWork of(MemorySegment segment) {
         if (segment.byteSize() < BYTES) {
@@ -76,17 +79,19 @@ public final class CollectiveWork {
         return new CollectiveWork(segment);
     }
 
-    /** {@return the bytes of the item} */
+    /** {@return the memory of the work item} */
     public MemorySegment segment() {
         return segment;
     }
 
     /**
-     * Sets how the elements are spread over the channels.
+     * Sets the channels, and the number of elements of each channel.
      *
+     * @param low    first channel
+     * @param high   last channel
      * @param first  number of elements of the first channel
      * @param middle number of elements of each channel between the first and the last
-     * @param last   number of elements of the last channel, if it is not the first
+     * @param last   number of elements of the last channel; 0 if the first channel is the only one
      */
     public void spread(int low, int high, long first, long middle, long last) {
         segment.set(ValueLayout.JAVA_BYTE, CHANNEL_LOW, (byte) low);
@@ -99,9 +104,9 @@ public final class CollectiveWork {
     /**
      * Sets the chunk sizes and the number of warps of a block.
      *
-     * @param low    bytes of a chunk of the first channel
-     * @param middle bytes of a chunk of each channel in between
-     * @param high   bytes of a chunk of the last channel
+     * @param low    size of the first channel's chunks, in bytes
+     * @param middle size of the chunks of each channel between the first and the last, in bytes
+     * @param high   size of the last channel's chunks, in bytes
      */
     public void chunks(Protocol protocol, long low, long middle, long high, int warps) {
         Words.LONG.set(segment, CHUNK_GRAINS, grains(protocol, low) | grains(protocol, middle) << GRAINS_BITS
@@ -113,7 +118,10 @@ public final class CollectiveWork {
         return Math.min(bytes / grainBytes(protocol), GRAINS_MASK);
     }
 
-    /** {@return the bytes of a grain ({@code ncclProtoGrainSize})} */
+    /**
+     * {@return the size of a grain of a protocol in bytes ({@code ncclProtoGrainSize}); chunk sizes are stored in
+     * grains}
+     */
     public static int grainBytes(Protocol protocol) {
         return switch (protocol) {
             case LL -> 16;
@@ -123,8 +131,8 @@ public final class CollectiveWork {
     }
 
     /**
-     * {@return the bytes of a chunk of a channel; 0 if the item does not contain the size, or if it is less than a
-     * grain}
+     * {@return the size of a channel's chunks in bytes; 0 if the work item does not contain the size, or if the size is
+     * less than a grain}
      */
     public long chunkBytes(Protocol protocol, int channel) {
         int place = channel == channelLow() ? 0 : channel == channelHigh() ? 2 : 1;
@@ -132,7 +140,7 @@ public final class CollectiveWork {
                 * grainBytes(protocol);
     }
 
-    /** {@return the number of warps of a block; 0 if the item does not contain it} */
+    /** {@return the number of warps of a block; 0 if the work item does not contain the number} */
     public int warps() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, WARPS));
     }
@@ -140,8 +148,12 @@ public final class CollectiveWork {
     /**
      * Sets the buffers, the root, the argument of the reduction, and the flags.
      *
-     * @param root  the root rank; this rank itself if the operation has no root
-     * @param flags {@link #NETWORK_REGISTERED}, {@link #REGISTERED}, {@link #PROFILED}
+     * @param send     address of the input
+     * @param receive  address of the output
+     *
+     * @param root     root rank; this rank itself if the operation has no root
+     * @param argument argument of the reduction, as raw bits
+     * @param flags    combination of {@link #NETWORK_REGISTERED}, {@link #REGISTERED}, {@link #PROFILED}
      */
     public void set(long send, long receive, int root, long argument, int flags) {
         Words.LONG.set(segment, SEND_BUFFER, send);
@@ -152,9 +164,11 @@ public final class CollectiveWork {
     }
 
     /**
-     * Sets which buffers are registered, so that peers' devices may read in them. The fields are
-     * {@code sendbuffRmtAddrs} and {@code recvbuffRmtAddrs}. Each connection determines the address at which a peer
-     * reads.
+     * Sets which buffers the devices of peers may read directly, in the fields {@code sendbuffRmtAddrs} and
+     * {@code recvbuffRmtAddrs}. Each connection determines the address at which a peer reads.
+     *
+     * @param input  whether peers may read the input buffer
+     * @param output whether peers may read the output buffer
      */
     public void read(boolean input, boolean output) {
         Words.LONG.set(segment, SEND_REMOTE, input ? sendBuffer() : 0L);
@@ -162,17 +176,17 @@ public final class CollectiveWork {
         flags(flags() | REGISTERED);
     }
 
-    /** {@return whether peers' devices may read in the input buffer} */
+    /** {@return whether the devices of peers may read the input buffer directly} */
     public boolean isInputRead() {
         return (flags() & REGISTERED) != 0 && (long) Words.LONG.get(segment, SEND_REMOTE) != 0;
     }
 
-    /** {@return whether peers' devices may read in the output buffer} */
+    /** {@return whether the devices of peers may read the output buffer directly} */
     public boolean isOutputRead() {
         return (flags() & REGISTERED) != 0 && (long) Words.LONG.get(segment, RECEIVE_REMOTE) != 0;
     }
 
-    /** Sets only the flags. */
+    /** Sets the flags, and leaves the other fields unchanged. */
     public void flags(int flags) {
         segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) flags);
     }
@@ -211,7 +225,7 @@ public final class CollectiveWork {
         return (long) Words.LONG.get(segment, COUNT_LOW);
     }
 
-    /** {@return the number of elements of each middle channel} */
+    /** {@return the number of elements of each channel between the first and the last} */
     public long countMiddle() {
         return (long) Words.LONG.get(segment, COUNT_MIDDLE);
     }
@@ -226,14 +240,14 @@ public final class CollectiveWork {
         return (long) Words.LONG.get(segment, ARGUMENT);
     }
 
-    /** {@return the number of elements of all channels} */
+    /** {@return the total number of elements of all channels} */
     public long count() {
-        // -1 on a single channel, where the middle and high counts are 0
+        // The difference is -1 for a single channel. The middle and the high count are then 0.
         int between = channelHigh() - channelLow() - 1;
         return countLow() + countMiddle() * between + countHigh();
     }
 
-    /** {@return the index of a channel's first element} */
+    /** {@return the index of a channel's first element among the elements of the operation} */
     public long firstElement(int channel) {
         if (channel == channelLow()) {
             return 0;

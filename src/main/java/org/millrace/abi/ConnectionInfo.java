@@ -6,21 +6,28 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.PageMemory;
 
 /**
- * A device's view of its end of a connection ({@code ncclConnInfo} in NCCL): the locations of the slots and of the
- * counters. The step counter itself belongs to the device.
+ * The locations of the slots and counters of one end of a connection, for the device ({@code ncclConnInfo} in NCCL).
+ * The current step is not a part of it: the device counts it separately.
  *
- * @param buffers the buffers, one after another as {@code layout} describes; memory after them is not accessed
- * @param shared  location of the slots of protocol Simple if the connection shares them (mode OFFSET); null if the
- *                connection has its own slots
- * @param direct  view that lets the sending device point to the user's memory when no proxy lies between the devices;
- *                null if it does not
- * @param unpack  memory that the device gathers received data from; null if data arrives in slots
+ * @param layout    sizes and offsets of the buffers
+ * @param buffers   memory of the buffers, as {@code layout} describes; memory after the buffers is not accessed
+ * @param sendMem   half of the control memory that contains head
+ * @param recvMem   half of the control memory that contains tail and connFifo
+ * @param firstStep number of the first step
+ * @param shared    slots of protocol Simple if the connection shares slots with other connections (mode OFFSET); null
+ *                  if the connection has its own slots
+ * @param direct    pointers of the sending device to the user's memory, if no proxy lies between the devices; null if
+ *                  all data lies in slots
+ * @param unpack    bounce buffer and lists, if the device gathers received data; null if received data lies in slots
  */
 public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
         long firstStep, @Nullable SharedSlots shared, @Nullable DirectMemory direct,
         UnpackHandle.@Nullable UnpackMemory unpack) {
 
-    /** Slots that several connections share. The {@code connFifo} entry of a step contains the offset of its slot. */
+    /**
+     * Slots that several connections share. The {@code connFifo} entry of a step contains the offset of the step's
+     * slot.
+     */
     public record SharedSlots(MemorySegment memory, long slotBytes) {
     }
 
@@ -28,28 +35,29 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      * Allocates memory for a connection, in NCCL's layout.
      *
      * <p>
-     * The segments belong to the global scope. A proxy's accesses therefore check no arena, and no close can interrupt
-     * the proxy during a pass. The memory itself belongs to the arena, which may be closed only after the thread that
-     * polls the memory has acknowledged its stop.
+     * The returned segments belong to the global scope. A proxy's accesses therefore check no arena, and closing an
+     * arena cannot interrupt the proxy during a pass. The memory itself belongs to {@code arena}. The arena may be
+     * closed only after the thread that polls the memory has acknowledged its stop.
      *
-     * @return a connection with all counters at {@code firstStep} and no sizes
+     * @return a connection with all counters at {@code firstStep} and an empty {@code connFifo}
      */
     public static ConnectionInfo allocate(Arena arena, ConnectionLayout layout, long firstStep) {
         return at(unscoped(PageMemory.allocate(layout.totalBytes(), arena)), layout, firstStep);
     }
 
     /**
-     * {@return polled memory as a segment of the global scope} No access then checks an arena, and no close interrupts
-     * an access. The owner frees the memory after all threads that poll it have stopped.
+     * Returns memory that threads poll, as a segment of the global scope. An access then checks no arena, and closing
+     * an arena does not interrupt an access. The owner must not free the memory before all threads that poll it have
+     * stopped.
      */
-    @SuppressWarnings("restricted") // reinterprets an allocation, within its bounds
+    @SuppressWarnings("restricted") // the new segment has the bounds of an allocation
     public static MemorySegment unscoped(MemorySegment owned) {
         return MemorySegment.ofAddress(owned.address()).reinterpret(owned.byteSize());
     }
 
     /**
-     * Returns a connection in existing memory, which two sides may share. The method initializes the counters.
-     * Therefore only one side may call it, and only before the other side accesses the memory.
+     * Returns a connection in existing memory, which two processes or threads may share. The method initializes the
+     * counters. Therefore only one of the two sides may call it, and only before the other side accesses the memory.
      */
     public static ConnectionInfo at(MemorySegment memory, ConnectionLayout layout, long firstStep) {
         ConnectionInfo info = over(memory, layout, firstStep);
@@ -65,8 +73,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     }
 
     /**
-     * Stores the flag of a step in all lines. Zeros are correct as the flag of the step before step 0. Lines must not
-     * carry the flag of a future step.
+     * Stores the flag of a step in all lines, so that no line carries the flag of a later step. For the step before
+     * step 0 nothing need be stored, because its flag is 0.
      */
     private void flagAllLines(long step) {
         long half = LLLine.half(0, LLLine.flag(step));
@@ -78,11 +86,11 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     }
 
     /**
-     * Returns the same connection with shared slots of protocol Simple. The method sets modes, so it must be called
-     * before any other thread or device accesses the memory.
+     * Returns the same connection with shared slots of protocol Simple. The method writes the modes in
+     * {@code connFifo}, so it must be called before any other thread or device accesses the memory.
      *
-     * @param sends whether this is the sending end; head then starts as if all slots were taken, because a device may
-     *              use a slot only after head has granted it
+     * @param sends whether this is the sending end. Its head then starts as if all slots were in use, because the
+     *              device may use a shared slot only after head has granted it.
      */
     public ConnectionInfo withShared(SharedSlots slots, boolean sends) {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
@@ -94,31 +102,33 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, slots, direct, unpack);
     }
 
-    /** {@return the same connection, with a sending device that may point to the user's memory} */
+    /** {@return the same connection; its sending device may now point to the user's memory} */
     public ConnectionInfo withDirect(DirectMemory memory) {
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, memory, unpack);
     }
 
-    /** {@return the same connection, with a receiving device that gathers slices of protocol Simple} */
+    /**
+     * {@return the same connection; its receiving device now gathers slices of protocol Simple from a bounce buffer}
+     */
     public ConnectionInfo withUnpack(UnpackHandle.UnpackMemory memory) {
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, direct, memory);
     }
 
-    /** {@return the size of a slot in bytes} */
+    /** {@return the size of a slot of a protocol, in bytes} */
     public long slotBytes(Protocol protocol) {
         return protocol == Protocol.SIMPLE && shared != null ? shared.slotBytes : layout.slotBytes(protocol);
     }
 
     /**
-     * {@return a connection in memory that another side has initialized ({@link #at}); the method writes nothing to the
-     * memory}
+     * {@return a connection in memory that another process or thread has initialized with {@link #at}; the method does
+     * not write to the memory}
      */
     public static ConnectionInfo over(MemorySegment memory, ConnectionLayout layout, long firstStep) {
         return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep, null, null,
                 null);
     }
 
-    /** {@return the slots of one protocol, {@link ConnectionLayout#SLOTS} of them} */
+    /** {@return the buffer of one protocol: {@link ConnectionLayout#SLOTS} slots} */
     public MemorySegment buffer(Protocol protocol) {
         return buffers.asSlice(layout.bufferOffset(protocol), layout.bufferBytes(protocol));
     }

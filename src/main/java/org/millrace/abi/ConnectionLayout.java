@@ -5,7 +5,7 @@ import org.millrace.ffi.device.device_h;
 
 /**
  * The layout of a connection's host memory if the connection does not share its buffers. Three buffers of eight slots
- * each come first, then the control memory, without gaps.
+ * each come first. The control memory follows without a gap.
  *
  * <pre>
  *    0             llBytes        + ll128Bytes        + simpleBytes    + 4096      + 4096
@@ -23,12 +23,12 @@ import org.millrace.ffi.device.device_h;
  * NCCL uses this layout if host memory is used for all buffers (no GPUDirect RDMA) and the buffers are not shared
  * ({@code NCCL_NET_SHARED_BUFFERS=0}). Facts: NCCL 2.28 {@code transport/net.cc}, {@code init.cc}; checked on hardware.
  *
- * @param llBytes     size of the LL buffer, with whole lines in each slot
- * @param ll128Bytes  size of the LL128 buffer, with whole lines in each slot
- * @param simpleBytes size of the Simple buffer, a multiple of 8
+ * @param llBytes     size of the LL buffer in bytes; each slot contains whole lines
+ * @param ll128Bytes  size of the LL128 buffer in bytes; each slot contains whole lines
+ * @param simpleBytes size of the Simple buffer in bytes, a multiple of 8
  */
 public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) {
-    /** Number of slots of a buffer. */
+    /** Number of slots of each buffer. */
     public static final int SLOTS = device_h.NCCL_STEPS();
     /** The sizes that NCCL uses unless NCCL_LL_BUFFSIZE, NCCL_LL128_BUFFSIZE or NCCL_BUFFSIZE override them. */
     public static final ConnectionLayout DEFAULT = new ConnectionLayout(device_h.DEFAULT_LL_BUFFSIZE(),
@@ -37,7 +37,8 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
     /**
      * Checks the sizes.
      *
-     * @throws IllegalArgumentException if a slot would not be a whole number of lines, or of bytes for protocol Simple
+     * @throws IllegalArgumentException if a slot of LL or LL128 would not contain whole lines, or a slot of Simple
+     *                                  whole bytes
      */
     public ConnectionLayout {
         requireSlots("LL", llBytes, LLLine.BYTES);
@@ -47,19 +48,19 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
 
     private static void requireSlots(String name, long bytes, long unit) {
         long multiple = SLOTS * unit;
-        // NCCL stores these sizes in an int.
+        // NCCL stores the sizes of buffers in an int.
         if (bytes <= 0 || bytes > Integer.MAX_VALUE || bytes % multiple != 0) {
             throw new IllegalArgumentException("the %s buffer cannot have %d bytes: choose a multiple of %d up to %d"
                     .formatted(name, bytes, multiple, Integer.MAX_VALUE / multiple * multiple));
         }
     }
 
-    /** {@return the slot of a step} */
+    /** {@return the index of the slot that a step uses} */
     public static int slot(long step) {
         return (int) (step & SLOTS - 1);
     }
 
-    /** {@return the size of a buffer} */
+    /** {@return the size of the buffer of a protocol in bytes} */
     public long bufferBytes(Protocol protocol) {
         return switch (protocol) {
             case LL -> llBytes;
@@ -68,7 +69,7 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
         };
     }
 
-    /** {@return the offset of a buffer} */
+    /** {@return the offset of the buffer of a protocol in bytes} */
     public long bufferOffset(Protocol protocol) {
         return switch (protocol) {
             case LL -> 0;
@@ -77,37 +78,37 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
         };
     }
 
-    /** {@return the size of a slot, including the flags of lines} */
+    /** {@return the size of a slot of a protocol in bytes, including the flags of lines} */
     public long slotBytes(Protocol protocol) {
         return bufferBytes(protocol) / SLOTS;
     }
 
-    /** {@return the offset of a step's slot} */
+    /** {@return the offset of the slot that a step uses, in bytes} */
     public long slotOffset(Protocol protocol, long step) {
         return bufferOffset(protocol) + slot(step) * slotBytes(protocol);
     }
 
-    /** {@return the offset of {@code ncclSendMem}} */
+    /** {@return the offset of {@code ncclSendMem} in bytes} */
     public long sendMemOffset() {
         return llBytes + ll128Bytes + simpleBytes;
     }
 
-    /** {@return the offset of {@code ncclRecvMem}} */
+    /** {@return the offset of {@code ncclRecvMem} in bytes} */
     public long recvMemOffset() {
         return sendMemOffset() + SendMem.BYTES;
     }
 
-    /** {@return the size of the buffers and the control memory together} */
+    /** {@return the size of the buffers and the control memory together, in bytes} */
     public long totalBytes() {
         return recvMemOffset() + RecvMem.BYTES;
     }
 
-    /** {@return the send half of a connection} */
+    /** {@return the half of the control memory that contains head} */
     public SendMem sendMem(MemorySegment connection) {
         return SendMem.of(connection.asSlice(sendMemOffset(), SendMem.BYTES));
     }
 
-    /** {@return the receive half of a connection} */
+    /** {@return the half of the control memory that contains tail and connFifo} */
     public RecvMem recvMem(MemorySegment connection) {
         return RecvMem.of(connection.asSlice(recvMemOffset(), RecvMem.BYTES));
     }

@@ -9,7 +9,8 @@ import org.millrace.ffi.mailbox.millraceCopyCommand;
 import org.millrace.ffi.mailbox.millraceCopyMailbox;
 
 /**
- * Memory shared by a host and a kernel that copies. The host sends commands, and the kernel answers.
+ * Memory that the host shares with a kernel that makes copies ({@code src/main/cuda/copy.cu}). The host posts commands,
+ * and the kernel reports its progress and its state.
  *
  * <pre>
  *    0            32           64               2048     2052         2116    2176     2180    2304
@@ -37,28 +38,28 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  *
  * <p>
  * A word of a command is present if it contains the lower bits of the command's number, as in a line of LL. The kernel
- * can therefore fetch many commands by reads across PCIe that are in flight together. The releases of the words pair
- * with the kernel's acquires, so the data to copy is visible to the kernel. The kernel's releases of {@code done} and
- * {@code copied} pair with the acquires here. A thread that is notified of a copy after such an acquire therefore sees
- * the copied data.
+ * can therefore read many commands at once: its reads across PCIe are in flight together. The host stores each word
+ * with release, and the kernel loads it with acquire, so the data to copy is visible to the kernel. The kernel stores
+ * {@code done} and {@code copied} with release, and the host loads them with acquire. After such a load the host sees
+ * the copied data, and so does any thread that it notifies.
  */
 public final class CopyMailbox extends PolledStruct {
     public static final long BYTES = millraceCopyMailbox.sizeof();
-    /** The alignment that the accesses require. */
+    /** Alignment that the accesses require, in bytes. */
     public static final long ALIGNMENT = millraceCopyMailbox.layout().byteAlignment();
     /** Number of commands that fit in the mailbox; a power of two. */
     public static final int COMMANDS = mailbox_h.MILLRACE_COPY_COMMANDS();
     /** Maximum number of workers. */
     public static final int WORKERS = mailbox_h.MILLRACE_COPY_WORKERS();
-    /** Maximum number of copies that a worker has received but not made; a power of two. */
+    /** Maximum number of copies that a worker has received but not completed; a power of two. */
     public static final int GIVEN = mailbox_h.MILLRACE_COPY_GIVEN();
-    /** {@link #stateAcquire()}: no kernel is running, or it has not started. */
+    /** Value of {@link #stateAcquire()}: a launch was requested, and no kernel has started since. */
     public static final int ABSENT = mailbox_h.MILLRACE_COPY_ABSENT();
-    /** {@link #stateAcquire()}: a kernel executes commands. */
+    /** Value of {@link #stateAcquire()}: a kernel executes commands. */
     public static final int PRESENT = mailbox_h.MILLRACE_COPY_PRESENT();
-    /** {@link #stateAcquire()}: the kernel reads the commands for the last time. */
+    /** Value of {@link #stateAcquire()}: the kernel reads the commands for the last time. */
     public static final int LEAVING = mailbox_h.MILLRACE_COPY_LEAVING();
-    /** {@link #stateAcquire()}: the kernel reads no further command. */
+    /** Value of {@link #stateAcquire()}: the kernel has left and reads no further command. */
     public static final int GONE = mailbox_h.MILLRACE_COPY_GONE();
 
     private static final long DONE = millraceCopyMailbox.layout().byteOffset(groupElement("done"));
@@ -92,11 +93,14 @@ public final class CopyMailbox extends PolledStruct {
     /**
      * Posts a command that copies bytes.
      *
-     * @param number  number of the command; its place must be free
-     * @param bytes   1 to 2<sup>30</sup> - 1
-     * @param worker  the worker that copies, from 1; 0 for the warp that reads the commands, which can only copy a few
-     *                bytes
-     * @param ordered whether the copied bytes must not become visible before the bytes of the worker's earlier commands
+     * @param number  number of the command; the previous command at its index must be done
+     * @param to      address of the target
+     * @param from    address of the source
+     * @param bytes   number of bytes to copy, 1 to 2<sup>30</sup> - 1
+     * @param worker  number of the worker that makes the copy, from 1; 0 for the warp that reads the commands, which
+     *                can copy only a few bytes
+     * @param ordered whether the bytes of the worker's earlier commands must become visible before the bytes of this
+     *                command
      */
     public void copyRelease(int number, long to, long from, int bytes, int worker, boolean ordered) {
         long work = bytes | (long) worker << WORKER_SHIFT | (ordered ? 1L << ORDERED_SHIFT : 0);
@@ -109,42 +113,42 @@ public final class CopyMailbox extends PolledStruct {
         Words.LONG.setRelease(Words.MEMORY, command + WORK, work | flag);
     }
 
-    /** {@return the number of copies that a worker has made; the copied data is visible} */
+    /** {@return the number of copies that a worker has completed; the copied data is visible after this acquire} */
     public int copiedAcquire(int worker) {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + COPIED + (long) (worker - 1) * Integer.BYTES);
     }
 
     /**
-     * {@return the number of the first command that was neither executed nor passed to a worker; the data that the warp
-     * copied for earlier commands is visible}
+     * {@return the number of the first command that was neither executed nor passed to a worker; after this acquire,
+     * the data that the warp copied for earlier commands is visible}
      */
     public int doneAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + DONE);
     }
 
-    /** Sets the number of the first command, while no kernel is running. */
+    /** Sets the number of the first command that the next kernel reads. Called while no kernel is running. */
     public void donePlain(int number) {
         Words.INT.set(Words.MEMORY, base + DONE, number);
     }
 
-    /** {@return the state of the kernel, one of the constants} */
+    /** {@return the state of the kernel: {@link #ABSENT}, {@link #PRESENT}, {@link #LEAVING} or {@link #GONE}} */
     public int stateAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + STATE) & (1 << STREAM_SHIFT) - 1;
     }
 
     /**
-     * {@return the number of the stream in which the running kernel was launched; valid after {@link #PRESENT} was
-     * seen}
+     * {@return the number of the running kernel's stream; valid after {@link #stateAcquire} has returned
+     * {@link #PRESENT}}
      */
     public int streamPlain() {
         return (int) Words.INT.get(Words.MEMORY, base + STATE) >>> STREAM_SHIFT;
     }
 
     /**
-     * Returns the state of the kernel, read after the commands that this thread has posted. A full fence orders the
-     * store of the commands before the load of the state. It pairs with the kernel's full fence between its store of
-     * {@link #LEAVING} and its last read of the commands. If this method returns {@link #PRESENT}, the kernel sees the
-     * command.
+     * Returns the state of the kernel at a time after this thread has posted its commands. A full fence orders the
+     * store of the commands before the load of the state. The fence pairs with the kernel's full fence, which lies
+     * between its store of {@link #LEAVING} and its last read of the commands. If this method returns {@link #PRESENT},
+     * the kernel reads all these commands.
      */
     public int stateBehindCommand() {
         VarHandle.fullFence();
@@ -152,14 +156,14 @@ public final class CopyMailbox extends PolledStruct {
     }
 
     /**
-     * Records that a kernel is about to be launched, which starts with the command that {@link #donePlain} set. Pairs
-     * with the kernel's acquire.
+     * Records that a kernel is about to be launched. The kernel starts with the command that {@link #donePlain} set.
+     * This release pairs with the kernel's acquire of the state.
      */
     public void stateAbsentRelease() {
         Words.INT.setRelease(Words.MEMORY, base + STATE, ABSENT);
     }
 
-    /** Records that the launch of the kernel failed. Pairs with {@link #stateAcquire}. */
+    /** Records that the launch of the kernel failed. This release pairs with {@link #stateAcquire}. */
     public void stateGoneRelease() {
         Words.INT.setRelease(Words.MEMORY, base + STATE, GONE);
     }

@@ -4,17 +4,19 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets a sending device point the receiving device to data in the user's memory (mode PTR). No proxy lies between the
- * two devices. The receiver reads the data there, and no thread copies it into a slot.
+ * Pointers of a sending device to data in the user's memory, for the receiving device (mode PTR). It is used if no
+ * proxy lies between the two devices. The receiving device reads the data from the user's memory, and no thread copies
+ * the data into a slot.
  *
  * <p>
- * Within a process the sender passes the segment itself. A program that closes its memory too early therefore gets an
- * error from the receiving device, as it does from its own device. Between processes the receiver has the sender's
- * whole heap mapped, and {@code connFifo.ptr} is an offset in that heap.
+ * Within a process the sender passes the segment itself. If a program closes its memory too early, the receiving device
+ * therefore reports an error, as the program's own device does. Between processes the receiver has mapped the sender's
+ * whole heap, and {@code connFifo.ptr} is an offset in that heap.
  *
  * <p>
- * The receiver reads the mode of a slot only if the sender has pointed at least once. {@code connFifo} is not in the
- * cache line of tail, so a receiver that never needs it does not fetch it.
+ * The receiver reads the mode of a slot only if the sender has set {@code used}, at its first use of the user's memory.
+ * {@code connFifo} and tail lie in different cache lines. Without {@code used}, the receiver would always fetch the
+ * cache line of {@code connFifo}, too.
  *
  * <pre>
  *   sender: used = 1, connFifo[slot].mode, ptr, tail (release)   →   receiver: tail (acquire), used, connFifo[slot]
@@ -22,15 +24,17 @@ import org.jspecify.annotations.Nullable;
  */
 public final class DirectMemory {
 
-    /** Bytes of memory, initially zero, that both ends share for this purpose: a separate line. */
+    /**
+     * Size of {@code used}, which both ends share and which is initially 0, in bytes. It has a cache line for itself.
+     */
     public static final long BYTES = 128;
 
     private final long used;
-    /** Keeps the memory that contains {@code used} reachable. */
+    /** Memory that contains {@code used}. The reference prevents the memory from being freed. */
     private final MemorySegment line;
-    /** Segments that the sender points to, indexed by slot; null between processes. */
+    /** Segments that contain the sender's data, indexed by slot; null if the ends belong to two processes. */
     private final @Nullable MemorySegment @Nullable [] segments;
-    /** The sender's heap between processes, as mapped on this end; null within a process. */
+    /** The sender's heap as it is mapped in this process; null if both ends belong to one process. */
     private final @Nullable MemorySegment heap;
 
     private DirectMemory(MemorySegment line, @Nullable MemorySegment @Nullable [] segments,
@@ -42,24 +46,24 @@ public final class DirectMemory {
     }
 
     /**
-     * {@return the view of one end if both ends belong to one process}
+     * {@return the object for one end of a connection inside one process}
      *
-     * @param segments one element for each slot, the same array on both ends
+     * @param segments array with one element for each slot; both ends use the same array
      */
     public static DirectMemory inProcess(MemorySegment line, @Nullable MemorySegment[] segments) {
         return new DirectMemory(line, segments, null);
     }
 
     /**
-     * {@return the view of one end if the ends belong to two processes}
+     * {@return the object for one end of a connection between two processes}
      *
-     * @param heap all memory that the sender may point to, as mapped on this end
+     * @param heap all memory that the sender may point to, as it is mapped in this process
      */
     public static DirectMemory ofHeap(MemorySegment line, MemorySegment heap) {
         return new DirectMemory(line, null, heap);
     }
 
-    /** {@return whether the peer can read this memory} */
+    /** {@return whether the peer can read a segment of this process's memory} */
     public boolean reaches(MemorySegment memory) {
         return heap == null || contains(heap, memory);
     }
@@ -75,7 +79,12 @@ public final class DirectMemory {
         return offset >= 0 && offset <= all.byteSize() - memory.byteSize();
     }
 
-    /** Sets the location of a step's data; a later release of tail publishes it. Called by the sender. */
+    /**
+     * Records in {@code connFifo} that the data of a slot lies in the user's memory. A later release of tail publishes
+     * the record. Called by the sender.
+     *
+     * @param offset offset of the data in {@code memory}
+     */
     public void point(RecvMem recvMem, int slot, MemorySegment memory, long offset) {
         Words.INT.set(Words.MEMORY, used, 1);
         recvMem.modePlain(slot, RecvMem.MODE_PTR);
@@ -88,22 +97,24 @@ public final class DirectMemory {
     }
 
     /**
-     * {@return whether a step's data lies at the location that {@link #point} set, and not in its slot} Called by the
-     * receiver, after an acquire of tail.
+     * Returns whether the data of a slot lies in the user's memory, as {@link #point} recorded, and not in the slot.
+     * Called by the receiver, after an acquire of tail.
      */
     public boolean isPointed(RecvMem recvMem, int slot) {
         return (int) Words.INT.get(Words.MEMORY, used) != 0 && recvMem.modePlain(slot) == RecvMem.MODE_PTR;
     }
 
     /**
-     * {@return the segment that contains the data of a step that was pointed to; the data begins at offset
-     * {@code connFifo.ptr}}
+     * Returns the segment that contains the data of a slot. The data begins at offset {@code connFifo.ptr}. Called by
+     * the receiver if {@link #isPointed}.
      */
     public MemorySegment memory(int slot) {
         return heap == null ? segments[slot] : heap;
     }
 
-    /** Records that the receiver has read the data of a step, so that this object no longer keeps its memory. */
+    /**
+     * Records that the receiver has read the data of a slot. This object then keeps no reference to the user's memory.
+     */
     public void read(int slot) {
         if (heap == null) {
             segments[slot] = null;

@@ -33,22 +33,22 @@ public enum FifoLayout {
     /** NCCL 2.31 and later, and Millrace's own memory. */
     V31(ncclRecvMem.layout(), ncclConnFifo.sizeof(), ncclConnFifo.offset$layout().byteSize());
 
-    /** The layout of the engine's own memory. */
+    /** Layout of the memory that Millrace allocates itself. */
     public static final FifoLayout NEWEST = V31;
-    /** The newest release with a known layout, at any patch level. */
+    /** Newest release with a known layout, at any patch level. */
     public static final String NEWEST_KNOWN = "2.32";
     private static final int NEWEST_RELEASE = 232;
-    /** The last version with entries of 24 bytes, an alpha release. */
+    /** Last version with entries of 24 bytes, an alpha release of 2.31. */
     private static final int LAST_OF_V28 = 23100;
 
-    /** The size of an entry. */
+    /** Size of an entry in bytes. */
     final long entryBytes;
-    /** Offsets in {@link RecvMem} of the first entry's fields. */
+    /** Offsets of the first entry's fields in {@link RecvMem}, in bytes. */
     final long mode;
     final long offset;
     final long size;
     final long ptr;
-    /** Whether {@code offset} has 64 bits. */
+    /** Whether the field {@code offset} has 64 bits. */
     final boolean isOffsetLong;
 
     FifoLayout(MemoryLayout recvMem, long entryBytes, long offsetBytes) {
@@ -64,7 +64,7 @@ public enum FifoLayout {
      * {@return the layout of {@code connFifo} in a release; null if it is unknown because the release is newer than
      * {@link #NEWEST_KNOWN}}
      *
-     * @param version as {@code ncclGetVersion} returns it, for example 23102 for 2.31.2
+     * @param version number that {@code ncclGetVersion} returns, for example 23102 for 2.31.2
      */
     public static @Nullable FifoLayout ofRelease(int version) {
         return version <= LAST_OF_V28 ? V28 : version / 100 <= NEWEST_RELEASE ? V31 : null;

@@ -5,9 +5,9 @@ import org.millrace.ffi.device.ncclGinProxyGfd_v1_t;
 import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
 
 /**
- * The bit layout of a GIN descriptor, by NCCL's release. A descriptor has 8 words (64 bytes), or 16 words (128 bytes)
- * from 2.30 on. Bit 0 of each word is set when the word is present, because a GPU stores the words in no particular
- * order.
+ * The bit layout of a GIN descriptor, which depends on NCCL's release. A descriptor has 8 words (64 bytes), or 16 words
+ * (128 bytes) from 2.30 on. Bit 0 of each word is the flag {@code f}: it is set if the word is present. Each word needs
+ * a flag, because a GPU stores the words in no particular order. A VA signal is a signal that lies in a window.
  *
  * <pre>
  *   word      63                                                          8 7   1 0
@@ -24,8 +24,8 @@ import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
  * </pre>
  *
  * <p>
- * Facts: NCCL {@code nccl_device/gin/proxy/gin_proxy_device_host_common.h} of the releases. This class accesses no
- * shared memory: it reads words from an array and writes them to an array.
+ * Facts: {@code nccl_device/gin/proxy/gin_proxy_device_host_common.h} of each NCCL release. This class does not access
+ * shared memory. It reads the words from an array and writes them to an array.
  */
 public enum GinDescriptorFormat {
     /** NCCL 2.28. */
@@ -49,14 +49,17 @@ public enum GinDescriptorFormat {
             device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
             device_h.MILLRACE_GIN_VALUE_LOW_SHIFT());
 
-    /** Number of words of the longest descriptor. */
+    /** Number of words of the longest format. */
     public static final int MAX_WORDS = (int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES);
-    /** Marks descriptors with a header that contains an op instead of a version. */
+    /**
+     * Value of {@code version} for formats without a version. The header of these formats contains the operation
+     * instead.
+     */
     private static final int NO_VERSION = 0;
 
     /** Bit that is set in every word that is present. */
     public static final long FLAG = device_h.MILLRACE_GIN_FLAG();
-    /** Largest offset or handle, of 63 bits. */
+    /** Largest offset or handle, which has 63 bits. */
     public static final long MAX_ADDRESS = Long.MAX_VALUE;
 
     private static final int HEADER = device_h.ncclGinProxyGfdHeader();
@@ -120,13 +123,13 @@ public enum GinDescriptorFormat {
         return (long) words * Long.BYTES;
     }
 
-    /** {@return whether gets and flushes exist, and whether signal ids are relative to their context} */
+    /** {@return whether this format has gets and flushes; if so, signal numbers are also relative to their context} */
     public boolean hasGets() {
         return version != NO_VERSION;
     }
 
     /**
-     * {@return the size of the context that belongs to such descriptors: {@link GinGpuContext#BYTES_V1} or
+     * {@return the size of the context for descriptors of this format: {@link GinGpuContext#BYTES_V1} or
      * {@link GinGpuContext#BYTES_V2}}
      */
     public long contextBytes() {
@@ -134,19 +137,19 @@ public enum GinDescriptorFormat {
     }
 
     /**
-     * {@return whether kernels reset a signal by storing its old value as an offset; in other formats they store 0 in
-     * the signal}
+     * {@return whether a kernel resets a signal by storing the signal's old value in {@code signalOffsets}; with other
+     * formats the kernel stores 0 in the signal}
      */
     public boolean resetsByOffset() {
         return this == V30;
     }
 
-    /** {@return the number of signals that a descriptor can name} */
+    /** {@return the number of different signals that a descriptor can name} */
     public int maxSignals() {
         return 1 << signalBits;
     }
 
-    /** {@return the number of counters that a descriptor can name} */
+    /** {@return the number of different counters that a descriptor can name} */
     public int maxCounters() {
         return 1 << counterBits;
     }
@@ -157,54 +160,57 @@ public enum GinDescriptorFormat {
     }
 
     /**
-     * {@return whether the version in a descriptor of 2.30 is the version of this format; always true for formats
-     * without a version}
+     * {@return whether the version in a descriptor is the version of this format; always true for formats without a
+     * version}
      */
     public boolean isVersionKnown(long[] descriptor) {
         return version == NO_VERSION || bits(descriptor[HEADER], device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(),
                 device_h.MILLRACE_GIN_HEADER_VERSION_BITS()) == version;
     }
 
-    /** {@return the number of bytes} */
+    /** {@return the number of bytes to put or to get} */
     public long size(long[] descriptor) {
         return descriptor[HEADER] >>> SIZE_SHIFT;
     }
 
-    /** {@return the offset of the source, or of a VA signal} */
+    /** {@return the offset of the source in its window, or the offset of a VA signal} */
     public long sourceOffset(long[] descriptor) {
         return descriptor[SOURCE_OFFSET] >>> ADDRESS_SHIFT;
     }
 
-    /** {@return the handle of the window of the source, or of a VA signal} */
+    /** {@return the handle of the source's window, or of the window that contains a VA signal} */
     public long sourceHandle(long[] descriptor) {
         return descriptor[SOURCE_HANDLE] >>> ADDRESS_SHIFT;
     }
 
     /**
-     * {@return the value of an inline put} If the value is shorter than 8 bytes, the remaining bytes are undefined, as
-     * the kernel leaves them.
+     * Returns the value of an inline put. If the put has less than 8 bytes, the remaining bytes of the value are
+     * undefined, because the kernel does not set them.
      */
     public long inlineValue(long[] descriptor) {
         return bits(descriptor[SOURCE_OFFSET], INLINE_SHIFT, INLINE_LOW_BITS)
                 | bits(descriptor[SOURCE_HANDLE], INLINE_SHIFT, INLINE_HIGH_BITS) << INLINE_LOW_BITS;
     }
 
-    /** {@return the offset of the destination} */
+    /** {@return the offset of the destination in its window} */
     public long targetOffset(long[] descriptor) {
         return descriptor[TARGET_OFFSET] >>> ADDRESS_SHIFT;
     }
 
-    /** {@return this rank's handle of the destination's window, even if the destination is on another rank} */
+    /** {@return this rank's handle of the destination's window; the destination itself may lie on another rank} */
     public long targetHandle(long[] descriptor) {
         return descriptor[TARGET_HANDLE] >>> ADDRESS_SHIFT;
     }
 
-    /** {@return the counter to increment; only meaningful with {@link GinOp#COUNTER}} */
+    /** {@return the number of the counter to increment; only meaningful with {@link GinOp#COUNTER}} */
     public int counter(long[] descriptor) {
         return (int) bits(descriptor[COMPLETION], counterShift, counterBits);
     }
 
-    /** {@return the signal to change; only meaningful with {@link GinOp#SIGNAL_INC} or {@link GinOp#SIGNAL_ADD}} */
+    /**
+     * {@return the number of the signal to change; only meaningful with {@link GinOp#SIGNAL_INC} or
+     * {@link GinOp#SIGNAL_ADD}}
+     */
     public int signal(long[] descriptor) {
         return (int) bits(descriptor[COMPLETION], signalShift, signalBits);
     }
@@ -215,15 +221,15 @@ public enum GinDescriptorFormat {
                 | bits(descriptor[SIGNAL_VALUE], VALUE_HIGH_SHIFT, VALUE_HIGH_BITS) << VALUE_LOW_BITS;
     }
 
-    /** {@return whether the descriptor requests a signal that becomes visible after all earlier puts of its context} */
+    /** {@return whether the signal of this descriptor must become visible after all earlier puts of its context} */
     public boolean strong(long[] descriptor) {
         return this == V30 && bits(descriptor[SIGNAL_VALUE], STRONG_SHIFT, 1) == 1;
     }
 
     /**
-     * Starts a descriptor: sets the flag in every word, and the operation and the size.
+     * Begins a descriptor: sets the flag in every word, the operation and the size. The other fields become 0.
      *
-     * @param descriptor {@link #words()} words or more
+     * @param descriptor array of at least {@link #words()} words
      */
     public void begin(long[] descriptor, int op, long size) {
         for (int word = 0; word < words; word++) {
@@ -237,7 +243,7 @@ public enum GinDescriptorFormat {
         descriptor[opWord] |= field(op, opShift, opBits);
     }
 
-    /** Sets the source, or the location of a VA signal. */
+    /** Sets the window and the offset of the source, or of a VA signal. */
     public void source(long[] descriptor, long handle, long offset) {
         descriptor[SOURCE_OFFSET] = offset << ADDRESS_SHIFT | FLAG;
         descriptor[SOURCE_HANDLE] = handle << ADDRESS_SHIFT | FLAG;
@@ -246,22 +252,22 @@ public enum GinDescriptorFormat {
     /**
      * Sets the value of an inline put.
      *
-     * @param value the bytes to put, lowest first
+     * @param value bytes to put, the first byte in the lowest bits
      */
     public void inline(long[] descriptor, long value) {
         descriptor[SOURCE_OFFSET] = field(value, INLINE_SHIFT, INLINE_LOW_BITS) | FLAG;
         descriptor[SOURCE_HANDLE] = field(value >>> INLINE_LOW_BITS, INLINE_SHIFT, INLINE_HIGH_BITS) | FLAG;
     }
 
-    /** Sets the destination. */
+    /** Sets the window and the offset of the destination. */
     public void target(long[] descriptor, long handle, long offset) {
         descriptor[TARGET_OFFSET] = offset << ADDRESS_SHIFT | FLAG;
         descriptor[TARGET_HANDLE] = handle << ADDRESS_SHIFT | FLAG;
     }
 
     /**
-     * Sets the counter to increment when the source has been read, and the signal to change when the bytes have
-     * arrived.
+     * Sets the counter and the signal of a put. The counter is incremented when the source has been read. The signal is
+     * changed when the bytes have arrived at the peer.
      */
     public void completion(long[] descriptor, int counter, int signal, long value) {
         descriptor[COMPLETION] = field(counter, counterShift, counterBits) | field(signal, signalShift, signalBits)

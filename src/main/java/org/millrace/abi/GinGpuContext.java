@@ -7,8 +7,8 @@ import org.millrace.ffi.device.ncclGinProxyGpuCtx_v1_t;
 import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
 
 /**
- * {@code ncclGinProxyGpuCtx_t}: a kernel's view of a GIN context. A plugin fills it in before it hands it out. After
- * that, no thread writes it.
+ * {@code ncclGinProxyGpuCtx_t}: a kernel's view of a GIN context. A plugin writes the struct before it passes the
+ * struct to libnccl. After that, no thread writes it.
  *
  * <pre>
  *    0       4           8       16     24     32        40       48             56             64              72
@@ -19,15 +19,16 @@ import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
  * </pre>
  *
  * <p>
- * All pointers are device-visible addresses. Kernels change {@code pis}, {@code signalOffsets} and the two arrays of
- * gets atomically. These must therefore be zeroed device memory. The other arrays may be mapped host memory. NCCL 2.28,
- * 2.29, 2.30.3 and 2.30.4 use version 1. Later 2.30 releases use it if {@code createContext} is called with backend
- * version 1. Several contexts in one handle follow each other without gaps.
+ * All pointers are device-visible addresses. Kernels change {@code pis}, {@code signalOffsets}, {@code lastIssuedGet}
+ * and {@code lastVisibleGet} by atomic operations. These four arrays must therefore lie in device memory, with zeros at
+ * first. The other arrays may lie in mapped host memory. NCCL 2.28, 2.29, 2.30.3 and 2.30.4 use version 1 of the
+ * struct. Later 2.30 releases use version 1 if {@code createContext} is called with backend version 1. A handle can
+ * contain several contexts, one after another without gaps.
  */
 public final class GinGpuContext {
-    /** Size up to 2.30.4. */
+    /** Size of version 1 in bytes. */
     public static final long BYTES_V1 = ncclGinProxyGpuCtx_v1_t.sizeof();
-    /** Size from 2.30.5 on. */
+    /** Size of version 2 in bytes (from 2.30.5 on). */
     public static final long BYTES_V2 = ncclGinProxyGpuCtx_v2_t.sizeof();
     public static final long ALIGNMENT = ncclGinProxyGpuCtx_v2_t.layout().byteAlignment();
 
@@ -51,25 +52,26 @@ public final class GinGpuContext {
     /**
      * {@return a view of a context}
      *
-     * @param segment exactly {@link #BYTES_V1} or {@link #BYTES_V2} bytes
-     * @throws IllegalArgumentException if its size or alignment differs
+     * @param segment memory of exactly {@link #BYTES_V1} or {@link #BYTES_V2} bytes
+     * @throws IllegalArgumentException if the size or the alignment of the segment is wrong
      */
     public static GinGpuContext of(MemorySegment segment) {
         long bytes = segment.byteSize() == BYTES_V1 ? BYTES_V1 : BYTES_V2;
         return new GinGpuContext(Words.checked("ncclGinProxyGpuCtx_t", segment, bytes, ALIGNMENT));
     }
 
-    /** {@return whether the fields of 2.30.5 are present} */
+    /** {@return whether this context has version 2, with the fields of 2.30.5} */
     public boolean hasSignalOffsets() {
         return segment.byteSize() == BYTES_V2;
     }
 
     /**
-     * Sets the fields that every version has.
+     * Sets the fields that both versions have.
      *
      * @param queueSize number of descriptors of a queue, a power of two
-     * @param pis       address of the producer indices (places handed out to kernel threads), by peer
-     * @param cis       address of the consumer indices (places that are free again), by peer
+     * @param pis       address of the producer indices: for each peer, the number of places that kernel threads have
+     *                  reserved
+     * @param cis       address of the consumer indices: for each peer, the number of places that are free again
      */
     public void set(int ranks, int queueSize, long queues, long pis, long cis, long counters, long signals) {
         Words.INT.set(segment, RANKS, ranks);
@@ -84,9 +86,10 @@ public final class GinGpuContext {
     /**
      * Sets the fields that only version 2 has.
      *
-     * @param signalOffsets  address of each signal's value at its last reset
-     * @param lastIssuedGet  address of the index of the newest get, by peer
-     * @param lastVisibleGet address of the index of the newest get that a flush has covered, by peer
+     * @param signalOffsets  address of an array with the value of each signal at its last reset
+     * @param lastIssuedGet  address of an array with the index of the newest get for each peer
+     * @param lastVisibleGet address of an array with the index of the newest get that a flush has covered, for each
+     *                       peer
      */
     public void setGets(long signalOffsets, long lastIssuedGet, long lastVisibleGet) {
         Words.LONG.set(segment, SIGNAL_OFFSETS, signalOffsets);

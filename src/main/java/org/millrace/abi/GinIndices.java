@@ -4,12 +4,12 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
- * One 32-bit index for each peer of a context. Indices wrap and are compared by difference.
+ * Indices of 32 bits, one for each peer of a GIN context. Indices wrap and are compared by difference.
  *
  * <p>
- * {@code pis} counts the places handed out, and belongs to the kernel alone. {@code cis} counts the places that are
- * free again, and only the proxy writes it. The proxy's release pairs with the kernel's acquire. After the acquire the
- * kernel may write the place again and reuse the source of the put.
+ * {@code pis} counts the places in a queue that kernel threads have reserved. Only kernels access it. {@code cis}
+ * counts the places that are free again. Only the proxy writes it, with release. This release pairs with the kernel's
+ * acquire. After the acquire the kernel may write to the place again, and may change the source of the put.
  */
 public final class GinIndices extends PolledStruct {
     private final int peers;
@@ -20,10 +20,10 @@ public final class GinIndices extends PolledStruct {
     }
 
     /**
-     * {@return a view of indices}
+     * {@return a view of the indices in a segment}
      *
-     * @param segment exactly 4 bytes for each peer
-     * @throws IllegalArgumentException if its size or alignment differs
+     * @param segment memory of exactly 4 bytes for each peer
+     * @throws IllegalArgumentException if the size or the alignment of the segment is wrong
      */
     public static GinIndices of(MemorySegment segment, int peers) {
         return new GinIndices(segment, peers);
@@ -33,18 +33,18 @@ public final class GinIndices extends PolledStruct {
         return base + (long) Objects.checkIndex(peer, peers) * Integer.BYTES;
     }
 
-    /** {@return an index; later accesses of this thread stay after this load} */
+    /** {@return the index of a peer; later accesses of this thread happen after this load} */
     public int acquire(int peer) {
         return (int) Words.INT.getAcquire(Words.MEMORY, at(peer));
     }
 
-    /** Stores an index after all earlier accesses of this thread. */
+    /** Stores the index of a peer, after all earlier accesses of this thread. */
     public void release(int peer, int index) {
         Words.INT.setRelease(Words.MEMORY, at(peer), index);
     }
 
     /**
-     * Adds 1 to an index.
+     * Adds 1 to the index of a peer, atomically.
      *
      * @return the index before the addition
      */
@@ -53,7 +53,7 @@ public final class GinIndices extends PolledStruct {
     }
 
     /**
-     * Replaces an index if it has the expected value.
+     * Replaces the index of a peer atomically, if it has the expected value.
      *
      * @return whether the index was replaced
      */

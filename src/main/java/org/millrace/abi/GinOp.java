@@ -2,38 +2,40 @@ package org.millrace.abi;
 
 import org.millrace.ffi.device.device_h;
 
-/** The operation that a GIN descriptor requests, as a combination of bits. */
+/** The bits of a GIN descriptor's operation. A descriptor can combine several of them. */
 public final class GinOp {
-    /** Writes bytes of a window, or a value, to a window of the peer. */
+    /** Put: writes bytes of a window, or a value, to a window of the peer. */
     public static final int PUT = device_h.ncclGinProxyOpPut();
-    /** With a put: the descriptor contains the bytes. */
+    /** Inline put: the descriptor itself contains the bytes. Only with a put. */
     public static final int INLINE = device_h.ncclGinProxyOpWithInline();
-    /** Increments a counter when the source has been read. */
+    /** Increments a counter of this rank when the source has been read. */
     public static final int COUNTER = device_h.ncclGinProxyOpWithCounter();
-    /** Increments a signal of the peer when all bytes have arrived; the value in the descriptor is also 1. */
+    /**
+     * Increments a signal of the peer when all bytes have arrived. The signal value in the descriptor is then also 1.
+     */
     public static final int SIGNAL_INC = device_h.ncclGinProxyOpWithSignalInc();
-    /** Adds the value to a signal of the peer when all bytes have arrived. */
+    /** Adds the signal value to a signal of the peer when all bytes have arrived. */
     public static final int SIGNAL_ADD = device_h.ncclGinProxyOpWithSignalAdd();
-    /** The signal is 8 bytes of a window; never combined with a put. From 2.29. */
+    /** VA signal: the signal consists of 8 bytes of a window. Never combined with a put. From 2.29 on. */
     public static final int VA_SIGNAL = device_h.ncclGinProxyOpVASignal();
-    /** Reads bytes from a window of the peer into a window of this rank. From 2.30. */
+    /** Get: reads bytes from a window of the peer into a window of this rank. From 2.30 on. */
     public static final int GET = device_h.ncclGinProxyOpGet();
-    /** Makes completed gets visible. From 2.30. */
+    /** Flush: makes the data of completed gets visible. From 2.30 on. */
     public static final int FLUSH = device_h.ncclGinProxyOpFlush();
 
     private GinOp() {}
 
-    /** {@return whether a bit is set} */
+    /** {@return whether an operation contains this bit} */
     public static boolean has(int op, int bit) {
         return (op & bit) != 0;
     }
 
-    /** {@return whether the operation changes a signal} */
+    /** {@return whether an operation changes a signal} */
     public static boolean signals(int op) {
         return (op & (SIGNAL_INC | SIGNAL_ADD)) != 0;
     }
 
-    /** {@return the names of the bits, for messages} */
+    /** {@return the names of the bits of an operation, for messages} */
     public static String describe(int op) {
         StringBuilder text = new StringBuilder();
         append(text, op, PUT, "put");

@@ -4,7 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
- * The queues of a context: {@code queueSize} descriptors for each peer, one queue after another.
+ * The queues of a GIN context. Each peer has a queue of {@code queueSize} descriptors. The queues follow one another in
+ * memory.
  *
  * <pre>
  *    0                       queueSize * bytes
@@ -15,11 +16,12 @@ import java.util.Objects;
  * </pre>
  *
  * <p>
- * A word belongs to the kernel while its flag is not set. It belongs to the proxy from then on, until the proxy has
- * stored 0. The kernel stores a descriptor's words in no particular order. An acquire of each word's flag pairs with
- * the fence that the kernel executed before, so the data that the kernel stored in windows is visible. The stores of 0
- * are plain, because the release of {@code cis} publishes them. Without that release the kernel does not use the place
- * again.
+ * While the flag of a word is not set, the word belongs to the kernel. When the kernel has set the flag, the word
+ * belongs to the proxy until the proxy stores 0. The kernel stores a descriptor's words in no particular order. The
+ * proxy loads each word with acquire. This acquire pairs with the fence that the kernel executes before it stores the
+ * descriptor. The data that the kernel stored in windows is then visible to the proxy. The proxy's stores of 0 are
+ * plain, because its release of {@code cis} publishes them. The kernel does not use the place again before it has seen
+ * this release.
  */
 public final class GinQueueMemory extends PolledStruct {
     private final GinDescriptorFormat format;
@@ -36,9 +38,9 @@ public final class GinQueueMemory extends PolledStruct {
     }
 
     /**
-     * {@return a view of queues}
+     * {@return a view of the queues in a segment}
      *
-     * @param segment   exactly {@link #bytes}, aligned to 16 bytes
+     * @param segment   memory of exactly {@link #bytes} bytes, aligned to 16 bytes
      * @param queueSize number of descriptors of each queue, a power of two
      * @throws IllegalArgumentException if the size, the alignment or the number of descriptors is wrong
      */
@@ -49,7 +51,7 @@ public final class GinQueueMemory extends PolledStruct {
         return new GinQueueMemory(segment, format, peers, queueSize);
     }
 
-    /** {@return the size of all queues} */
+    /** {@return the size of all queues together, in bytes} */
     public static long bytes(GinDescriptorFormat format, int peers, int queueSize) {
         return format.bytes() * peers * queueSize;
     }
@@ -64,7 +66,7 @@ public final class GinQueueMemory extends PolledStruct {
         return queueSize;
     }
 
-    /** {@return the offset of a descriptor} */
+    /** {@return the offset of a descriptor in the segment, in bytes} */
     public long at(int peer, int index) {
         return ((long) Objects.checkIndex(peer, peers) * queueSize + (index & queueSize - 1)) * descriptorBytes;
     }
@@ -89,7 +91,7 @@ public final class GinQueueMemory extends PolledStruct {
     }
 
     /**
-     * Removes a descriptor from the queue if all of its words are present.
+     * Takes a descriptor out of the queue if all of its words are present.
      *
      * @return false if a word is still missing; the queue is then unchanged
      */
@@ -109,10 +111,10 @@ public final class GinQueueMemory extends PolledStruct {
     }
 
     /**
-     * Stores a descriptor's words in no order that a reader may rely on. The posting thread executes a release fence
-     * before this call, which pairs with the acquires of {@link #take}.
+     * Stores a descriptor's words. A reader must not rely on the order of the stores. The posting thread executes a
+     * release fence before this call. The fence pairs with the acquires of {@link #take}.
      *
-     * @param at offset of the descriptor; its place must be free
+     * @param at offset of the descriptor in the segment; the words there must be 0
      */
     public void storeOpaque(long at, long[] descriptor) {
         int words = format.words();

@@ -8,7 +8,7 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevKernelArgs;
 
 /**
- * {@code ncclDevKernelArgs}: the arguments of a kernel.
+ * {@code ncclDevKernelArgs}: the arguments of a kernel launch.
  *
  * <pre>
  *    0          8              16        17     20         24         32         48
@@ -19,16 +19,16 @@ import org.millrace.ffi.device.ncclDevKernelArgs;
  * </pre>
  *
  * <p>
- * The host writes the arguments before the launch, which orders all accesses, and the kernel reads them. A launch
- * copies the arguments, so the host may change them afterwards. The kernel has one block for each bit of the mask, in
- * ascending order. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
+ * The host writes the arguments before the launch, and the kernel reads them. The launch orders these accesses. It
+ * copies the arguments, so the host may change them afterwards. The kernel has one block for each set bit of
+ * {@code channelMask}, in ascending order. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
  */
 public final class KernelArguments {
-    /** The struct's size, which is the offset of the batches. */
+    /** Size of the struct in bytes, which is also the offset of the first batch. */
     public static final int BYTES = (int) ncclDevKernelArgs.sizeof();
-    /** Maximum number of bytes of a kernel's arguments, including batches and items. */
+    /** Maximum size of a kernel's arguments in bytes, including batches and work items. */
     public static final int MAX_BYTES = 4096;
-    /** Maximum number of channels. */
+    /** Maximum number of channels of a communicator. */
     public static final int MAX_CHANNELS = device_h.MAXCHANNELS();
 
     private static final long COMM = offset("comm");
@@ -46,7 +46,7 @@ public final class KernelArguments {
     /**
      * {@return a view of a kernel's arguments}
      *
-     * @param segment the struct, its batches, and its items if the arguments contain them
+     * @param segment memory of the struct, its batches, and its work items if the arguments contain them
      * @throws IllegalArgumentException if the segment is shorter than the struct
      */
     public static KernelArguments of(MemorySegment segment) {
@@ -58,9 +58,10 @@ public final class KernelArguments {
     }
 
     /**
-     * Sets the fields that are known before the work is placed.
+     * Sets the fields that are known before the location of the work items is known.
      *
-     * @param channelMask one bit for each channel with work
+     * @param communicator address of the {@link KernelCommunicator}
+     * @param channelMask  mask with one bit for each channel that has work
      */
     public void set(long communicator, long channelMask, WorkStorage storage) {
         Words.LONG.set(segment, COMM, communicator);
@@ -69,17 +70,17 @@ public final class KernelArguments {
     }
 
     /**
-     * Sets the location of the items.
+     * Sets the location of the work items.
      *
-     * @param address address of the items' memory, 0 if the arguments contain the items
-     * @param mask    mask for the offsets of items; all ones without a FIFO
+     * @param address address of the memory that contains the work items; 0 if the arguments contain them
+     * @param mask    mask for the offsets of work items; all bits are set if the memory is not a FIFO
      */
     public void place(long address, int mask) {
         Words.LONG.set(segment, WORK_BUFFER, address);
         Words.INT.set(segment, WORK_MASK, mask);
     }
 
-    /** {@return the arguments, including batches and items} */
+    /** {@return the memory of the arguments, including batches and work items} */
     public MemorySegment segment() {
         return segment;
     }
@@ -89,27 +90,30 @@ public final class KernelArguments {
         return (long) Words.LONG.get(segment, COMM);
     }
 
-    /** {@return a mask with one bit for each channel with work} */
+    /** {@return a mask with one bit for each channel that has work} */
     public long channelMask() {
         return (long) Words.LONG.get(segment, CHANNEL_MASK);
     }
 
-    /** {@return the kind of memory that contains the items} */
+    /** {@return the kind of memory that contains the work items} */
     public WorkStorage storage() {
         return WorkStorage.of(segment.get(ValueLayout.JAVA_BYTE, STORAGE));
     }
 
-    /** {@return the mask for the offset of an item} */
+    /** {@return the mask for the offsets of work items} */
     public int workMask() {
         return (int) Words.INT.get(segment, WORK_MASK);
     }
 
-    /** {@return the address of the items' memory} */
+    /** {@return the address of the memory that contains the work items} */
     public long workBuffer() {
         return (long) Words.LONG.get(segment, WORK_BUFFER);
     }
 
-    /** {@return the channel of a block: the position of the mask's bit that has {@code block} set bits below it} */
+    /**
+     * {@return the channel of a block: the position of the set bit of {@code channelMask} that has {@code block} set
+     * bits below it}
+     */
     public int channel(int block) {
         long mask = channelMask();
         for (int below = 0; below < block; below++) {
@@ -118,7 +122,7 @@ public final class KernelArguments {
         return Long.numberOfTrailingZeros(mask);
     }
 
-    /** {@return the offset of a batch in the arguments} */
+    /** {@return the offset of a batch in the arguments, in bytes} */
     public static long batchOffset(int index) {
         return BYTES + (long) index * WorkBatch.BYTES;
     }
@@ -132,11 +136,19 @@ public final class KernelArguments {
      * {@code device.h}, {@code enqueue.cc}.
      */
     public enum WorkStorage {
-        /** In the kernel's arguments, after the batches. Offsets count from the beginning of the arguments. */
+        /**
+         * The work items lie in the kernel's arguments, after the batches. Offsets count from the beginning of the
+         * arguments.
+         */
         ARGUMENTS(device_h.ncclDevWorkStorageTypeArgs()),
-        /** In the work FIFO. Offsets are values of its counters. */
+        /**
+         * The work items lie in the work FIFO. Offsets are values of the FIFO's counters ({@link WorkFifoCounters}).
+         */
         FIFO(device_h.ncclDevWorkStorageTypeFifo()),
-        /** In separate memory, for a plan that is replayed. Offsets count from the beginning of that memory. */
+        /**
+         * The work items lie in separate memory, for a plan that is launched repeatedly. Offsets count from the
+         * beginning of that memory.
+         */
         PERSISTENT(device_h.ncclDevWorkStorageTypePersistent());
 
         private static final WorkStorage[] ALL = values();
@@ -148,7 +160,7 @@ public final class KernelArguments {
         }
 
         /**
-         * {@return the storage with a given NCCL number}
+         * {@return the kind of memory with NCCL's given number}
          *
          * @throws IllegalArgumentException if NCCL has no such number
          */
@@ -162,7 +174,7 @@ public final class KernelArguments {
                     + " is none of NCCL's: the kernel's arguments were overwritten, or are of another release");
         }
 
-        /** {@return NCCL's number of this storage} */
+        /** {@return NCCL's number of this kind of memory} */
         public int code() {
             return code;
         }

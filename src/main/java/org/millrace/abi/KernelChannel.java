@@ -8,7 +8,7 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevChannel;
 
 /**
- * {@code ncclDevChannel}: a channel as kernels see it. It contains this rank's neighbors in each algorithm.
+ * {@code ncclDevChannel}: the data of a channel for kernels. It contains this rank's neighbors in each algorithm.
  *
  * <pre>
  *    0       8      12     16          24      28      32      36   40            52             72
@@ -19,18 +19,19 @@ import org.millrace.ffi.device.ncclDevChannel;
  * </pre>
  *
  * <p>
- * The host writes it before the first kernel is launched. After that it is only read, so all accesses are plain. A
- * network that reduces is a peer, too: its number follows the last rank. Facts: NCCL 2.28 {@code device.h}.
+ * The host writes the struct before it launches the first kernel. After that the struct is only read, so all accesses
+ * are plain. A collective network is a peer, too. Its peer number follows the number of the last rank. Facts: NCCL 2.28
+ * {@code device.h}.
  */
 public final class KernelChannel {
-    /** The struct's size, which is the distance to the next channel's struct. */
+    /** Size of the struct in bytes, which is the distance to the struct of the next channel. */
     public static final long BYTES = ncclDevChannel.sizeof();
     public static final long ALIGNMENT = 16;
     /** Maximum number of children of a rank in a tree. */
     public static final int MAX_CHILDREN = device_h.NCCL_MAX_TREE_ARITY();
-    /** Index of a channel's connections for collectives. */
+    /** Index of the connection for collectives among a channel's connections to a peer. */
     public static final int COLLECTIVE = 0;
-    /** Index of a channel's connections for sends and receives. */
+    /** Index of the connection for sends and receives among a channel's connections to a peer. */
     public static final int POINT_TO_POINT = 1;
     /** Rank number that marks a missing neighbor. */
     public static final int NOBODY = -1;
@@ -58,9 +59,12 @@ public final class KernelChannel {
     }
 
     /**
-     * Sets this rank's place in the ring.
+     * Sets this rank's position in the ring.
      *
-     * @param userRanks address of the numbers of all ranks in ring order, starting with this rank
+     * @param previous  rank before this rank in the ring
+     * @param next      rank after this rank in the ring
+     * @param userRanks address of an array with the numbers of all ranks in ring order, starting with this rank
+     * @param index     index of this rank in the ring
      */
     public void ring(int previous, int next, long userRanks, int index) {
         Words.INT.set(segment, PREVIOUS, previous);
@@ -70,11 +74,11 @@ public final class KernelChannel {
     }
 
     /**
-     * Sets this rank's place in the tree.
+     * Sets this rank's neighbors in the tree.
      *
-     * @param depth number of ranks between the root and the farthest leaf
+     * @param depth number of ranks from the root to the farthest leaf
      * @param up    the parent rank, or {@link #NOBODY}
-     * @param down  the child ranks, {@link #MAX_CHILDREN} of them, with {@link #NOBODY} after the last
+     * @param down  {@link #MAX_CHILDREN} elements: the child ranks, and then {@link #NOBODY}
      */
     public void tree(int depth, int up, int... down) {
         Words.INT.set(segment, DEPTH, depth);
@@ -84,16 +88,17 @@ public final class KernelChannel {
         }
     }
 
-    /** Sets the number of the network that reduces. */
+    /** Sets the peer number of the collective network. */
     public void network(int peer) {
         Words.INT.set(segment, NETWORK, peer);
     }
 
     /**
-     * Sets this rank's place in the chain of its host. At the top of the chain a network reduces.
+     * Sets this rank's neighbors in the chain of its host's ranks. The collective network is above the top of the
+     * chain.
      *
-     * @param up   the rank above, or the number of the network, or {@link #NOBODY}
-     * @param down the rank below, or {@link #NOBODY}
+     * @param up   the rank above this rank, or the peer number of the collective network, or {@link #NOBODY}
+     * @param down the rank below this rank, or {@link #NOBODY}
      */
     public void networkChain(int up, int down) {
         Words.INT.set(segment, CHAIN_UP, up);
@@ -103,7 +108,10 @@ public final class KernelChannel {
         }
     }
 
-    /** {@return the rank above this rank in the chain of its host, or the number of the network, or {@link #NOBODY}} */
+    /**
+     * {@return the rank above this rank in the chain of its host, or the peer number of the collective network, or
+     * {@link #NOBODY}}
+     */
     public int networkChainUp() {
         return (int) Words.INT.get(segment, CHAIN_UP);
     }
@@ -123,7 +131,7 @@ public final class KernelChannel {
         return (int) Words.INT.get(segment, NEXT);
     }
 
-    /** {@return the address of the numbers of all ranks in ring order, starting with this rank} */
+    /** {@return the address of an array with the numbers of all ranks in ring order, starting with this rank} */
     public long userRanks() {
         return (long) Words.LONG.get(segment, USER_RANKS);
     }
@@ -133,7 +141,7 @@ public final class KernelChannel {
         return (int) Words.INT.get(segment, INDEX);
     }
 
-    /** {@return the number of ranks between the tree's root and its farthest leaf} */
+    /** {@return the number of ranks from the tree's root to the farthest leaf} */
     public int depth() {
         return (int) Words.INT.get(segment, DEPTH);
     }
@@ -144,15 +152,15 @@ public final class KernelChannel {
     }
 
     /**
-     * {@return a child of this rank in the tree, or {@link #NOBODY}}
+     * {@return a child of this rank in the tree, or {@link #NOBODY} if the child is missing}
      *
-     * @param child 0 to {@link #MAX_CHILDREN} - 1
+     * @param child index of the child, 0 to {@link #MAX_CHILDREN} - 1
      */
     public int down(int child) {
         return (int) Words.INT.get(segment, DOWN + (long) child * Integer.BYTES);
     }
 
-    /** {@return the number of the network that reduces, or {@link #NOBODY}} */
+    /** {@return the peer number of the collective network, or {@link #NOBODY}} */
     public int network() {
         return (int) Words.INT.get(segment, NETWORK);
     }

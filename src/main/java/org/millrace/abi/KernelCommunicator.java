@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.device.ncclKernelComm;
 
 /**
- * {@code ncclKernelComm}: a communicator as kernels see it.
+ * {@code ncclKernelComm}: the data of a communicator for kernels (the device communicator).
  *
  * <pre>
  *    0      4        8      12       16              28              32           40            48
@@ -21,14 +21,14 @@ import org.millrace.ffi.device.ncclKernelComm;
  * </pre>
  *
  * <p>
- * {@code isAllNvlink} is 0, because the emulated device has no NVLink. The host writes the struct once, before the
- * first kernel is launched. After that it is only read, so all accesses are plain. Only the memory behind its pointers
- * changes: the {@link AbortFlag} and the {@link WorkCounters}. Facts: NCCL 2.28 {@code device.h} (there
- * {@code ncclDevComm} up to 2.27).
+ * {@code isAllNvlink} is 0, because the emulated device has no NVLink. The host writes the struct once, before it
+ * launches the first kernel. After that the struct is only read, so all accesses are plain. Only memory that the struct
+ * points to changes: the {@link AbortFlag} and the {@link WorkCounters}. Facts: NCCL 2.28 {@code device.h}. Up to NCCL
+ * 2.27 the struct was called {@code ncclDevComm}.
  */
 public final class KernelCommunicator {
     public static final long BYTES = ncclKernelComm.sizeof();
-    /** Alignment of the struct with its channels. */
+    /** Alignment in bytes of the struct and of the channels that follow it in memory. */
     public static final long ALIGNMENT = 16;
 
     private static final long RANK = offset("rank");
@@ -62,7 +62,7 @@ public final class KernelCommunicator {
         Words.INT.set(segment, NODES, nodes);
     }
 
-    /** Sets the sizes of the buffers and of the chunks of sends and receives. */
+    /** Sets the sizes of each connection's buffers, and the size of the chunks of sends and receives, in bytes. */
     public void sizes(ConnectionLayout layout, int transferChunk) {
         for (Protocol protocol : Protocol.values()) {
             Words.INT.set(segment, bufferSize(protocol), Math.toIntExact(layout.bufferBytes(protocol)));
@@ -71,11 +71,11 @@ public final class KernelCommunicator {
     }
 
     /**
-     * Sets the addresses of the channels and of the arrays that map ranks to machines.
+     * Sets the addresses of the channels and of two arrays of ranks.
      *
-     * @param channels   address of the {@link KernelChannel}s, {@link KernelArguments#MAX_CHANNELS} of them
-     * @param localRanks address of an int for each rank: its index among the ranks of its machine
-     * @param dense      address of an int for each rank: the ranks sorted by machine
+     * @param channels   address of an array of {@link KernelArguments#MAX_CHANNELS} {@link KernelChannel}s
+     * @param localRanks address of an array with one int for each rank: its index among the ranks of its machine
+     * @param dense      address of an array of all ranks, sorted by machine
      */
     public void topology(long channels, long localRanks, long dense) {
         Words.LONG.set(segment, DENSE_TO_USER, dense);
@@ -84,10 +84,11 @@ public final class KernelCommunicator {
     }
 
     /**
-     * Sets the addresses of the memory that changes.
+     * Sets the addresses of the memory that changes after the first launch.
      *
-     * @param workStarted   address of {@link WorkCounters}, one for each channel
-     * @param workCompleted address of {@link WorkCounters}, one for each channel
+     * @param abortFlag     address of the {@link AbortFlag}
+     * @param workStarted   address of an array of {@link WorkCounters} for the start of work, one for each channel
+     * @param workCompleted address of an array of {@link WorkCounters} for the completion of work, one for each channel
      */
     public void shared(long abortFlag, long workStarted, long workCompleted) {
         Words.LONG.set(segment, ABORT_FLAG, abortFlag);
@@ -118,27 +119,27 @@ public final class KernelCommunicator {
         return (int) Words.INT.get(segment, NODES);
     }
 
-    /** {@return the bytes of a connection's buffer} */
+    /** {@return the size of the buffer of a protocol in a connection, in bytes} */
     public int bufferBytes(Protocol protocol) {
         return (int) Words.INT.get(segment, bufferSize(protocol));
     }
 
-    /** {@return the bytes of a chunk of sends and receives} */
+    /** {@return the size of a chunk of sends and receives, in bytes} */
     public int transferChunk() {
         return (int) Words.INT.get(segment, TRANSFER_CHUNK);
     }
 
-    /** {@return the address of the {@link KernelChannel}s} */
+    /** {@return the address of the array of {@link KernelChannel}s} */
     public long channels() {
         return (long) Words.LONG.get(segment, CHANNELS);
     }
 
-    /** {@return the address of an int for each rank: the ranks sorted by machine} */
+    /** {@return the address of an array of all ranks, sorted by machine} */
     public long denseToUser() {
         return (long) Words.LONG.get(segment, DENSE_TO_USER);
     }
 
-    /** {@return the address of an int for each rank: its index among the ranks of its machine} */
+    /** {@return the address of an array with one int for each rank: its index among the ranks of its machine} */
     public long localRanks() {
         return (long) Words.LONG.get(segment, LOCAL_RANKS);
     }

@@ -7,7 +7,8 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclNetDeviceHandle_t;
 
 /**
- * {@code ncclNetDeviceHandle_t}: the struct that a plugin's connect or accept hands out for the kernels.
+ * {@code ncclNetDeviceHandle_t}: the description of a connection for the kernels. A plugin's connect or accept returns
+ * it.
  *
  * <pre>
  *    0           4           8                       16                      24                  28     32
@@ -18,20 +19,22 @@ import org.millrace.ffi.device.ncclNetDeviceHandle_t;
  * </pre>
  *
  * <p>
- * The plugin writes the struct before its call returns. After that libnccl reads it on the same thread, so all accesses
- * are plain. The struct must stay at its address as long as the connection exists. Facts: NCCL 2.28
- * {@code nccl_device/net_device.h}; unchanged from plugin version 7 to 12.
+ * The plugin writes the struct before connect or accept returns. After that libnccl reads the struct on the same
+ * thread, so all accesses are plain. The struct must stay at its address as long as the connection exists. Facts: NCCL
+ * 2.28 {@code nccl_device/net_device.h}; unchanged from plugin version 7 to 12.
  */
 public final class NetDeviceHandle {
     public static final long BYTES = ncclNetDeviceHandle_t.sizeof();
     public static final long ALIGNMENT = ncclNetDeviceHandle_t.layout().byteAlignment();
-    /** Type: data arrives as if there were no device handle. */
+    /** Type: received data lies in slots, as without a device handle. */
     public static final int HOST = device_h.NCCL_NET_DEVICE_HOST();
-    /** Type: the kernel gathers slices itself, see {@link UnpackMeta}. */
+    /** Type: the kernel itself gathers the pieces of received slices, see {@link UnpackMeta}. */
     public static final int UNPACK = device_h.NCCL_NET_DEVICE_UNPACK();
-    /** Type: GIN with descriptor queues that a CPU thread serves. */
+    /** Type: GIN with descriptor queues that a CPU thread, the proxy, serves. */
     public static final int GIN_PROXY = device_h.NCCL_NET_DEVICE_GIN_PROXY();
-    /** Type: GIN with queues of a network card; the kernel itself rings the card's doorbell. */
+    /**
+     * Type: GIN with queues of a network card. The kernel itself notifies the card by a store to its doorbell register.
+     */
     public static final int GIN_GDAKI = device_h.NCCL_NET_DEVICE_GIN_GDAKI();
 
     private static final long TYPE = offset("netDeviceType");
@@ -55,8 +58,10 @@ public final class NetDeviceHandle {
      * Sets every field.
      *
      * @param type               {@link #HOST}, {@link #UNPACK}, {@link #GIN_PROXY} or {@link #GIN_GDAKI}
-     * @param handle             address of the struct that the type's device side requires, 0 for none
-     * @param needsProxyProgress whether NCCL's own proxy thread serves the connection; false for a takeover
+     * @param version            version of the struct at {@code handle}
+     * @param handle             address of the struct that kernels need for this type; 0 if they need none
+     * @param size               size of that struct in bytes
+     * @param needsProxyProgress whether NCCL's own proxy thread must serve the connection; false for a takeover
      */
     public void set(int type, int version, long handle, long size, boolean needsProxyProgress) {
         Words.INT.set(segment, TYPE, type);
@@ -66,27 +71,27 @@ public final class NetDeviceHandle {
         Words.INT.set(segment, NEEDS_PROXY_PROGRESS, needsProxyProgress ? 1 : 0);
     }
 
-    /** {@return {@link #HOST}, {@link #UNPACK}, {@link #GIN_PROXY} or {@link #GIN_GDAKI}} */
+    /** {@return the type: {@link #HOST}, {@link #UNPACK}, {@link #GIN_PROXY} or {@link #GIN_GDAKI}} */
     public int type() {
         return (int) Words.INT.get(segment, TYPE);
     }
 
-    /** {@return the version of the type's device side} */
+    /** {@return the version of the struct at {@link #handle()}} */
     public int version() {
         return (int) Words.INT.get(segment, VERSION);
     }
 
-    /** {@return the address of the struct that the type's device side requires} */
+    /** {@return the address of the struct that kernels need for this type} */
     public long handle() {
         return (long) Words.LONG.get(segment, HANDLE);
     }
 
-    /** {@return the number of bytes at that address} */
+    /** {@return the size in bytes of the struct at {@link #handle()}} */
     public long size() {
         return (long) Words.LONG.get(segment, SIZE);
     }
 
-    /** {@return whether NCCL's own proxy thread serves the connection} */
+    /** {@return whether NCCL's own proxy thread must serve the connection} */
     public boolean needsProxyProgress() {
         return (int) Words.INT.get(segment, NEEDS_PROXY_PROGRESS) != 0;
     }

@@ -9,7 +9,7 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevWorkP2p;
 
 /**
- * {@code ncclDevWorkP2p}: a send and a receive that run at the same time. Either may be absent.
+ * {@code ncclDevWorkP2p}: a send and a receive that run at the same time. One of the two may be absent.
  *
  * <pre>
  *    0          8          16         24         32        36        40    41    42   43   44   45   46    48
@@ -19,18 +19,18 @@ import org.millrace.ffi.device.ncclDevWorkP2p;
  * </pre>
  *
  * <p>
- * The bytes of a transfer are divided into parts, one for each channel. A channel computes its part from the first
- * channel and the number of channels, which is a power of two.
+ * The bytes of a send or a receive are divided into parts, one for each channel. A channel computes the number of its
+ * part from the channel of the first part and from the number of channels, a power of two.
  *
  * <p>
- * All accesses are plain, because the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h},
- * {@code enqueue.cc}, {@code bitops.h}.
+ * All accesses are plain, because the launch of the kernel orders the host's stores before the kernel's loads. Facts:
+ * NCCL 2.28 {@code device.h}, {@code enqueue.cc}, {@code bitops.h}.
  */
 public final class PointToPointWork {
     public static final int BYTES = (int) ncclDevWorkP2p.sizeof();
-    /** Flag: the sent data travels in protocol LL. */
+    /** Flag: the send uses protocol LL. */
     public static final int SEND_LL = device_h.MILLRACE_P2P_SEND_LL();
-    /** Flag: the received data travels in protocol LL. */
+    /** Flag: the receive uses protocol LL. */
     public static final int RECEIVE_LL = device_h.MILLRACE_P2P_RECV_LL();
     /** Flag: the sent data lies in memory that is registered with the network. */
     public static final int SEND_REGISTERED = device_h.MILLRACE_P2P_SEND_NET_REGISTERED();
@@ -38,13 +38,13 @@ public final class PointToPointWork {
     public static final int RECEIVE_REGISTERED = device_h.MILLRACE_P2P_RECV_NET_REGISTERED();
     /** Flag: the sent data lies in memory that the peer's device may read. */
     public static final int SEND_READ = device_h.MILLRACE_P2P_SEND_IPC_REGISTERED();
-    /** Flag: a host reads the work counters of this operation. */
+    /** Flag: the host reads the {@link WorkCounters} of this operation. */
     public static final int PROFILED = device_h.MILLRACE_P2P_PROFILED();
 
     /** Rank number that marks an absent send or receive. */
     public static final int NOBODY = -1;
 
-    /** Parts of a transfer begin at multiples of this number of bytes. */
+    /** Alignment of the parts of a send or a receive, in bytes: each part begins at a multiple of it. */
     private static final long PART_ALIGNMENT = 4096;
 
     private static final long SEND_ADDRESS = offset(groupElement("sendAddr"));
@@ -69,9 +69,9 @@ public final class PointToPointWork {
     }
 
     /**
-     * {@return a view of an item}
+     * {@return a view of a work item}
      *
-     * @throws IllegalArgumentException if the segment is shorter than an item
+     * @throws IllegalArgumentException if the segment is shorter than a work item
      */
     public static PointToPointWork of(MemorySegment segment) {
         if (segment.byteSize() < BYTES) {
@@ -81,7 +81,7 @@ public final class PointToPointWork {
         return new PointToPointWork(segment);
     }
 
-    /** {@return the bytes of the item} */
+    /** {@return the memory of the work item} */
     public MemorySegment segment() {
         return segment;
     }
@@ -89,15 +89,15 @@ public final class PointToPointWork {
     /**
      * Sets the fields that are common to send and receive.
      *
-     * @param channels number of the communicator's channels for transfers, a power of two
-     * @param flags    for instance {@link #SEND_LL}
+     * @param channels number of the communicator's channels for sends and receives, a power of two
+     * @param flags    combination of flags, for instance {@link #SEND_LL}
      */
     public void set(int channels, int flags) {
         segment.set(ValueLayout.JAVA_BYTE, CHANNELS, (byte) channels);
         segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) flags);
     }
 
-    /** Sets the channel of the first part. */
+    /** Sets the channel that moves the first part. */
     public void channelBase(int channel) {
         segment.set(ValueLayout.JAVA_BYTE, CHANNEL_BASE, (byte) channel);
     }
@@ -105,8 +105,10 @@ public final class PointToPointWork {
     /**
      * Sets the data to send.
      *
-     * @param rank  rank of the receiver; {@link #NOBODY} if nothing is sent
-     * @param parts number of channels that send a part; 0 if nothing is sent
+     * @param rank    rank of the receiver; {@link #NOBODY} if nothing is sent
+     * @param address address of the data
+     * @param bytes   number of bytes
+     * @param parts   number of channels that send a part; 0 if nothing is sent
      */
     public void send(int rank, long address, long bytes, int parts) {
         Words.INT.set(segment, SEND_RANK, rank);
@@ -118,8 +120,10 @@ public final class PointToPointWork {
     /**
      * Sets the destination of the received data.
      *
-     * @param rank  rank of the sender; {@link #NOBODY} if nothing is received
-     * @param parts number of channels that receive a part; 0 if nothing is received
+     * @param rank    rank of the sender; {@link #NOBODY} if nothing is received
+     * @param address address of the destination
+     * @param bytes   number of bytes
+     * @param parts   number of channels that receive a part; 0 if nothing is received
      */
     public void receive(int rank, long address, long bytes, int parts) {
         Words.INT.set(segment, RECEIVE_RANK, rank);
@@ -129,30 +133,30 @@ public final class PointToPointWork {
     }
 
     /**
-     * Sets the chunk sizes. They are rounded down to values that NCCL's eight bits can represent, which have four
-     * significant bits.
+     * Sets the chunk sizes. NCCL stores each size in eight bits, with four significant bits. A size that has no such
+     * representation is rounded down.
      *
-     * @param send    bytes of a chunk that is sent; 0 if nothing is sent
-     * @param receive bytes of a chunk that is received; 0 if nothing is received
+     * @param send    size of a chunk of the send in bytes; 0 if nothing is sent
+     * @param receive size of a chunk of the receive in bytes; 0 if nothing is received
      */
     public void chunks(long send, long receive) {
         segment.set(ValueLayout.JAVA_BYTE, SEND_CHUNK, (byte) encode(send));
         segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK, (byte) encode(receive));
     }
 
-    /** {@return the bytes of a chunk that is sent; 0 if the item does not contain the size} */
+    /** {@return the size of a chunk of the send in bytes; 0 if the work item does not contain the size} */
     public long sendChunkBytes() {
         return decode(Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, SEND_CHUNK)));
     }
 
-    /** {@return the bytes of a chunk that is received; 0 if the item does not contain the size} */
+    /** {@return the size of a chunk of the receive in bytes; 0 if the work item does not contain the size} */
     public long receiveChunkBytes() {
         return decode(Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK)));
     }
 
     /**
-     * Returns an exponent above a mantissa of three bits with an implicit leading one. Numbers below 8 are encoded as
-     * they are.
+     * Encodes a size in eight bits: an exponent in the upper bits, and a mantissa of three bits with an implicit
+     * leading one. Sizes below 8 are encoded as themselves.
      */
     static int encode(long bytes) {
         int shift = Long.SIZE - 1 - MANTISSA_BITS - Long.numberOfLeadingZeros(bytes | 1);
@@ -171,7 +175,7 @@ public final class PointToPointWork {
         return (long) Words.LONG.get(segment, SEND_ADDRESS);
     }
 
-    /** {@return the address of the data to receive} */
+    /** {@return the address of the destination of the received data} */
     public long receiveAddress() {
         return (long) Words.LONG.get(segment, RECEIVE_ADDRESS);
     }
@@ -196,12 +200,12 @@ public final class PointToPointWork {
         return (int) Words.INT.get(segment, RECEIVE_RANK);
     }
 
-    /** {@return the number of the communicator's channels for transfers, a power of two} */
+    /** {@return the number of the communicator's channels for sends and receives, a power of two} */
     public int channels() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNELS));
     }
 
-    /** {@return the channel of the first part} */
+    /** {@return the channel that moves the first part} */
     public int channelBase() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNEL_BASE));
     }
@@ -220,15 +224,17 @@ public final class PointToPointWork {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, FLAGS));
     }
 
-    /** {@return the number of the part of the transfers that a channel moves} */
+    /** {@return the number of the part that a channel moves, the same for the send and the receive} */
     public int part(int channel) {
         return channel - channelBase() & channels() - 1;
     }
 
     /**
-     * {@return the offset of a part}
+     * {@return the offset of a part of a send or a receive, in bytes}
      *
-     * @param part number of the part; {@code parts} for the end of the last one
+     * @param parts number of all parts
+     * @param part  number of the part; {@code parts} for the end of the last part
+     * @param bytes size of the whole send or receive
      */
     public static long partBegin(int parts, int part, long bytes) {
         long each = (bytes + parts - 1) / parts;

@@ -2,10 +2,13 @@ package org.millrace.abi;
 
 import java.lang.foreign.MemorySegment;
 
-/** A struct that threads poll. It is accessed by its address, which is checked once. */
+/** A struct that threads poll. All accesses use the address of the struct, which the constructor checks once. */
 abstract class PolledStruct {
 
-    /** A reference that keeps memory of an automatic arena from being freed while this object is used. */
+    /**
+     * Memory of the struct. This reference prevents memory of an automatic arena from being freed while this object is
+     * used.
+     */
     private final MemorySegment segment;
     final long base;
 

@@ -3,18 +3,18 @@ package org.millrace.abi;
 import org.millrace.ffi.device.device_h;
 
 /**
- * NCCL's three ways to indicate that data has arrived. The ids are NCCL's. A connection's buffers lie in this order and
- * are registered in this order.
+ * NCCL's three protocols, which indicate in different ways that data has arrived. The ids are NCCL's. The buffers of a
+ * connection have this order in memory and are registered in this order.
  */
 public enum Protocol {
     /**
-     * Every 8 bytes carry 4 bytes of data and a flag. This gives the lowest latency and half the bandwidth. See
-     * {@link LLLine}.
+     * Every 8 bytes carry 4 bytes of data and a flag. This protocol has the lowest latency, but only half of the
+     * bandwidth. See {@link LLLine}.
      */
     LL(device_h.NCCL_PROTO_LL()),
     /** Every 128 bytes carry 120 bytes of data and a flag. See {@link LL128Line}. */
     LL128(device_h.NCCL_PROTO_LL128()),
-    /** Data without flags; only {@code tail} indicates that it has arrived. */
+    /** The data has no flags. Only {@code tail} indicates that data has arrived. */
     SIMPLE(device_h.NCCL_PROTO_SIMPLE());
 
     private static final Protocol[] BY_ID = values();
@@ -31,7 +31,7 @@ public enum Protocol {
     }
 
     /**
-     * {@return the protocol with a given NCCL number}
+     * {@return the protocol with NCCL's given number}
      *
      * @param id 0, 1 or 2
      * @throws IllegalArgumentException if NCCL has no such number

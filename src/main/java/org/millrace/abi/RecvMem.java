@@ -19,11 +19,12 @@ import org.millrace.ffi.device.ncclRecvMem;
  * </pre>
  *
  * <p>
- * An entry of {@code connFifo} has the fields {@code mode}, {@code offset}, {@code size} ({@link #EMPTY} if it
- * announces nothing) and {@code ptr}. A {@link FifoLayout} defines their layout.
+ * An entry of {@code connFifo} has the fields {@code mode}, {@code offset}, {@code size} and {@code ptr}. The size is
+ * {@link #EMPTY} if the entry announces no data. A {@link FifoLayout} defines the layout of an entry.
  *
  * <p>
- * {@code tail} is the number of steps with slots that contain data.
+ * {@code tail} is the number of steps that have been posted: all steps below it have their data in slots, or had it
+ * there.
  *
  * <table>
  * <caption>Writers of the fields</caption>
@@ -40,8 +41,8 @@ import org.millrace.ffi.device.ncclRecvMem;
  * <tr>
  * <td>size</td>
  * <td>the sending kernel; the proxy sets it to {@link #EMPTY} before it frees the slot</td>
- * <td>the receiving kernel, to announce that its registered buffer is ready; a proxy without a registered buffer leaves
- * it unchanged</td>
+ * <td>the receiving kernel, to announce that its registered buffer is ready; without a registered buffer the proxy
+ * leaves the size unchanged</td>
  * </tr>
  * <tr>
  * <td>mode</td>
@@ -61,38 +62,46 @@ import org.millrace.ffi.device.ncclRecvMem;
  * </table>
  *
  * <p>
- * NCCL itself never uses mode PTR. The mode is for a device side and a proxy that both belong to Millrace.
+ * NCCL itself never uses mode PTR. The mode is used only if the device and the proxy both belong to Millrace.
  *
  * <p>
- * A release of {@code tail} pairs with the acquire on the other side. It publishes the slot's data and its
- * {@code connFifo} entry. LL has no tail: a kernel writes {@code size} and then the lines, and only the flags in the
- * lines announce the data. An acquire of {@code size} then orders no data. It keeps the reads of the lines after the
- * read of {@code size}.
+ * A release of {@code tail} publishes the slot's data and its {@code connFifo} entry. It pairs with the acquire of
+ * {@code tail} by the other side. LL has no tail: a sending kernel writes {@code size} and then the lines, and only the
+ * flags in the lines announce the data. With LL, an acquire of {@code size} publishes no data. It only makes the proxy
+ * read the lines after {@code size}.
  *
  * <p>
- * {@code flush} belongs to NCCL's GDRCopy path. Facts: NCCL 2.28 {@code comm.h}, {@code collectives.h},
- * {@code device/prims_*.h}, {@code transport/net.cc}.
+ * NCCL uses {@code flush} with GDRCopy (mapped GPU memory), and Millrace does not. Facts: NCCL 2.28 {@code comm.h},
+ * {@code collectives.h}, {@code device/prims_*.h}, {@code transport/net.cc}.
  */
 public final class RecvMem extends PolledStruct {
-    /** The struct's size: one page. */
+    /** Size of the struct in bytes: one page. */
     public static final long BYTES = ncclRecvMem.sizeof();
-    /** The alignment that the accesses require. NCCL's own structs lie on a page boundary. */
+    /** Alignment that the accesses require, in bytes. NCCL's own structs lie on a page boundary. */
     public static final long ALIGNMENT = ncclRecvMem.layout().byteAlignment();
-    /** The size of a {@code connFifo} entry that announces nothing. */
+    /** Value of {@code size} in a {@code connFifo} entry that announces no data. */
     public static final long EMPTY = -1;
-    /** {@link #modePlain(int)}: the data is in the connection's own slot. */
+    /** Value of {@link #modePlain(int)}: the data lies in the connection's own slot. */
     public static final int MODE_NORMAL = device_h.NCCL_MODE_NORMAL();
-    /** {@link #modePlain(int)}: the data is at {@link #offsetPlain(int)} of the buffer that all peers share. */
+    /**
+     * Value of {@link #modePlain(int)}: the data lies at {@link #offsetPlain(int)} in a buffer that several connections
+     * share.
+     */
     public static final int MODE_OFFSET = device_h.NCCL_MODE_OFFSET();
-    /** {@link #modePlain(int)}: the data is at {@link #ptrPlain(int)}, in a registered buffer of the user. */
+    /**
+     * Value of {@link #modePlain(int)}: the data lies at {@link #ptrPlain(int)}, in a registered buffer of the user.
+     */
     public static final int MODE_PTR = device_h.NCCL_MODE_PTR();
-    /** Offset of {@code tail}. */
+    /** Offset of {@code tail} in the struct, in bytes. */
     public static final long TAIL_OFFSET = ncclRecvMem.layout().byteOffset(groupElement("tail"));
 
     private static final int SLOTS = device_h.NCCL_STEPS();
 
     private final FifoLayout fifo;
-    /** Address of the size of slot 0, and distance between two sizes. Kept here because every step accesses a size. */
+    /**
+     * Address of slot 0's size, and distance between the sizes of two slots, in bytes. These values are stored in
+     * fields because every step accesses a size.
+     */
     private final long sizes;
     private final long entryBytes;
 
@@ -104,29 +113,29 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * {@return a view of a receive half in Millrace's own memory, with the newest layout; the segment has exactly
-     * {@link #BYTES} bytes and is aligned to {@link #ALIGNMENT}}
+     * {@return a view of the struct in Millrace's own memory, with the newest layout of {@code connFifo}; the segment
+     * has exactly {@link #BYTES} bytes and is aligned to {@link #ALIGNMENT}}
      */
     public static RecvMem of(MemorySegment segment) {
         return of(segment, FifoLayout.NEWEST);
     }
 
-    /** {@return a view of a receive half of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
+    /** {@return a view of the struct in a segment of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static RecvMem of(MemorySegment segment, FifoLayout fifo) {
         return new RecvMem(segment, fifo);
     }
 
-    /** {@return the number of steps that contain data; their data and sizes are visible after this acquire} */
+    /** {@return tail: the number of posted steps; their data and sizes are visible after this acquire} */
     public long tailAcquire() {
         return (long) Words.LONG.getAcquire(Words.MEMORY, base + TAIL_OFFSET);
     }
 
-    /** {@return the number of steps that contain data, without order; for the only writer of the field} */
+    /** {@return tail: the number of posted steps, without ordering; only for the thread that writes the field} */
     public long tailPlain() {
         return (long) Words.LONG.get(Words.MEMORY, base + TAIL_OFFSET);
     }
 
-    /** Announces all steps before the given step, and publishes their data. */
+    /** Sets tail to a step: announces all steps before this step, and publishes their data. */
     public void tailRelease(long step) {
         Words.LONG.setRelease(Words.MEMORY, base + TAIL_OFFSET, step);
     }
@@ -136,20 +145,21 @@ public final class RecvMem extends PolledStruct {
         Words.LONG.set(Words.MEMORY, base + TAIL_OFFSET, step);
     }
 
-    /** {@return the number of bytes in a slot, or {@link #EMPTY}; later reads of the slot stay after this load} */
+    /** {@return the number of bytes in a slot, or {@link #EMPTY}; later loads from the slot happen after this load} */
     public long sizeAcquire(int slot) {
         return (long) Words.LONG.getAcquire(Words.MEMORY, sizes + entry(slot));
     }
 
     /**
-     * {@return the number of bytes in a slot, or {@link #EMPTY}; only valid after an acquire of tail made it visible}
+     * {@return the number of bytes in a slot, or {@link #EMPTY}; valid only after an acquire of tail that covers the
+     * step}
      */
     public long sizePlain(int slot) {
         return (long) Words.LONG.get(Words.MEMORY, sizes + entry(slot));
     }
 
     /**
-     * Announces a slot's size after all earlier accesses of this thread.
+     * Stores the size of a slot's data, after all earlier accesses of this thread.
      *
      * @param bytes size of the data, or {@link #EMPTY}
      */
@@ -158,7 +168,7 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * Sets a slot's size; a later release of head or tail publishes it.
+     * Stores the size of a slot's data. A later release of head or tail publishes it.
      *
      * @param bytes size of the data, or {@link #EMPTY}
      */
@@ -166,13 +176,16 @@ public final class RecvMem extends PolledStruct {
         Words.LONG.set(Words.MEMORY, sizes + entry(slot), bytes);
     }
 
-    /** {@return the location of a slot's data: {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}} */
+    /**
+     * {@return the mode of a slot, which tells where its data lies: {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or
+     * {@link #MODE_PTR}}
+     */
     public int modePlain(int slot) {
         return (int) Words.INT.get(Words.MEMORY, base + fifo.mode + entry(slot));
     }
 
     /**
-     * Sets the location of a slot's data; a later release of head or tail publishes it.
+     * Stores the mode of a slot, which tells where its data lies. A later release of head or tail publishes it.
      *
      * @param mode {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}
      */
@@ -187,7 +200,7 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * Sets the offset of a slot's data in the shared buffer; a later release of head or tail publishes it.
+     * Stores the offset of a slot's data in the shared buffer. A later release of head or tail publishes it.
      *
      * @param offset offset in bytes
      */
@@ -206,7 +219,7 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * Sets the address of a slot's data in a registered buffer; a later release of head or tail publishes it.
+     * Stores the address of a slot's data in a registered buffer. A later release of head or tail publishes it.
      *
      * @param address an address that the device and the proxy can use
      */
@@ -219,7 +232,7 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * {@return the current values of a connection's counters, for a message} An example is
+     * Returns the current values of a connection's counters as text for a message. An example is
      * {@code "head 16, tail 18, sizes [64 64 -1 -1 -1 -1 -1 -1]"}.
      */
     public String describe(SendMem sendMem) {

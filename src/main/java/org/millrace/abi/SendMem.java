@@ -17,7 +17,8 @@ import org.millrace.ffi.device.ncclSendMem;
  * </pre>
  *
  * <p>
- * {@code head} is the number of steps with slots that are free again. The first 128 bytes contain no other field.
+ * {@code head} is the number of freed steps: the slots of all steps below it may be used again. The first 128 bytes
+ * contain no other field.
  *
  * <table>
  * <caption>Writers of head</caption>
@@ -39,43 +40,46 @@ import org.millrace.ffi.device.ncclSendMem;
  * </table>
  *
  * <p>
- * A release of {@code head} pairs with the acquire on the other side. All accesses to the slot and to its
- * {@code connFifo} entry come before the release, so the other side may overwrite both. On the send side the entry's
- * size must be {@link RecvMem#EMPTY} before {@code head} announces that the entry may be used again.
+ * A release of {@code head} pairs with the acquire of {@code head} by the other side. The writer accesses the slot and
+ * its {@code connFifo} entry only before the release, so the reader may then overwrite both. On the send side the proxy
+ * sets the entry's size to {@link RecvMem#EMPTY} before it advances {@code head}.
  *
  * <p>
- * The exchange words are for kernels that access each other's memory directly. No release that Millrace knows uses
- * {@code offsFifo}, because offsets travel in {@link RecvMem}. A proxy does not access these fields. Facts: NCCL 2.28
- * {@code comm.h}, {@code transport/net.cc}.
+ * {@code ptrExchange} and {@code redOpArgExchange} are for kernels that access each other's memory directly. No NCCL
+ * release that Millrace supports uses {@code offsFifo}, because {@link RecvMem} contains the offsets. A proxy does not
+ * access these fields. Facts: NCCL 2.28 {@code comm.h}, {@code transport/net.cc}.
  */
 public final class SendMem extends PolledStruct {
-    /** The struct's size: one page. */
+    /** Size of the struct in bytes: one page. */
     public static final long BYTES = ncclSendMem.sizeof();
-    /** The alignment that the accesses require. NCCL's own structs lie on a page boundary. */
+    /** Alignment that the accesses require, in bytes. NCCL's own structs lie on a page boundary. */
     public static final long ALIGNMENT = ncclSendMem.layout().byteAlignment();
-    /** Offset of {@code head}. */
+    /** Offset of {@code head} in the struct, in bytes. */
     public static final long HEAD_OFFSET = ncclSendMem.layout().byteOffset(groupElement("head"));
 
     private SendMem(MemorySegment segment) {
         super("ncclSendMem", segment, BYTES, ALIGNMENT);
     }
 
-    /** {@return a view of a send half of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
+    /** {@return a view of the struct in a segment of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static SendMem of(MemorySegment segment) {
         return new SendMem(segment);
     }
 
-    /** {@return the number of freed steps; the peer's accesses to their slots happened before} */
+    /** {@return head: the number of freed steps; after this acquire, the other side no longer accesses their slots} */
     public long headAcquire() {
         return (long) Words.LONG.getAcquire(Words.MEMORY, base + HEAD_OFFSET);
     }
 
-    /** {@return the number of freed steps, without order; for the only writer of the field} */
+    /** {@return head: the number of freed steps, without ordering; only for the thread that writes the field} */
     public long headPlain() {
         return (long) Words.LONG.get(Words.MEMORY, base + HEAD_OFFSET);
     }
 
-    /** Frees the slots of all steps before the given step, after all accesses of this thread to these slots. */
+    /**
+     * Sets head to a step: frees the slots of all steps before this step. This thread's earlier accesses to these slots
+     * happen before the store.
+     */
     public void headRelease(long step) {
         Words.LONG.setRelease(Words.MEMORY, base + HEAD_OFFSET, step);
     }

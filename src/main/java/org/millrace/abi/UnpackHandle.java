@@ -6,7 +6,8 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.device.unpackNetDeviceHandle;
 
 /**
- * {@code unpackNetDeviceHandle}: the struct that the handle of a {@link NetDeviceHandle#UNPACK} connection points to.
+ * {@code unpackNetDeviceHandle}: the struct at the {@code handle} of a {@link NetDeviceHandle} with type
+ * {@link NetDeviceHandle#UNPACK}.
  *
  * <pre>
  *    0                       8                       16                      24
@@ -17,15 +18,15 @@ import org.millrace.ffi.device.unpackNetDeviceHandle;
  * </pre>
  *
  * <p>
- * The plugin fills it in before the connection is used. After that only the kernel writes {@code head}, at the end of
- * each operation. NCCL's accesses are plain. {@link #headRelease} and {@link #headAcquire} are ordered. The kernel adds
- * 1 <em>before</em> it uses a slice of {@link UnpackMeta}, so it begins with slice 0 if the head is
- * {@link #BEFORE_FIRST}.
+ * The plugin writes the struct before the connection is used. After that only the kernel writes, and only {@code head},
+ * at the end of each operation. NCCL's accesses are plain. Millrace's {@link #headRelease} and {@link #headAcquire} are
+ * ordered. The kernel adds 1 to its head <em>before</em> it uses a slice of {@link UnpackMeta}. It therefore begins
+ * with slice 0 if the head is {@link #BEFORE_FIRST}.
  */
 public final class UnpackHandle {
     public static final long BYTES = unpackNetDeviceHandle.sizeof();
     public static final long ALIGNMENT = unpackNetDeviceHandle.layout().byteAlignment();
-    /** Value of the head before slice 0 is used. */
+    /** Value of {@code head} before slice 0 is used. */
     public static final long BEFORE_FIRST = -1;
 
     private static final long META = offset("meta");
@@ -46,7 +47,9 @@ public final class UnpackHandle {
     /**
      * Sets every field.
      *
-     * @param head {@link #BEFORE_FIRST}, or the head at which an earlier user of the same lists stopped
+     * @param meta         device-visible address of the lists ({@link UnpackMeta})
+     * @param bounceBuffer device-visible address of the bounce buffer
+     * @param head         {@link #BEFORE_FIRST}, or the last head of an earlier connection that used the same lists
      */
     public void set(long meta, long bounceBuffer, long head) {
         Words.LONG.set(segment, META, meta);
@@ -54,7 +57,7 @@ public final class UnpackHandle {
         Words.LONG.set(segment, HEAD, head);
     }
 
-    /** {@return the device-visible address of the lists} */
+    /** {@return the device-visible address of the lists of pieces ({@link UnpackMeta})} */
     public long meta() {
         return (long) Words.LONG.get(segment, META);
     }
@@ -64,17 +67,20 @@ public final class UnpackHandle {
         return (long) Words.LONG.get(segment, BOUNCE_BUFFER);
     }
 
-    /** {@return the number of slices that the kernel had used at the end of its last operation, minus one} */
+    /**
+     * {@return the number of slices that the kernel had used at the end of its last operation, minus one; without
+     * ordering}
+     */
     public long head() {
         return (long) Words.LONG.get(segment, HEAD);
     }
 
-    /** Stores the head at the end of an operation. Called by the kernel. */
+    /** Stores the head at the end of an operation, after all earlier accesses of this thread. Called by the kernel. */
     public void headRelease(long head) {
         Words.LONG.setRelease(segment, HEAD, head);
     }
 
-    /** {@return {@link #head()}, read while a kernel may store it} */
+    /** {@return the same value as {@link #head()}, with acquire, for use while a kernel may store it} */
     public long headAcquire() {
         return (long) Words.LONG.getAcquire(segment, HEAD);
     }
@@ -84,9 +90,12 @@ public final class UnpackHandle {
     }
 
     /**
-     * Memory that a device needs to gather the received data of a connection: the pieces and the lists of them.
+     * Memory that a device needs to gather a connection's received data: the bounce buffer with the data, and the lists
+     * of its pieces.
      *
-     * @param bounce    bounce buffer; the source offsets in the lists are relative to it
+     * @param meta      memory of the lists ({@link UnpackMeta})
+     * @param handle    memory of the {@link UnpackHandle}
+     * @param bounce    memory of the bounce buffer; the source offsets in the lists are relative to it
      * @param threshold number of bytes; a slice of protocol Simple with fewer bytes arrives in its slot, without a list
      */
     public record UnpackMemory(MemorySegment meta, MemorySegment handle, MemorySegment bounce, long threshold) {

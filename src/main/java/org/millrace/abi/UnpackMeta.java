@@ -10,8 +10,8 @@ import org.millrace.ffi.device.loadMeta;
 import org.millrace.ffi.device.netUnpackMeta;
 
 /**
- * {@code netUnpackMeta}: for each of 16 slices, the pieces of the bounce buffer that the kernel copies, and their
- * destinations.
+ * {@code netUnpackMeta}: for each of 16 slices, the list of the pieces that the kernel copies out of the bounce buffer,
+ * with their destinations.
  *
  * <pre>
  *    0                 32768                            524288                              524416
@@ -29,16 +29,16 @@ import org.millrace.ffi.device.netUnpackMeta;
  * </pre>
  *
  * <p>
- * The proxy writes the struct, and the receiving kernel reads it. The proxy stores the pieces of a slice before its
- * count. It stores both before the release of {@code tail} that covers the slice ({@link RecvMem#tailRelease}). It may
- * overwrite them when {@code head} has passed the slice. The kernel never resets a count. Facts: NCCL 2.28
- * {@code device/network/unpack/unpack_defs.h}.
+ * The proxy writes the struct, and the receiving kernel reads it. The proxy stores the pieces of a slice before the
+ * slice's count. It stores both before the release of {@code tail} that covers the slice ({@link RecvMem#tailRelease}).
+ * When {@code head} has passed the slice, the proxy may overwrite its pieces and its count. The kernel never resets a
+ * count. Facts: NCCL 2.28 {@code device/network/unpack/unpack_defs.h}.
  */
 public final class UnpackMeta extends PolledStruct {
     public static final long BYTES = netUnpackMeta.sizeof();
-    /** The required alignment, because the kernel loads a piece in one access. */
+    /** Required alignment in bytes. It exists because the kernel loads a piece in one access. */
     public static final long ALIGNMENT = loadMeta.sizeof();
-    /** Number of slices, which are reused in a cycle. */
+    /** Number of slices. They are used in a cycle. */
     public static final int SLICES = device_h.NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH();
     /** Maximum number of pieces of a slice. */
     public static final int MAX_PIECES = device_h.NET_UNPACK_MAX_SLICE_PAGES();
@@ -59,9 +59,9 @@ public final class UnpackMeta extends PolledStruct {
     }
 
     /**
-     * Sets a piece.
+     * Sets a piece of a slice.
      *
-     * @param sourceOffset offset of the piece in the bounce buffer, an unsigned 32-bit number
+     * @param sourceOffset offset of the piece in the bounce buffer in bytes, an unsigned 32-bit number
      */
     public void piece(int slice, int piece, int sourceOffset, int length, long targetOffset) {
         long at = at(slice, piece);
@@ -70,7 +70,7 @@ public final class UnpackMeta extends PolledStruct {
         Words.LONG.set(Words.MEMORY, base + DST_OFF_0 + at, targetOffset);
     }
 
-    /** {@return the offset of a piece in the bounce buffer, an unsigned 32-bit number} */
+    /** {@return the offset of a piece in the bounce buffer in bytes, an unsigned 32-bit number} */
     public int sourceOffset(int slice, int piece) {
         return (int) Words.INT.get(Words.MEMORY, base + SRC_OFF_0 + at(slice, piece));
     }
@@ -80,25 +80,25 @@ public final class UnpackMeta extends PolledStruct {
         return (int) Words.INT.get(Words.MEMORY, base + LEN_0 + at(slice, piece));
     }
 
-    /** {@return the offset of a piece in the slice, which is its destination} */
+    /** {@return the offset at which a piece belongs in the slice, in bytes} */
     public long targetOffset(int slice, int piece) {
         return (long) Words.LONG.get(Words.MEMORY, base + DST_OFF_0 + at(slice, piece));
     }
 
-    /** {@return the number of pieces of a slice} */
+    /** {@return the number of pieces of a slice, without ordering} */
     public long count(int slice) {
         return (long) Words.LONG.get(Words.MEMORY,
                 base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
     }
 
-    /** Sets the number of pieces of a slice. */
+    /** Sets the number of pieces of a slice, without ordering. */
     public void count(int slice, long pieces) {
         Words.LONG.set(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
     }
 
     /**
-     * Sets the number of pieces of a slice, after its pieces. Pairs with the release of tail that follows it, and with
-     * {@link #countAcquire}.
+     * Sets the number of pieces of a slice, after the pieces. The proxy then publishes both by its release of tail. A
+     * reader can also use {@link #countAcquire}, which pairs with this release.
      */
     public void countRelease(int slice, long pieces) {
         Words.LONG.setRelease(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES,

@@ -6,9 +6,9 @@ import java.lang.invoke.VarHandle;
 import java.util.Objects;
 
 /**
- * The accesses of descriptors. Their coordinates are a segment and an offset in bytes, so that handles are constants.
- * Memory that threads poll is accessed by address, in {@link #MEMORY}. The owner of such memory stops the threads
- * before it frees the memory.
+ * The accesses of all descriptors of this package. An access has two arguments: a segment, and an offset in bytes. So
+ * the access handles are constants that fit each field. Memory that threads poll is accessed by its address, as an
+ * offset in {@link #MEMORY}. The owner of such memory stops the threads before it frees the memory.
  */
 final class Words {
     static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
@@ -16,9 +16,10 @@ final class Words {
 
     /**
      * All memory of the process, for accesses by address. The segment is a constant of the global scope, so an access
-     * compiles to a single machine access. For a segment in a field, each access checks the class, the bounds and the
-     * session. Only for structs that were {@link #checked} and for lines that are {@link #readable} or
-     * {@link #writable}, and only while the caller keeps a reference to their segment.
+     * compiles to a single machine instruction. With a segment in a field, each access would check the segment's class,
+     * bounds and session. This segment may be used only for structs that were {@link #checked}, and for lines that are
+     * {@link #readable} or {@link #writable}. The caller must keep a reference to the segment of the struct or of the
+     * lines.
      */
     static final MemorySegment MEMORY = everything();
 
@@ -30,8 +31,9 @@ final class Words {
     }
 
     /**
-     * Returns the address of a checked struct.
+     * Returns the address of a struct that was {@link #checked}.
      *
+     * @param struct name of the struct in messages
      * @throws IllegalArgumentException if the segment is a Java array, which has no address
      */
     static long address(String struct, MemorySegment checked) {
@@ -43,9 +45,10 @@ final class Words {
     }
 
     /**
-     * Returns the address of a part of a segment, which is checked once for all reads. The method does not check
-     * alignment, because accesses check it at no cost.
+     * Checks once that a part of a segment can be read, and returns the address of the part. The method does not check
+     * the alignment, because each access checks it at no cost.
      *
+     * @param name name of the data in messages
      * @throws IllegalArgumentException  if the segment is a Java array, which has no address
      * @throws IllegalStateException     if the segment's arena is closed
      * @throws IndexOutOfBoundsException if the part does not lie completely in the segment
@@ -58,8 +61,8 @@ final class Words {
     }
 
     /**
-     * Returns the address of a part of a segment, which is checked once for all writes, as {@link #readable} checks it
-     * for reads.
+     * Checks once that a part of a segment can be written, and returns the address of the part. Makes the same checks
+     * as {@link #readable}.
      *
      * @throws UnsupportedOperationException if the segment is read-only
      */
@@ -71,10 +74,10 @@ final class Words {
     }
 
     /**
-     * Checks once the condition on which later accesses rely: the segment has exactly the struct's size, and is aligned
-     * for atomic access.
+     * Checks the condition for accesses by address: the segment has exactly the size of the struct, and is aligned for
+     * atomic accesses. Returns the segment.
      *
-     * @throws IllegalArgumentException if the condition is not met
+     * @throws IllegalArgumentException if the segment does not meet the condition
      */
     static MemorySegment checked(String struct, MemorySegment segment, long bytes, long alignment) {
         if (segment.byteSize() != bytes) {

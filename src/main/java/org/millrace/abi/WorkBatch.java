@@ -7,8 +7,8 @@ import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevWorkBatch;
 
 /**
- * {@code ncclDevWorkBatch}: some of a channel's work items, which have the same type and are executed by the same
- * function.
+ * {@code ncclDevWorkBatch}: a set of a channel's work items. All items of the set have the same type, and the same
+ * function executes them.
  *
  * <pre>
  *    0                                    4              8                      16
@@ -19,25 +19,26 @@ import org.millrace.ffi.device.ncclDevWorkBatch;
  * </pre>
  *
  * <p>
- * Batches follow the {@linkplain KernelArguments kernel's arguments}. The first batch of block {@code b} is number
- * {@code b}, and {@code nextJump} leads from one batch to the next. Bit {@code i} of the set indicates that an item
- * lies at {@code offsetBase + i * itemBytes}. A batch that the next one extends is merged with it.
+ * The batches follow the {@linkplain KernelArguments kernel's arguments} in memory. The first batch of block {@code b}
+ * has number {@code b}, and {@code nextJump} is the distance to the next batch of the same block. Bit {@code i} of
+ * {@code offsetBitset} indicates that an item lies at {@code offsetBase + i * itemBytes}. If {@code extends} is set,
+ * the items of the next batch also belong to this batch.
  *
  * <p>
- * The host writes batches before it launches the kernel, and the kernel only reads them. All accesses are plain,
+ * The host writes the batches before it launches the kernel, and the kernel only reads them. All accesses are plain,
  * because the launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}, {@code device/common.h}.
  */
 public final class WorkBatch {
     public static final int BYTES = (int) ncclDevWorkBatch.sizeof();
-    /** Maximum number of bytes of items in a batch, including all batches that extend it. */
+    /** Maximum size of the items of a batch in bytes, including the items of all batches that extend it. */
     public static final int MAX_ITEM_BYTES = device_h.NCCL_MAX_DEV_WORK_BATCH_BYTES();
-    /** Maximum number of point-to-point items in a batch, including all batches that extend it. */
+    /** Maximum number of point-to-point items of a batch, including the items of all batches that extend it. */
     public static final int MAX_POINT_TO_POINT = device_h.NCCL_MAX_DEV_WORK_P2P_PER_BATCH();
-    /** Number of bits of the set. */
+    /** Number of bits of {@code offsetBitset}. */
     public static final int MAX_ITEMS = Long.SIZE;
     /** Largest function number. */
     public static final int MAX_FUNCTION = mask(device_h.MILLRACE_BATCH_FUNC_ID_BITS());
-    /** Maximum distance to the next batch. */
+    /** Maximum distance to the next batch, in batches. */
     public static final int MAX_JUMP = mask(device_h.MILLRACE_BATCH_NEXT_JUMP_BITS());
 
     private static final int EXTENDS = device_h.MILLRACE_BATCH_NEXT_EXTENDS();
@@ -51,10 +52,12 @@ public final class WorkBatch {
     private WorkBatch() {}
 
     /**
-     * Writes a batch as the last one of its channel's list.
+     * Writes a batch that has no next batch.
      *
+     * @param type       type of the items
      * @param function   number of the device function that executes the items, 0 to {@link #MAX_FUNCTION}
      * @param offsetBase offset of the first item, modulo 2<sup>32</sup>
+     * @param items      set of items, one bit for each
      */
     public static void set(MemorySegment memory, long at, WorkType type, int function, int offsetBase, long items) {
         Words.INT.set(memory, at + FLAGS, type.code() << TYPE_SHIFT | function << FUNCTION_SHIFT);
@@ -65,7 +68,7 @@ public final class WorkBatch {
     /**
      * Links a batch to the next batch of its channel.
      *
-     * @param jump distance to the next batch, in batches, 1 to {@link #MAX_JUMP}
+     * @param jump distance to the next batch, in batches; 1 to {@link #MAX_JUMP}
      */
     public static void link(MemorySegment memory, long at, int jump, boolean extended) {
         int flags = (int) Words.INT.get(memory, at + FLAGS) & ~(MAX_JUMP | EXTENDS);
@@ -73,7 +76,7 @@ public final class WorkBatch {
     }
 
     /**
-     * Moves the offset of a batch's items, for example when the items are placed in a FIFO.
+     * Adds a distance to the offset of a batch's items. Used, for example, when the items are placed in a FIFO.
      *
      * @param bytes distance in bytes, modulo 2<sup>32</sup>
      */
@@ -86,7 +89,7 @@ public final class WorkBatch {
         return (int) Words.INT.get(memory, at + FLAGS) & MAX_JUMP;
     }
 
-    /** {@return whether the next batch's items belong to this one} */
+    /** {@return whether the items of the next batch also belong to this batch} */
     public static boolean nextExtends(MemorySegment memory, long at) {
         return ((int) Words.INT.get(memory, at + FLAGS) & EXTENDS) != 0;
     }
@@ -110,7 +113,7 @@ public final class WorkBatch {
         return (int) Words.INT.get(memory, at + OFFSET_BASE);
     }
 
-    /** {@return the set of items} */
+    /** {@return the set of items, one bit for each} */
     public static long offsetBitset(MemorySegment memory, long at) {
         return (long) Words.LONG.get(memory, at + OFFSET_BITSET);
     }

@@ -8,8 +8,8 @@ import org.millrace.ffi.device.ncclDevProfiler;
 import org.millrace.ffi.device.ncclDevProfilerSlot;
 
 /**
- * {@code ncclDevProfiler}: the times at which a channel's work items started, or the times at which they completed.
- * There is one struct for each.
+ * {@code ncclDevProfiler}: the times at which a channel's work items started, or completed. Each channel has two such
+ * structs: one for the starts and one for the completions.
  *
  * <pre>
  *    0          8           16                                1024
@@ -20,14 +20,14 @@ import org.millrace.ffi.device.ncclDevProfilerSlot;
  * </pre>
  *
  * <p>
- * Work number {@code n}, counted from 1, uses slot {@code n % 64}. The kernel stores the time and then stores the
- * number with release. A host that reads the number with acquire sees the time of this work. If later work has taken
- * the slot meanwhile, the host may see the time of the later work. It therefore reads the number again after the time.
- * Facts: NCCL 2.28 {@code device.h}, {@code device/common.h}.
+ * Work item number {@code n}, counted from 1, uses slot {@code n % 64}. The kernel stores the time and then stores the
+ * number with release. A host that reads the number with acquire then sees the time of this work item. If a later work
+ * item uses the slot at the same moment, the host may see the time of the later work item. The host therefore reads the
+ * number again after the time. Facts: NCCL 2.28 {@code device.h}, {@code device/common.h}.
  */
 public final class WorkCounters extends PolledStruct {
     public static final long BYTES = ncclDevProfiler.sizeof();
-    /** Number of work items that are remembered. */
+    /** Number of work items that have their times kept. */
     public static final int SLOTS = device_h.MAX_PROFILER_EVENTS_PER_CHANNEL();
 
     private static final long SLOT_BYTES = ncclDevProfilerSlot.sizeof();
@@ -38,24 +38,28 @@ public final class WorkCounters extends PolledStruct {
         super("ncclDevProfiler", segment, BYTES, Long.BYTES);
     }
 
-    /** {@return a view of a channel's counters of exactly {@link #BYTES} bytes, aligned to 8} */
+    /** {@return a view of the counters of one channel, in exactly {@link #BYTES} bytes, aligned to 8} */
     public static WorkCounters of(MemorySegment segment) {
         return new WorkCounters(segment);
     }
 
-    /** Records a work item. Called by the kernel. */
+    /**
+     * Records the time of a work item. Called by the kernel.
+     *
+     * @param number number of the work item, 1 or more
+     */
     public void note(long number, long timestamp) {
         long slot = slot(number);
-        // Each release stays after the stores before it. A reader that finds the same number before and after its read
-        // of the time therefore has the time of that number.
+        // Each release happens after the stores before it. If a reader finds the same number before and after it
+        // reads the time, the time therefore belongs to this number.
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, 0L);
         Words.LONG.setRelease(Words.MEMORY, base + slot + TIMESTAMP, timestamp);
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, number);
     }
 
     /**
-     * {@return the recorded time of a work item; -1 if it is not recorded yet, or if a later work item has taken its
-     * slot}
+     * {@return the recorded time of a work item; -1 if no time is recorded yet, or if a later work item has overwritten
+     * it}
      *
      * @param number number of the work item, 1 or more
      */

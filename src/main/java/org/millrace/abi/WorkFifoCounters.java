@@ -3,7 +3,7 @@ package org.millrace.abi;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The fill level of a work FIFO.
+ * The two counters that determine the fill level of a work FIFO.
  *
  * <pre>
  *    0          4                 128        132               256
@@ -15,18 +15,19 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>
  * Both counters count bytes, never decrease, and wrap at 2<sup>32</sup>. Only their difference is meaningful. It is at
- * most the FIFO's size. The host writes both. A release of {@code produced} follows the copy of the items and pairs
- * with the acquire of the device that reads them. A release of {@code consumed} follows the completion of the kernels
- * that read the items. It pairs with the acquire of the host that overwrites them.
+ * most the FIFO's size. The host writes both counters. It releases {@code produced} after it has copied the items into
+ * the FIFO. This release pairs with the acquire of the device that reads the items. The host releases {@code consumed}
+ * after the kernels that read the items have completed. This release pairs with the acquire of the host thread that
+ * overwrites the items.
  *
  * <p>
- * NCCL keeps both counters in {@code ncclComm}, where only its host side sees them. Here they lie in separate memory,
- * so that a kernel can check that its work is still present.
+ * NCCL stores both counters in {@code ncclComm}, which only the host can access. Millrace stores them in separate
+ * memory, so that a kernel can check that its work items have not been overwritten.
  */
 public final class WorkFifoCounters extends PolledStruct {
-    /** Bytes of both counters, each in its own pair of cache lines. */
+    /** Size of both counters in bytes. Each counter has its own pair of cache lines. */
     public static final long BYTES = 256;
-    /** Alignment of the counters. */
+    /** Alignment of the counters in bytes. */
     public static final long ALIGNMENT = 128;
 
     private static final long PRODUCED = 0;
@@ -41,22 +42,25 @@ public final class WorkFifoCounters extends PolledStruct {
         return new WorkFifoCounters(segment);
     }
 
-    /** {@return the total number of bytes ever put into the FIFO; their content is visible after this acquire} */
+    /** {@return the total number of bytes that were put into the FIFO; their content is visible after this acquire} */
     public int producedAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + PRODUCED);
     }
 
-    /** Publishes the items that were copied. */
+    /** Sets the total number of bytes that were put into the FIFO, and publishes the items that were copied before. */
     public void producedRelease(int bytes) {
         Words.INT.setRelease(Words.MEMORY, base + PRODUCED, bytes);
     }
 
-    /** {@return the total number of bytes that all kernels have finished reading} */
+    /**
+     * {@return the total number of bytes that kernels no longer need; their space may be overwritten after this
+     * acquire}
+     */
     public int consumedAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + CONSUMED);
     }
 
-    /** Releases the bytes that kernels have read. */
+    /** Sets the total number of bytes that kernels no longer need. */
     public void consumedRelease(int bytes) {
         Words.INT.setRelease(Words.MEMORY, base + CONSUMED, bytes);
     }

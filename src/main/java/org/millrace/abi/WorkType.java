@@ -5,8 +5,8 @@ import org.millrace.ffi.device.ncclDevWorkColl;
 import org.millrace.ffi.device.ncclDevWorkP2p;
 
 /**
- * {@code ncclDevWorkType}: the type of a batch's work items. Millrace does not use NCCL's third type, collectives with
- * registered buffers. Facts: NCCL 2.28 {@code device.h}.
+ * {@code ncclDevWorkType}: the type of the work items of a batch. Millrace does not use NCCL's third type, collectives
+ * with registered buffers. Facts: NCCL 2.28 {@code device.h}.
  */
 public enum WorkType {
     /** A send and a receive: {@link PointToPointWork}. */
@@ -25,7 +25,7 @@ public enum WorkType {
     }
 
     /**
-     * {@return the type with a given NCCL number}
+     * {@return the type with NCCL's given number}
      *
      * @throws IllegalArgumentException if NCCL has no such number, or Millrace does not use the type
      */
@@ -44,7 +44,7 @@ public enum WorkType {
         return code;
     }
 
-    /** {@return the number of bytes of an item, a multiple of 16} */
+    /** {@return the size of a work item of this type in bytes, a multiple of 16} */
     public int itemBytes() {
         return itemBytes;
     }

@@ -1,15 +1,16 @@
 /**
  * Descriptors of the memory that NCCL's kernels and a proxy share. One class describes each struct. It names the
- * struct's fields and knows their offsets from the layouts generated from {@code headers/}. It states the writer and
- * the reader of each field, and the pairing of ordered accesses. The name of a method contains the order of its access:
- * {@code headAcquire}, {@code tailRelease}. {@code Plain} is for a field's only writer, and for fields that the order
- * of another field publishes.
+ * struct's fields, and takes their offsets from the layouts that are generated from {@code headers/}. Its comment
+ * states the writer and the reader of each field, and the pairing of ordered accesses. The name of a method contains
+ * the ordering of its access: {@code headAcquire}, {@code tailRelease}. {@code Plain} accesses are for the only writer
+ * of a field, and for fields that are published by the ordered access of another field.
  *
  * <p>
- * A descriptor is a view. It owns no memory, allocates nothing after its construction, and checks its segment once.
- * Descriptors of memory that threads poll use its address from then on, from any thread. They do not notice if the
- * memory was freed: the owner of the memory stops the threads before it frees it. The descriptors of lines receive a
- * slot's segment, and check it once for all lines of a call. No class in this package knows the meaning of a step.
+ * A descriptor is a view. It owns no memory, allocates nothing after its construction, and checks its segment once. A
+ * descriptor of memory that threads poll then uses the address of the memory, from any thread. It cannot detect that
+ * the memory was freed. The owner must therefore stop the threads before it frees the memory. The descriptors of lines
+ * receive the segment of a slot in each call, and check it once for all lines of the call. No class in this package
+ * knows the meaning of a step.
  */
 @NullMarked
 package org.millrace.abi;
