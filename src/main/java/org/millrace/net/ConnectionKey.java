@@ -3,13 +3,16 @@ package org.millrace.net;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Identifies one connection of a listener. Both ends know it before they connect.
+ * Identifies one connection of a listener. Both ends know the key before they connect.
  *
  * @param high any value
- * @param low  any value; the pair is unique for its listener
+ * @param low  any value; the pair of both values is unique for its listener
  */
 public record ConnectionKey(long high, long low) {
-    /** Replaces the compiler's version: that version generates code at its first call, which delays the start. */
+    /**
+     * Compares two keys. Replaces the record's own method, for which the JVM generates code at its first call. That
+     * would delay the start of the process.
+     */
     @Override
     public boolean equals(@Nullable Object other) {
         return other instanceof ConnectionKey key && key.high == high && key.low == low;

@@ -4,9 +4,9 @@ import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Device memory that the processor neither reads nor writes, with the copies that move it. A network uses it directly
- * where {@link FrameSender#sendsFrom} and {@link FrameReceiver#isOnDevice} allow it. Elsewhere its payloads are staged
- * in host memory ({@code org.millrace.net.connection}).
+ * Device memory that the processor neither reads nor writes, with the copies that move its content. A network transfers
+ * payloads to and from it directly where {@link FrameSender#sendsFrom} and {@link FrameReceiver#isOnDevice} allow this.
+ * Elsewhere payloads are staged in host memory ({@code org.millrace.net.connection}).
  *
  * <p>
  * The thread that serves the connection uses the region. Another thread calls {@link #close}, after the serving thread
@@ -17,32 +17,31 @@ public interface DeviceRegion extends MemoryRegion {
     /** {@return address of the memory, as {@link Copies#copy} expects it} */
     long address();
 
-    /** {@return size in bytes} */
+    /** {@return size of the memory in bytes} */
     long bytes();
 
-    /** {@return the data that another process of this host needs to map the memory; null if it cannot be mapped} */
+    /** {@return the ticket by which another process of this host can map the memory; null if it cannot be mapped} */
     @Nullable
     Ticket ticket();
 
     /**
-     * Maps memory of another process, or finds an existing mapping. The mapping lasts until this region is closed.
+     * Maps memory of another process, or finds its existing mapping. The mapping lasts until this region is closed.
      *
      * @param process ID of the process that created the ticket
-     * @param ticket  the ticket of that process
-     * @return address of the memory, as {@link Copies#copy} expects it
-     * @throws org.millrace.MillraceException if the memory cannot be mapped here; the message has the reason
+     * @param ticket  ticket of the memory to map
+     * @return address of the mapped memory, as {@link Copies#copy} expects it
+     * @throws org.millrace.MillraceException if this process cannot map the memory; the message has the reason
      */
     long map(long process, Ticket ticket);
 
-    /** {@return the copies of this memory} */
+    /** {@return the copies that move data from and to this memory} */
     Copies copies();
 
     /**
-     * Lends a file descriptor of the memory as a DMA-BUF, which gives the driver of a network card access to the
-     * memory.
+     * Lends a file descriptor of the memory as a DMA-BUF, by which the driver of a network card can access the memory.
      *
-     * @param use receives the descriptor, which is closed after the call. The card's access ends with the memory.
-     *            Returns a value of at least 0
+     * @param use function that receives the descriptor and returns a value of at least 0. The descriptor is closed
+     *            after the call. The card can access the memory as long as the memory exists.
      * @return the result of {@code use}; -1 if the device has no DMA-BUF of this memory
      */
     default int lendDmaBuf(IntUnaryOperator use) {
@@ -59,29 +58,29 @@ public interface DeviceRegion extends MemoryRegion {
     record Ticket(int descriptor, long allocated, long offset) {
     }
 
-    /** Copies that a device executes in order. Used by one thread. */
+    /** Copies that a device executes in their order. Used by one thread at a time. */
     interface Copies {
 
         /**
-         * {@return whether a copy can begin now; false while the maximum number of copies is in flight, for instance
-         * behind a long kernel. The caller then asks again in a later pass}
+         * {@return whether a copy can begin now} The result is false while the maximum number of copies is in flight,
+         * for instance because they wait for a long kernel. The caller then repeats the call in a later pass.
          */
         default boolean hasRoom() {
             return true;
         }
 
         /**
-         * Begins a copy between device memory, mapped memory and host memory. Requires {@link #hasRoom}.
+         * Begins a copy between device memory, mapped memory and host memory. The caller has checked {@link #hasRoom}.
          *
          * @param to    address of the target
-         * @param from  address of the source, which stays unchanged until the copy is complete
+         * @param from  address of the source, which must stay unchanged until the copy is complete
          * @param bytes 1 or more
-         * @return number of the copy; numbers only increase
+         * @return number of the copy; later copies have larger numbers
          */
         long copy(long to, long from, long bytes);
 
         /**
-         * Like {@link #copy}, from pinned host memory to the device.
+         * Begins a copy like {@link #copy}, but from pinned host memory to the device.
          *
          * @param to    address of the target
          * @param from  address of the source
@@ -93,7 +92,8 @@ public interface DeviceRegion extends MemoryRegion {
         }
 
         /**
-         * Like {@link #copyFromHost}, but from host memory that is not pinned. The copy is not batched with others.
+         * Begins a copy like {@link #copyFromHost}, but from host memory that is not pinned. The copy is not batched
+         * with others.
          *
          * @param to    address of the target
          * @param from  address of the source
@@ -105,17 +105,17 @@ public interface DeviceRegion extends MemoryRegion {
         }
 
         /**
-         * Submits a copy that may still wait for others to form a batch.
+         * Submits a copy to the device now, if it still waits for further copies that would form a batch with it.
          *
          * @param number number of the copy
          */
         default void submit(long number) {
-            // the copy has begun already
+            // without batches, the copy was submitted when it began
         }
 
         /**
-         * {@return whether this copy and all earlier copies are complete; a thread that is notified afterwards sees the
-         * bytes}
+         * {@return whether this copy and all earlier copies are complete} If the caller then notifies a thread, that
+         * thread sees the copied bytes.
          *
          * @param number number of the copy
          */
@@ -123,16 +123,16 @@ public interface DeviceRegion extends MemoryRegion {
 
         /**
          * Prepares the calling thread for the use of the copies, if it is not the thread that serves the connection.
-         * The closing thread needs this.
+         * The thread that closes the connection calls this method.
          *
-         * @return restores the thread's previous state when the same thread closes it
+         * @return the permission; the same thread closes it, which restores the thread's previous state
          */
         default Use enter() {
             return () -> {};
         }
     }
 
-    /** Permission of a thread other than the connection's to use copies. */
+    /** Permission to use copies, for another thread than the one that serves the connection. */
     interface Use extends AutoCloseable {
 
         @Override

@@ -1,12 +1,12 @@
 package org.millrace.net;
 
-/** Common part of the sending and the receiving end of a connection. */
+/** An end of a connection. Common part of the sending and the receiving end. */
 public interface FrameEnd extends AutoCloseable {
 
     /**
      * Moves as many bytes as possible without waiting.
      *
-     * @return more than 0 if bytes moved
+     * @return more than 0 if bytes moved, otherwise 0
      * @throws ConnectionException if the connection is lost
      */
     int progress();
@@ -16,27 +16,30 @@ public interface FrameEnd extends AutoCloseable {
     String toString();
 
     /**
-     * {@return a description of the peer process for messages, as far as it is known: {@code "pid 4711 on 10.0.0.2"}}
+     * {@return a description of the peer process for messages, as far as the process is known, for instance
+     * {@code "pid 4711 on 10.0.0.2"}}
      */
     default String peer() {
         return "an unknown process";
     }
 
     /**
-     * Records that the connection will be closed because another process was lost. Where the network supports it, the
-     * peer receives that process's name. Safe from any thread.
+     * Records that this connection will be closed because another process was lost. If the network supports it, the
+     * peer of this connection receives the description of that process. Safe from any thread.
      *
-     * @param lostPeer the lost process, as its own connection's {@link #peer} describes it
+     * @param lostPeer the lost process, as {@link #peer} of the connection to it describes it
      */
     default void blame(String lostPeer) {
-        // the peer learns only that this process ended the connection
+        // without support, the peer learns only that this process ended the connection
     }
 
-    /** Ends the connection. Safe from any thread, and repeatedly, once the owner makes no more calls. */
+    /**
+     * Ends the connection. The owner must make no further calls except this one. Safe from any thread, and repeatedly.
+     */
     @Override
     void close();
 
-    /** An end that wraps another end. It forwards peer, name and blame to the wrapped end. */
+    /** An end that wraps another end. {@link #peer} and {@link #blame} are forwarded to the wrapped end. */
     abstract class Carried implements FrameEnd {
 
         private final FrameEnd wire;

@@ -1,12 +1,12 @@
 package org.millrace.net;
 
 /**
- * Header of a frame: the payload's length and {@value #WORDS} words that the network carries without reading them. A
- * header object is reused for many frames.
+ * Header of a frame: the payload's length and {@value #WORDS} words that the network carries without interpreting them.
+ * A header object is reused for many frames.
  */
 public final class FrameHeader {
 
-    /** Number of words for the layer above. */
+    /** Number of words for the layer above the network. */
     public static final int WORDS = 6;
 
     private final long[] words = new long[WORDS];
@@ -15,13 +15,13 @@ public final class FrameHeader {
     /** Creates a header of zeros. */
     public FrameHeader() {}
 
-    /** {@return the length of the payload that follows, in bytes} */
+    /** {@return the length of the frame's payload in bytes} */
     public long payloadBytes() {
         return payloadBytes;
     }
 
     /**
-     * Sets the length of the payload that follows.
+     * Sets the length of the frame's payload.
      *
      * @param bytes 0 or more
      */
@@ -49,7 +49,7 @@ public final class FrameHeader {
     }
 
     /**
-     * Makes this header equal to another.
+     * Copies the content of another header to this one.
      *
      * @param other the header to copy
      */

@@ -3,30 +3,32 @@ package org.millrace.net;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The sending end of a connection. Frames arrive in the order of the offers. Used by one thread at a time.
+ * The sending end of a connection. Frames arrive in the order in which they were offered. Used by one thread at a time.
  */
 public interface FrameSender extends FrameEnd {
 
     /**
-     * Begins to send a frame. The header is copied before this returns. The payload is read later, until
-     * {@link #framesCompleted()} counts the frame.
+     * Begins to send a frame. The header is copied before this method returns. The network may read the payload at any
+     * time until {@link #framesCompleted()} counts the frame.
      *
      * @param header the frame's words and payload length
      * @param region region of the payload; null only if the length is 0
      * @param offset offset of the payload's first byte in the region
-     * @return false if the maximum number of frames is in flight; the caller makes {@link #progress()} and offers again
+     * @return false if the maximum number of frames is in flight; the caller then calls {@link #progress()} and offers
+     *         the frame again
      * @throws ConnectionException if the connection is lost
      */
     boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset);
 
     /**
-     * {@return number of frames sent so far; the count only increases. The payload of a counted frame may be
-     * overwritten}
+     * {@return number of frames sent so far; the count only increases} The memory of the payload of a counted frame may
+     * be overwritten.
      */
     long framesCompleted();
 
     /**
-     * {@return whether payloads may lie in this device memory now. Such a frame is offered like any other}
+     * {@return whether payloads in a device memory can be sent at present} A frame with such a payload is offered like
+     * any other.
      *
      * @param memory memory of the payloads
      */
@@ -34,46 +36,53 @@ public interface FrameSender extends FrameEnd {
         return false;
     }
 
-    /** {@return whether {@link #progress()} copies payloads with the processor, so that a second thread can help} */
+    /**
+     * {@return whether {@link #progress()} copies payloads with the processor} A second thread can then speed up the
+     * transfer.
+     */
     default boolean isProcessorBound() {
         return false;
     }
 
     /**
-     * Completes frames in flight without the peer by copying their payloads, where that is possible. Their memory is
-     * needed before the peer has read it. Otherwise asks the peer for an immediate acknowledgement.
+     * Accelerates the completion of frames in flight, because the owner needs the memory of their payloads. If the
+     * sender can copy the payloads, it does so, and the frames are complete before the peer has read them. Otherwise it
+     * asks the peer for an immediate acknowledgement.
      *
      * @throws ConnectionException if the connection is lost
      */
     default void settle() {
-        // a sender that copies completes frames as soon as it can
+        // a sender that copies every payload completes frames as soon as it can
     }
 
     /**
-     * Ends the connection in order. Frames in flight are sent first if that needs no waiting, and the peer learns that
-     * the end was intended. Safe from any thread, and repeatedly, once the owner makes no more calls.
+     * Ends the connection in order. Frames in flight are sent first if that needs no waiting. The peer receives a
+     * shutdown message. The owner must make no further calls except this one. Safe from any thread, and repeatedly.
      */
     @Override
     void close();
 
     /**
      * Ends the connection without a shutdown message. Frames in flight are dropped, and the peer sees a lost
-     * connection. Used for a communicator that failed, and by tests. Safe like {@link #close}.
+     * connection. Used for a communicator that failed, and by tests. Has the same guarantees as {@link #close}.
      */
     void abort();
 
-    /** A connection with one or several rails. Tests cut one of them on purpose. Called on the connection's thread. */
+    /**
+     * A connection with one or several rails. Planted faults cut a rail on purpose. Called by the thread that serves
+     * the connection.
+     */
     public interface Railed {
 
         /** {@return number of rails when the connection was established: 1 or more} */
         int rails();
 
         /**
-         * Resets the streams of one rail at once, like a pulled cable or a failed card. The connection notices it when
-         * it next makes progress.
+         * Resets the streams of one rail at once. This has the effect of a pulled cable or a failed card. The
+         * connection detects the loss when it next makes progress.
          *
-         * @param rail 0 to {@code rails() - 1}, if the connection has several; a rail that is lost already is left
-         *             alone
+         * @param rail 0 to {@code rails() - 1}; the call has no effect on a rail that is lost already, or if the
+         *             connection has only one rail
          */
         void cutRail(int rail);
     }

@@ -7,27 +7,29 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 
 /**
- * The connections between ranks that are all connected with each other: one in each direction for each pair.
+ * The connections of a rank in a group in which all ranks are connected with each other. There is one connection in
+ * each direction for each pair of ranks.
  *
- * @param senders   senders to each rank; null for this one
- * @param receivers receivers from each rank; null for this one
+ * @param senders   senders by the receiving rank; null for this rank
+ * @param receivers receivers by the sending rank; null for this rank
  */
 public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers) implements AutoCloseable {
 
     private static final long POLL_NANOS = 50_000;
 
     /**
-     * Establishes all connections at once. Every rank calls it. It blocks until all are established.
+     * Establishes all connections of this rank at once. Every rank calls it. Blocks until all connections are
+     * established.
      *
      * @param network   the network that connects
      * @param here      this rank's listener; may be closed afterwards
-     * @param addresses addresses of all ranks' listeners, by rank
+     * @param addresses addresses of all ranks' listeners, ordered by rank
      * @param rank      this rank
      * @param key       distinguishes these connections from others of the same listener; equal on all ranks
-     * @param deadline  time limit for all connections
+     * @param deadline  maximum time until all connections are established
      * @param abort     returns a reason to give up, or null; polled repeatedly
      * @return the connections
-     * @throws ConnectionException if they were not established in time; the message names the missing ranks
+     * @throws ConnectionException if the connections were not established in time; the message names the missing ranks
      */
     public static FullMesh connect(Network network, Listener here, byte[][] addresses, int rank, long key,
             Duration deadline, Supplier<? extends @Nullable Throwable> abort) {
@@ -46,7 +48,7 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                             + " within " + deadline.toMillis() + " ms");
                 }
                 Waiting.pause(POLL_NANOS);
-                // taken before the last poll, so that a connection that fails by then reports its reason
+                // The time is read before the last poll. A connection that fails until then reports its own reason.
                 late = end - System.nanoTime() < 0;
                 made = pending.poll();
             }
@@ -55,14 +57,14 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
     }
 
     /**
-     * Begins to establish all connections at once. Every rank calls it. The parameters have the same meaning as in
-     * {@link #connect}.
+     * Begins to establish all connections of this rank at once. Every rank calls it. The parameters have the same
+     * meaning as in {@link #connect}.
      *
      * @param network   the network that connects
-     * @param here      this rank's listener; stays open until all connections are established
-     * @param addresses addresses of all ranks' listeners, by rank
+     * @param here      this rank's listener; must stay open until all connections are established
+     * @param addresses addresses of all ranks' listeners, ordered by rank
      * @param rank      this rank
-     * @param key       distinguishes these connections from others of the same listener
+     * @param key       distinguishes these connections from others of the same listener; equal on all ranks
      * @return the pending connections
      */
     public static Pending<FullMesh> begin(Network network, Listener here, byte[][] addresses, int rank, long key) {
@@ -84,7 +86,7 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                 closeable.close();
             }
         } catch (Exception e) {
-            // the first failure is reported, not this one
+            // the caller reports its first failure, and this one is not the first
         }
     }
 

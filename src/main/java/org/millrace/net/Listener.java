@@ -4,28 +4,31 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * Endpoint for incoming connections of peers. One listener serves any number of connections. All methods are safe from
- * any thread.
+ * Endpoint at which connections of peers arrive. One listener serves any number of connections. All methods are safe
+ * from any thread.
  */
 public interface Listener extends AutoCloseable {
 
-    /** Length of {@link #address()} in bytes. It must fit, with a key, into the 128 bytes of an NCCL handle. */
+    /**
+     * Length of {@link #address()} in bytes. An address and a key together must fit into NCCL's handle of 128 bytes.
+     */
     int ADDRESS_BYTES = 68;
     /**
-     * Offset in the address of the number of the listener's host, an int. Links by pair use it; networks leave it 0.
+     * Offset in the address of the number of the listener's host, an {@code int}. Emulated links between pairs of hosts
+     * use the number. Other networks leave it 0.
      */
     int HOST_OFFSET = 64;
 
     /**
-     * {@return the address that a peer needs to connect, {@value #ADDRESS_BYTES} bytes. It contains this listener's
-     * secret, so only peers may receive it}
+     * {@return the address that a peer needs to connect, {@value #ADDRESS_BYTES} bytes} The address contains this
+     * listener's secret, so only peers may receive it.
      */
     byte[] address();
 
     /**
-     * {@return an address as little-endian numbers}
+     * {@return a buffer that reads the numbers in an address, in little-endian order}
      *
-     * @throws ConnectionException if it has another length
+     * @throws ConnectionException if the address has another length than {@link #ADDRESS_BYTES}
      */
     static ByteBuffer numbers(byte[] address) {
         if (address.length != ADDRESS_BYTES) {
@@ -36,7 +39,7 @@ public interface Listener extends AutoCloseable {
     }
 
     /**
-     * Waits for the peer that connects with a key.
+     * Expects a connection with a key.
      *
      * @param key key of the connection; each key may be expected once
      * @return the pending receiving end
@@ -44,14 +47,15 @@ public interface Listener extends AutoCloseable {
     Pending<FrameReceiver> expect(ConnectionKey key);
 
     /**
-     * Admits clients on the calling thread as they arrive, until the listener is closed. Without it, clients stay in
-     * the system's queue while no expected connection is polled. Peers then wait behind clients that are not peers.
+     * Admits clients on the calling thread as they arrive, until the listener is closed. Otherwise clients are admitted
+     * only while an expected connection is polled, and remain in the system's queue at other times. Peers would then
+     * wait behind clients that are not peers.
      */
     default void attend() {
-        // most listeners are polled all the time
+        // most listeners are polled all the time, and so admit clients without this call
     }
 
-    /** {@return number of clients refused so far} Each client that reaches the port counts. */
+    /** {@return number of clients refused so far} Each client that reaches the port and is refused counts. */
     default long dropped() {
         return 0;
     }

@@ -3,27 +3,28 @@ package org.millrace.net;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Memory that a network may read payloads from and write payloads to. The network prepares its access (views,
- * registration with a card) once, here, and not per frame.
+ * Memory that a network may read payloads from and write payloads to. The network prepares its access to the memory
+ * when the region is created, not for each frame. The preparation consists of views, or of the registration with a
+ * network card.
  */
 public interface MemoryRegion extends AutoCloseable {
 
-    /** {@return the registered memory} */
+    /** {@return the memory of the region} */
     MemorySegment segment();
 
     /**
-     * Makes payloads written by the network visible to a device that is notified afterwards. This does nothing where
-     * the writes of a completed frame are visible to all, as in host memory. Device memory that a card writes directly
-     * must be read back.
+     * Makes payloads that the network has written visible to a device that is notified afterwards. The method does
+     * nothing if every reader sees the writes of a completed frame, as in host memory. If a network card writes device
+     * memory directly, the method must read back from that memory.
      *
      * @param offset offset of the payload
      * @param bytes  length of the payload
      */
     default void flush(long offset, long bytes) {
-        // visible already
+        // writes to host memory are visible already
     }
 
-    /** Releases the network's resources for this memory. No frame may be in flight in it. */
+    /** Releases the network's resources for this memory. No frame in flight may use the memory. */
     @Override
     void close();
 }

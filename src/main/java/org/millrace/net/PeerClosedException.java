@@ -1,6 +1,9 @@
 package org.millrace.net;
 
-/** The peer ended the connection in order, with a shutdown message. Nothing failed, and no more data will arrive. */
+/**
+ * The peer ended the connection in order, with a shutdown message. The connection has not failed, and no more data will
+ * arrive.
+ */
 public class PeerClosedException extends ConnectionException {
 
     private static final long serialVersionUID = 1L;
@@ -8,7 +11,7 @@ public class PeerClosedException extends ConnectionException {
     /**
      * Creates an exception for a peer's shutdown message.
      *
-     * @param message connection and its progress
+     * @param message text with the connection and its progress
      */
     public PeerClosedException(String message) {
         super(message);

@@ -4,26 +4,26 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection that is being established. No call blocks; its user polls.
+ * A connection that is being established. No call blocks; the owner polls.
  *
- * @param <T> type of the connection: a sender or a receiver
+ * @param <T> type of the connection, for instance a sender or a receiver
  */
 public interface Pending<T> extends AutoCloseable {
 
     /**
-     * Continues without waiting.
+     * Advances the establishment without waiting.
      *
-     * @return the connection, once; null while it is not established
-     * @throws ConnectionException if it cannot be established
+     * @return the connection, in one call only; null while it is not established
+     * @throws ConnectionException if the connection cannot be established
      */
     @Nullable
     T poll();
 
-    /** Gives up if the connection was not returned yet. */
+    /** Cancels the establishment. A connection that {@link #poll} has returned is not affected. */
     @Override
     void close();
 
-    /** {@return a pending object that applies the function to this connection, once established} */
+    /** {@return a pending connection that applies a function to this connection once it is established} */
     default <R> Pending<R> map(Function<? super T, ? extends R> function) {
         Pending<T> pending = this;
         return new Pending<>() {

@@ -29,9 +29,9 @@ import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.ucx.UcxNetwork;
 
 /**
- * Chooses the network for each pair of processes. Processes of one user that see one shared directory of one host use
- * shared memory. All others use TCP, or UCX if both processes have a card with RDMA. If shared memory should work and
- * does not, the reason is logged once, and the connection uses TCP.
+ * Chooses the network for each pair of processes. Two processes use shared memory if they are on one host, belong to
+ * one user and see the same shared directory. Other pairs use UCX if both processes have a card with RDMA, or TCP. If
+ * shared memory should be possible but fails, the reason is logged once, and the connection uses TCP or UCX.
  */
 final class AutoNetwork implements Network {
 
@@ -39,13 +39,13 @@ final class AutoNetwork implements Network {
 
     private final ShmNetwork shm;
     private final SocketNetwork socket;
-    /** Null if the process has no card that UCX could drive. */
+    /** UCX; null if the process has no card that UCX could use. */
     private final @Nullable UcxNetwork ucx;
     private final AtomicBoolean unavailableLogged = new AtomicBoolean();
 
     /**
-     * Creates a network from networks that are closed with it. UCX replaces TCP for peers that have it, too, and finds
-     * them over TCP.
+     * Creates a network from other networks, which are closed with it. UCX replaces TCP for connections to peers that
+     * also have UCX. UCX finds its peers over TCP.
      */
     AutoNetwork(ShmNetwork shm, SocketNetwork socket, Optional<UcxNetwork> ucx) {
         this.shm = shm;
@@ -95,13 +95,13 @@ final class AutoNetwork implements Network {
         return overUcx == null ? pair : new NativeRegion.Pair(overUcx, pair);
     }
 
-    /** Begins to connect to a peer without common shared memory. */
+    /** Begins to connect to a peer, over UCX or TCP. */
     private Pending<FrameSender> connectRemote(AutoAddress address, ConnectionKey key) {
         return ucx != null && address.ucx() ? ucx.connectBeside(address.socket(), key)
                 : socket.connect(address.socket(), key);
     }
 
-    /** Logs the reason why shared memory is not used where it should be possible. */
+    /** Logs the reason why shared memory is not used although it should be possible. Warns only once. */
     void noSharedMemory(ConnectionException why) {
         LOG.log(unavailableLogged.compareAndSet(false, true) ? Level.WARN : Level.DEBUG,
                 "no shared memory, TCP instead: {}", why.getMessage());
@@ -119,7 +119,12 @@ final class AutoNetwork implements Network {
         }
     }
 
-    /** Listeners of all networks; null where shared memory or UCX is unavailable. */
+    /**
+     * A listener that consists of a listener for TCP and one for shared memory. UCX uses the listener for TCP.
+     *
+     * @param shm null if shared memory is unavailable
+     * @param ucx null if UCX is unavailable
+     */
     private record BothListener(byte[] address, Listener socket, @Nullable Listener shm,
             @Nullable UcxNetwork ucx) implements Listener {
 
@@ -135,7 +140,10 @@ final class AutoNetwork implements Network {
                     ucx == null ? null : ucx.expectBeside(socket, key), overSocket);
         }
 
-        /** {@inheritDoc} The listener of shared memory needs no attention: only processes of this user reach it. */
+        /**
+         * {@inheritDoc} The listener for shared memory needs no such call, because only processes of this user reach
+         * it.
+         */
         @Override
         public void attend() {
             socket.attend();
@@ -160,7 +168,9 @@ final class AutoNetwork implements Network {
         }
     }
 
-    /** A pending connection: over shared memory as long as that may work, then over TCP. */
+    /**
+     * A pending connection. It is attempted over shared memory if that may be possible, and otherwise over UCX or TCP.
+     */
     private static final class AutoConnect implements Pending<FrameSender> {
 
         private final AutoNetwork network;
@@ -215,10 +225,10 @@ final class AutoNetwork implements Network {
         }
     }
 
-    /** A connection that is expected on all networks and arrives on one. */
+    /** A connection that is expected on all networks, and that arrives on one of them. */
     private static final class AutoAccept implements Pending<FrameReceiver> {
 
-        /** Null without shared memory, or after it has failed. */
+        /** Connection expected over shared memory; null without shared memory, or after it has failed. */
         private @Nullable Pending<FrameReceiver> overShm;
         private final @Nullable Pending<FrameReceiver> overUcx;
         private final Pending<FrameReceiver> overSocket;
@@ -240,7 +250,7 @@ final class AutoNetwork implements Network {
                     return null;
                 }
             }
-            close(); // the established connection is no longer pending, so only the others are closed
+            close(); // closes the other networks' expectations; the established connection is no longer pending
             return receiver;
         }
 
@@ -251,8 +261,9 @@ final class AutoNetwork implements Network {
             try {
                 return overShm.poll();
             } catch (ConnectionException e) {
-                // The peer's ring cannot be mapped here. The network has logged that and told the peer, which now
-                // connects over TCP. Or the listener was closed, which the other network reports, too.
+                // Either this process cannot map the peer's ring. The shared-memory network has then logged the reason
+                // and
+                // informed the peer, which now connects over TCP. Or the listener was closed, which TCP reports, too.
                 overShm = null;
                 return null;
             }
@@ -271,25 +282,25 @@ final class AutoNetwork implements Network {
     }
 
     /**
-     * Address for two networks, little-endian. It is the socket network's address, which is 0 behind its secret. That
-     * part holds the data to find the listener through shared memory.
+     * Address of a listener for several networks, little-endian. The socket network's address has zeros after its
+     * secret. In their place, this address has the host and a magic number.
      *
      * <pre>
      *   0                                  52       60       64
      *   +----------------------------------+--------+--------+
      *   | socket network's address         | host   | magic  |
-     *   | its secret included              | i64    | u32    |
+     *   | with its secret                  | i64    | u32    |
      *   +----------------------------------+--------+--------+
      * </pre>
      *
      * <p>
      * The host is 0 if the listener has no shared memory. The address does not contain ID and secret of the
-     * shared-memory listener. Both sides compute them from the hash of the socket network's address, which contains a
-     * secret and cannot be guessed.
+     * shared-memory listener. Both processes compute them from the hash of the socket network's address, which contains
+     * a secret and cannot be guessed.
      *
      * @param socket the address for the socket network
      * @param host   see {@link SharedMemory#thisHost}; 0 for none
-     * @param ucx    whether its process has a card that UCX drives; it selects the magic number
+     * @param ucx    whether the listener's process has a card that UCX can use; determines the magic number
      */
     record AutoAddress(byte[] socket, long host, boolean ucx) {
 

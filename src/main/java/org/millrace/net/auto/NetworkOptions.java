@@ -21,11 +21,11 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.UcxNetwork;
 
 /**
- * The network that carries the data, and its options.
+ * The choice of the network that carries the data, and its options.
  *
  * @param name       a {@link NetworkChoice}, or {@code plugin:} with the path of a network plugin for NCCL
- * @param socket     options for TCP, which other networks use to find peers
- * @param ucxLibrary path of libucp; empty to search for it
+ * @param socket     options for TCP, which other networks also use, to find peers
+ * @param ucxLibrary path of libucp; empty to search for the library
  */
 public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, Optional<Path> ucxLibrary,
         PluginOptions plugin) {
@@ -39,7 +39,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
                 configuration.get(Settings.UCX_LIBRARY), plugin);
     }
 
-    /** Returns the options for TCP. */
+    /** Returns the options for TCP from the settings. */
     public static SocketOptions socket(Configuration configuration) {
         SocketOptions options = addresses(configuration);
         return options
@@ -50,7 +50,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
                 .withTls(TlsIdentity.of(configuration));
     }
 
-    /** Returns the default options for TCP, with the addresses from the settings. */
+    /** Returns options for TCP that have the addresses from the settings, and otherwise the defaults. */
     public static SocketOptions addresses(Configuration configuration) {
         return SocketOptions.defaults()
                 .withAddresses(configuration.get(Settings.SOCKET_INTERFACES).orElse(""),
@@ -62,7 +62,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
         return new NetworkOptions(name, options, shm, ucxLibrary, plugin);
     }
 
-    /** Returns the path of the network plugin; empty if the network is another one. */
+    /** Returns the path of the network plugin; empty if the choice is another network. */
     public Optional<Path> pluginLibrary() {
         return name.startsWith(Settings.PLUGIN_PREFIX)
                 ? Optional.of(Path.of(name.substring(Settings.PLUGIN_PREFIX.length())))
@@ -72,7 +72,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
     /**
      * Opens the network.
      *
-     * @throws IllegalArgumentException             if no network has that name
+     * @throws IllegalArgumentException             if no network has the name
      * @throws org.millrace.net.ConnectionException if the plugin cannot be used
      */
     public Network open() {
@@ -92,25 +92,26 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
     }
 
     /**
-     * Choice of a network. All processes of a job must make the same choice, because networks do not understand each
-     * other's addresses.
+     * Choice of a network. All processes of a job must make the same choice, because a network cannot decode the
+     * addresses of another one.
      */
     public enum NetworkChoice {
 
         /**
-         * Shared memory for pairs of processes that have it. Other pairs use UCX if both have a card with RDMA, or TCP.
+         * Shared memory for pairs of processes that can share memory. Other pairs use UCX if both processes have a card
+         * with RDMA, or TCP.
          */
         AUTO,
         /** Shared memory only; a peer without common shared memory is an error. */
         SHM,
         /** TCP, also on one host. */
         SOCKET,
-        /** UCX with the transports that it finds, also on one host. */
+        /** UCX with all transports that UCX finds, also on one host. */
         UCX;
 
         /**
-         * Returns the choice with a name, for a setting: {@code auto}, {@code shm}, {@code socket} or {@code ucx}, in
-         * any case.
+         * Returns the choice with a name from a setting: {@code auto}, {@code shm}, {@code socket} or {@code ucx}, in
+         * upper or lower case.
          *
          * @throws IllegalArgumentException if no choice has that name; the message lists the allowed names
          */
@@ -128,12 +129,16 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
             return name().toLowerCase(Locale.ROOT);
         }
 
-        /** Opens the network of this choice, and searches for libucp. */
+        /** Opens the network of this choice. Searches for libucp if the network needs it. */
         public Network open(SocketOptions socket, ShmOptions shm) {
             return open(socket, shm, Optional.empty());
         }
 
-        /** Opens the network of this choice. Searches for libucp if its path is empty. */
+        /**
+         * Opens the network of this choice.
+         *
+         * @param ucx path of libucp; empty to search for the library
+         */
         public Network open(SocketOptions socket, ShmOptions shm, Optional<Path> ucx) {
             return switch (this) {
                 case AUTO -> {

@@ -1,11 +1,12 @@
 /**
- * The network that chooses for each pair of processes. It takes shared memory if both processes are on one host, belong
- * to one user and see one shared directory. Otherwise it takes UCX if both have a card with RDMA, or TCP.
+ * The network that chooses another network for each pair of processes. It chooses shared memory if both processes are
+ * on one host, belong to one user and see one shared directory. Otherwise it chooses UCX if both have a card with RDMA,
+ * or TCP.
  *
  * <p>
- * It uses the other networks, and they do not know of it. A listener consists of a listener of each network, and a
- * connection uses one of them. The connecting side decides, because only it can see whether the listener's socket
- * exists. The accepting side expects the connection on all networks.
+ * The package uses the other networks, which do not depend on it. A listener consists of a listener of each network,
+ * and a connection uses one of them. The connecting process decides, because only it can check whether the socket of
+ * the shared-memory listener exists. The accepting process expects the connection on all networks.
  */
 @NullMarked
 package org.millrace.net.auto;
