@@ -7,24 +7,24 @@ import org.millrace.trace.AgentTrace;
 import org.millrace.trace.ConnectionTrace;
 
 /**
- * Common part of all proxies of connections: a name, a trace, a listener that is notified when the proxy stops, and the
+ * Common part of the proxies of connections: the name, the trace, the listener for the end of the proxy, and the
  * reaction to an abort.
  *
  * <p>
- * After an abort of its communicator a proxy does nothing until it is removed. The kernels exit then, and the data in
- * slots and in the user's memory has no owner. The proxy reads and writes none of it, takes nothing from its network
- * and moves no counter. A pass that is running when the flag is raised accesses only the connection's own memory and
- * operands. The connection's memory exists until the proxy is removed. Operands belong to the user again when the
- * kernel has exited and that pass has also ended.
+ * After an abort of its communicator a proxy does nothing until it is removed. The kernels exit, so no thread needs the
+ * data in slots and in the user's memory any longer. The proxy does not read or write this data, receives no frames and
+ * changes no counter. Only a pass that already runs when the flag is raised may still access the connection's memory
+ * and operands. The connection's memory exists until the proxy is removed. The user may reuse operands when the kernel
+ * has exited and that pass has ended.
  */
 public abstract class AbstractProxy implements ProxyConnection {
 
-    /** The connection. */
+    /** Name of the connection. */
     protected final ConnectionName name;
     private final ProxyConnection.StopListener listener;
-    /** Abort flag of the communicator's kernels; null if nothing aborts the device. */
+    /** Abort flag of the communicator's kernels; null if the communicator has no such flag. */
     private @Nullable AbortFlag abort;
-    /** Trace of the connection; null if nothing is traced. */
+    /** Trace of the connection; null if the connection is not traced. */
     protected @Nullable ConnectionTrace trace;
 
     /** Creates the proxy of a connection. */
@@ -39,7 +39,8 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Makes the proxy do nothing once a flag is raised. Called before the proxy is added to an agent.
+     * Sets a flag that stops the proxy: once the flag is raised, {@link #progress} does nothing. Must be called before
+     * the proxy is added to an agent.
      *
      * @param flag abort flag of the communicator's kernels
      */
@@ -48,28 +49,28 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Reads the abort flag before everything else. The flag is a word that is written once, and a kernel that sees it
-     * exits, too.
+     * Makes a pass, unless the abort flag is raised. The flag is read first in each call. It is written only once, and
+     * a kernel that reads it exits, too.
      */
     @Override
     public final int progress() {
         return isAborted() ? 0 : pass();
     }
 
-    /** Returns whether the communicator was aborted, so that the data in flight has no owner. */
+    /** Returns whether the communicator was aborted, so that no thread needs the data in flight any longer. */
     protected final boolean isAborted() {
         return abort != null && abort.raisedAcquire();
     }
 
     /**
-     * Moves all data that can be moved without blocking. Returns the amount of work done, as {@link #progress} does.
+     * Makes as much progress as is possible without blocking. Returns the amount of work done, like {@link #progress}.
      */
     protected abstract int pass();
 
     /**
-     * Sets the trace of the connection. Called before the proxy is added to an agent.
+     * Sets the trace of the connection. Must be called before the proxy is added to an agent.
      *
-     * @param written trace of this connection, which is closed when the proxy stops; null for no trace
+     * @param written trace of this connection, which the proxy closes when it stops; null for no trace
      */
     public final void tracedBy(@Nullable ConnectionTrace written) {
         trace = written;
@@ -83,8 +84,8 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Returns whether a failure is expected. A peer that closes while no data is owed to it is not a failure, and
-     * neither is an aborted device.
+     * Returns whether a failure is a normal end of the connection. It is if the device was aborted. It also is if the
+     * peer closed the connection and this end has no data that the peer needs.
      */
     private boolean isMeant(Throwable failure) {
         return failure instanceof DeviceAbortedException || failure instanceof PeerClosedException && !owesData();
@@ -103,14 +104,18 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * The device continues without credits, as NCCL's kernels do once their communicator is aborted. The steps that it
-     * posts have no meaning then.
+     * Thrown if the device continues without credits, as NCCL's kernels do after an abort of their communicator. The
+     * steps that the device posts from then on are not valid.
      */
     public static final class DeviceAbortedException extends ProxyException {
 
         private static final long serialVersionUID = 1L;
 
-        /** Creates the exception with a message that states how the abort was detected. */
+        /**
+         * Creates the exception.
+         *
+         * @param message description of the observation that indicates the abort
+         */
         public DeviceAbortedException(String message) {
             super(message);
         }

@@ -8,17 +8,18 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The frames that are being received, oldest first, and the work that remains for each before the device is notified.
+ * The frames that are being received, oldest first, and for each frame the work that remains before the device is
+ * notified.
  *
  * <p>
- * A kernel polls the flags in its lines, so the data must be stored before the flag. No network guarantees this order.
- * Lines are therefore received into a staging region next to the buffers, and are copied when all of them have arrived.
- * If the network stores whole words, LL lines are received directly into their slot, because each flag is in one word
- * with its data.
+ * A kernel polls the flag of each line of LL and LL128. The data of a line must therefore be stored before its flag. No
+ * network guarantees this order. Frames with lines are therefore received into a staging region next to the buffers.
+ * When all lines of a frame have arrived, this class copies them to the slot. If the network stores whole words, LL
+ * lines are received directly into their slot, because one word contains a flag and its data.
  *
  * <p>
- * Data that a network card wrote may still be on its way to a GPU when the card reports completion, so it is flushed.
- * Lines need no flush, because this processor copies them.
+ * When a network card reports completion, the data that it wrote to a GPU may not have reached the GPU yet. Such data
+ * is flushed. Lines need no flush, because the CPU copies them.
  */
 final class ArrivingFrames {
 
@@ -33,10 +34,10 @@ final class ArrivingFrames {
     private long arrived;
 
     /**
-     * Creates the list of a connection's frames, which is empty.
+     * Creates an empty list.
      *
      * @param staging    region with the length and the layout of the LL and LL128 buffers together
-     * @param wholeWords whether the network stores whole words
+     * @param wholeWords whether the network stores whole words, see {@link org.millrace.net.FrameReceiver}
      */
     ArrivingFrames(SlotBuffers buffers, MemoryRegion staging, boolean wholeWords) {
         this.buffers = buffers;
@@ -44,7 +45,10 @@ final class ArrivingFrames {
         this.wholeWords = wholeWords;
     }
 
-    /** Returns the region that receives a frame of a protocol, at the offset of the frame's slot in the layout. */
+    /**
+     * Returns the region that receives the frames of a protocol. The payload begins at the offset that the layout
+     * assigns to the frame's slot.
+     */
     MemoryRegion region(Protocol protocol) {
         return isStaged(protocol) ? staging : buffers.region(protocol);
     }
@@ -53,15 +57,16 @@ final class ArrivingFrames {
         return protocol == Protocol.LL128 || protocol == Protocol.LL && !wholeWords;
     }
 
-    /** Records that the next frame is being received into its slot. */
+    /** Adds a frame that is being received, with its slot as the destination and without a flush. */
     void taken(Protocol protocol, long step, long size) {
         taken(protocol, null, buffers.slotOffset(protocol, step), size);
     }
 
     /**
-     * Records that the next frame is being received.
+     * Adds a frame that is being received.
      *
-     * @param flushed the destination if it must be flushed, otherwise null
+     * @param flushed region of the destination if the payload must be flushed after its arrival, otherwise null
+     * @param offset  offset of the destination in the region
      */
     void taken(Protocol protocol, @Nullable MemoryRegion flushed, long offset, long size) {
         int index = ConnectionLayout.slot(taken++);
@@ -71,7 +76,7 @@ final class ArrivingFrames {
         sizes[index] = size;
     }
 
-    /** Completes the oldest frame, which has arrived. */
+    /** Does the remaining work for the oldest frame, after its payload has arrived, and removes the frame. */
     void arrived() {
         int index = ConnectionLayout.slot(arrived++);
         Protocol protocol = protocols[index];

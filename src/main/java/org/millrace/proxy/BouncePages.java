@@ -6,8 +6,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.FrameReceiver.Pages;
 
 /**
- * A connection's pages of the bounce buffer: its eight slots of protocol Simple determine the number. Each slot has its
- * own pages, so a page is free when its slot is free.
+ * The pages of the bounce buffer that belong to one connection. Each of the connection's eight slots of protocol Simple
+ * has its own pages, with room for the slot's bytes. The pages of a slot are free when the slot is free.
  */
 public final class BouncePages {
 
@@ -20,9 +20,11 @@ public final class BouncePages {
     /**
      * Creates the pages of one connection.
      *
-     * @param bounce  the process's bounce buffer; the kernel's source offsets count from its beginning
-     * @param offsets unsigned offsets of the pages in the buffer, {@link #needed} of them; the pages must be
-     *                consecutive if the network does not scatter
+     * @param bounce    bounce buffer of the process. The source offsets that a kernel reads are relative to its
+     *                  beginning.
+     * @param offsets   offsets of the pages in the buffer, unsigned; {@link #needed} of them. If the network does not
+     *                  scatter, the pages must be consecutive.
+     * @param slotBytes size of a slot of protocol Simple
      */
     public BouncePages(MemoryRegion bounce, int[] offsets, long slotBytes) {
         if (offsets.length != needed(slotBytes)) {
@@ -34,22 +36,34 @@ public final class BouncePages {
         this.slotBytes = slotBytes;
     }
 
-    /** Returns the number of pages that a connection needs. */
+    /**
+     * Returns the number of pages that a connection needs.
+     *
+     * @param slotBytes size of a slot of protocol Simple
+     */
     public static int needed(long slotBytes) {
         return Math.toIntExact((slotBytes + PAGE_BYTES - 1) / PAGE_BYTES * ConnectionLayout.SLOTS);
     }
 
-    /** Returns the first page of a slot. The pages of the following slots follow it. */
+    /** Returns the index of a slot's first page. The pages of the next slot follow the pages of this slot. */
     public int first(int slot) {
         return slot * pagesPerSlot;
     }
 
-    /** Returns the maximum length of a payload that begins in a slot. */
+    /**
+     * Returns the maximum length of a payload that begins in a slot, in bytes.
+     *
+     * @param slots number of steps of the payload's frame
+     */
     public long room(int slot, long slots) {
         return Math.min(slots, ConnectionLayout.SLOTS - slot) * slotBytes;
     }
 
-    /** Receives the payload of the header that was polled last. */
+    /**
+     * Makes a receiver store a payload in pages: the payload of the header that it returned last.
+     *
+     * @param first index of the first page
+     */
     public void receive(FrameReceiver receiver, int first) {
         if (receiver.scatters()) {
             receiver.acceptScattered(pages, first);
@@ -59,9 +73,11 @@ public final class BouncePages {
     }
 
     /**
-     * Publishes to the kernel the pages that contain a slice's payload.
+     * Publishes to the kernel the list of the pages that contain a slice's payload.
      *
-     * @param bytes length of the payload, more than 0
+     * @param ordinal number of the slice
+     * @param first   index of the first page
+     * @param bytes   length of the payload, more than 0
      */
     public void publish(SliceLists lists, long ordinal, int first, long bytes) {
         lists.begin(ordinal, bytes);

@@ -4,13 +4,15 @@ package org.millrace.proxy;
  * The name of a connection in messages.
  *
  * @param self name of this end, for instance {@code "rank 1"}
+ * @param peer name of the peer's end, for instance {@code "rank 0"}
+ * @param text name of the connection
  */
 public record ConnectionName(String self, String peer, String text) {
 
     private static final String RANK = "rank ";
 
     /**
-     * {@return the name of a connection of a ring with known ranks, for instance {@code "rank 1 <- rank 0, channel 0"}}
+     * {@return the name of a connection between two known ranks, for instance {@code "rank 1 <- rank 0, channel 0"}}
      *
      * @param sends whether this end sends
      */
@@ -20,17 +22,21 @@ public record ConnectionName(String self, String peer, String text) {
         return new ConnectionName(self, other, self + (sends ? " -> " : " <- ") + other + ", channel " + channel);
     }
 
-    /** {@return a name for a connection if only the network's end is known} */
+    /**
+     * {@return the name of a connection between unknown ranks}
+     *
+     * @param text description of the network's end
+     */
     public static ConnectionName of(String text) {
         return new ConnectionName("this end", "the peer", text);
     }
 
-    /** {@return the rank of the peer; less than 0 if ranks are not known} */
+    /** {@return the rank of the peer; -1 if the ranks are not known} */
     public int peerRank() {
         return rank(peer);
     }
 
-    /** {@return the rank of this end; less than 0 if ranks are not known} */
+    /** {@return the rank of this end; -1 if the ranks are not known} */
     public int selfRank() {
         return rank(self);
     }

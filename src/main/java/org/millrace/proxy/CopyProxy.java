@@ -11,9 +11,9 @@ import org.millrace.abi.SendMem;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Copies steps from one connection's memory to another's where no network lies between them. It is the proxy of ranks
- * that share memory which their devices do not reach, or must not use directly ({@code NCCL_P2P_USE_CUDA_MEMCPY},
- * {@code NCCL_SHM_USE_CUDA_MEMCPY}).
+ * Copies steps from one connection's memory to another connection's memory, without a network. It serves two ranks that
+ * share host memory, if their devices cannot access that memory or must not access it directly
+ * ({@code NCCL_P2P_USE_CUDA_MEMCPY}, {@code NCCL_SHM_USE_CUDA_MEMCPY}).
  *
  * <pre>
  *   producer                this proxy                              consumer
@@ -30,8 +30,8 @@ import org.millrace.net.MemoryRegion;
  *   3 pairs: the producer sees size = -1 and may write the slot
  * </pre>
  *
- * Up to {@link ConnectionLayout#SLOTS} copies are in flight. Either side may be a device or another such proxy, so
- * sizes are passed on.
+ * Up to {@link ConnectionLayout#SLOTS} copies are in flight. The producer and the consumer may each be a device or
+ * another proxy of this class. The proxy therefore also copies the sizes.
  */
 public final class CopyProxy extends AbstractProxy {
 
@@ -47,9 +47,9 @@ public final class CopyProxy extends AbstractProxy {
     /**
      * Creates a proxy for announced operations.
      *
-     * @param from connection that the producer writes; its counters begin at the same step as the counters of
-     *             {@code to}
-     * @param to   connection that the consumer reads; it has the same layout
+     * @param from connection that the producer writes. Its counters begin at the same step as the counters of
+     *             {@code to}.
+     * @param to   connection that the consumer reads, with the same layout as {@code from}
      */
     public CopyProxy(ConnectionName name, ConnectionInfo from, ConnectionInfo to, OperationQueue queue,
             ProxyConnection.StopListener listener) {
@@ -68,7 +68,7 @@ public final class CopyProxy extends AbstractProxy {
         this.source = new OperationSendSource(name, from, new Memory(from.buffers()), queue, null);
     }
 
-    /** Memory that no network has to know. */
+    /** Memory that is not registered with any network. */
     private record Memory(MemorySegment segment) implements MemoryRegion {
         @Override
         public void close() {
@@ -81,7 +81,7 @@ public final class CopyProxy extends AbstractProxy {
         return post() + copies.progress() + release();
     }
 
-    /** Begins to copy the steps that the producer posted, as far as the consumer has emptied its slots. */
+    /** Begins to copy the steps that the producer has posted, if the consumer has freed their slots. */
     private int post() {
         int posted = 0;
         while (!window.isFull() && source.next()) {
@@ -103,7 +103,7 @@ public final class CopyProxy extends AbstractProxy {
         return posted;
     }
 
-    /** Passes completed copies to the consumer, and returns their source slots to the producer. */
+    /** Publishes completed copies to the consumer, and returns their source slots to the producer. */
     private int release() {
         int released = 0;
         while (!window.isEmpty() && copies.completed() - window.removed() > 0) {
@@ -138,8 +138,8 @@ public final class CopyProxy extends AbstractProxy {
     }
 
     /**
-     * Copies from the slots of one connection to the slots of another. Copies advance asynchronously or in passes. They
-     * complete in the order of their start, as the commands of one stream do in a copy engine. At most
+     * Copies from the slots of one connection to the slots of another. The copies advance asynchronously, or in the
+     * proxy's passes. They complete in the order of their begin, like the commands of one stream. At most
      * {@link ConnectionLayout#SLOTS} copies are in flight.
      */
     interface SlotCopies {
@@ -147,24 +147,24 @@ public final class CopyProxy extends AbstractProxy {
         /**
          * Begins a copy.
          *
-         * @param offset offset of the slot, on both sides
-         * @param bytes  whole lines if the protocol has lines; may be 0
+         * @param offset offset of the slot, the same in both connections
+         * @param bytes  number of bytes, 0 or more; whole lines if the protocol has lines
          */
         void begin(Protocol protocol, long offset, long bytes);
 
         /** Advances the copies in flight without blocking. Returns the amount of work done. */
         int progress();
 
-        /** {@return the number of completed copies since the beginning} */
+        /** {@return the total number of completed copies} */
         long completed();
 
         /**
-         * Copies on the proxy's thread, a bounded piece in each pass, so that a large slot does not delay other
-         * connections.
+         * Copies by the proxy's thread. Each pass copies a bounded number of bytes, so that a large slot does not delay
+         * other connections.
          */
         final class InPieces implements SlotCopies {
 
-            /** Maximum number of bytes per pass, which take tens of microseconds. */
+            /** Number of bytes after which a pass ends. Their copy takes tens of microseconds. */
             static final long BYTES_A_PASS = 256 << 10;
 
             private final MemorySegment from;
@@ -174,7 +174,7 @@ public final class CopyProxy extends AbstractProxy {
             private final long[] sizes = new long[ConnectionLayout.SLOTS];
             private long begun;
             private long completed;
-            /** Number of bytes already copied of the oldest copy in flight. */
+            /** Number of bytes of the oldest copy in flight that are already copied. */
             private long copied;
 
             InPieces(MemorySegment from, MemorySegment to) {
@@ -196,8 +196,8 @@ public final class CopyProxy extends AbstractProxy {
                 int pieces = 0;
                 while (completed != begun && left > 0) {
                     int index = ConnectionLayout.slot(completed);
-                    // Lines must be copied in their own order. They are copied whole, and are at most a few pieces
-                    // long.
+                    // Lines must be copied in order, so all lines of a slot are copied in one pass. They are at most a
+                    // few times longer than the bytes of a pass.
                     long piece =
                             protocols[index] == Protocol.SIMPLE ? Math.min(sizes[index] - copied, left) : sizes[index];
                     copy(protocols[index], offsets[index] + copied, piece);

@@ -7,14 +7,14 @@ import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 
 /**
- * Determines from the flags in a slot's lines whether a step's data is complete. A proxy checks the data that a device
- * posted, and a device checks the data that its proxy stored.
+ * Determines whether the data of a step with lines is complete, from the flags in the slot's lines. A proxy checks the
+ * data that a device posted. A device checks the data that its proxy stored.
  */
 public final class LineFlags {
 
     /**
-     * Bytes of a piece. Lines are checked in pieces, so that a slot that fills slowly is not read from its beginning
-     * repeatedly.
+     * Number of bytes of LL lines that are checked at once. The position after a complete piece is stored. A slot that
+     * fills slowly is then not read repeatedly from its beginning.
      */
     private static final int PIECE_BYTES = 8192;
 
@@ -24,18 +24,18 @@ public final class LineFlags {
     private long llStep;
     private long llBytesSeen;
 
-    /** Creates a checker of one connection's lines. */
+    /** Creates a checker for the lines of one connection. */
     public LineFlags(ConnectionLayout layout, MemorySegment memory) {
         this.layout = layout;
         this.memory = memory;
     }
 
     /**
-     * Returns whether all LL lines of a step are present. Lines that were seen once are not checked again, because a
-     * flag stays until the slot is freed.
+     * Returns whether all LL lines of a step are present. Lines that were found present are not checked again, because
+     * their flags stay until the slot is freed.
      *
      * @param size number of bytes of the step's lines
-     * @return false also if no step can have this size
+     * @return false also if the size is not possible for a step
      */
     public boolean llReady(long step, long size) {
         if (size % LLLine.BYTES != 0 || size > layout.slotBytes(Protocol.LL) || size < 0) {
@@ -59,10 +59,10 @@ public final class LineFlags {
     }
 
     /**
-     * Returns whether all LL128 lines of a step carry its flag. Only this step can have written that flag.
+     * Returns whether all LL128 lines of a step contain the step's flag. No other step writes this flag.
      *
      * @param size number of bytes of the step's lines
-     * @return false also if no step can have this size
+     * @return false also if the size is not possible for a step
      */
     public boolean ll128Ready(long step, long size) {
         if (size % LL128Line.BYTES != 0 || size > layout.slotBytes(Protocol.LL128) || size < 0) {

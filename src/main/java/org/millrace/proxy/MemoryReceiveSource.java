@@ -8,8 +8,9 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.ProxyException.DisagreementException;
 
 /**
- * Steps to receive as the peer's frames announce them, for a device without announced operations. Simple data is
- * received directly into its slot, and lines through {@link ArrivingFrames}.
+ * Source of steps to receive, for a device without announced operations. The headers of the peer's frames determine the
+ * steps. Data of protocol Simple is received directly into its slot, and lines are received through
+ * {@link ArrivingFrames}.
  */
 final class MemoryReceiveSource implements ReceiveStepSource {
 
@@ -27,7 +28,8 @@ final class MemoryReceiveSource implements ReceiveStepSource {
      * Creates the source of a connection's steps.
      *
      * @param staging    region with the length and the layout of the LL and LL128 buffers together
-     * @param wholeWords whether the network stores whole words
+     * @param wholeWords whether the network stores whole words, see {@link FrameReceiver}
+     * @param firstStep  step of the first frame
      */
     MemoryReceiveSource(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, boolean wholeWords,
             long firstStep) {
@@ -46,8 +48,8 @@ final class MemoryReceiveSource implements ReceiveStepSource {
         long protocolId = StepHeader.protocol(header);
         boolean known = protocolId >= 0 && protocolId <= Protocol.SIMPLE.id()
                 && !(buffers.simpleOnDevice() && protocolId == Protocol.LL128.id());
-        // A frame may begin after a gap, because an operation's first step is rounded up. On this side the device
-        // itself rounds it.
+        // A frame may begin a few steps after the previous frame, because the peer's device rounds up the first step
+        // of an operation. The device of this rank rounds it up in the same way.
         boolean inSequence = step - expected >= 0 && step - expected < ConnectionLayout.SLOTS
                 && end - step >= (size > 0 ? 1 : 0) && end - expected > 0 && end - step <= ConnectionLayout.SLOTS;
         if (!known || !inSequence || size > room((int) protocolId)) {
@@ -81,7 +83,7 @@ final class MemoryReceiveSource implements ReceiveStepSource {
         arriving.arrived();
     }
 
-    /** Only frames announce that the peer has more to send. */
+    /** Returns whether no frame is being received. Frames that have not arrived are not known, so they do not count. */
     @Override
     public boolean drained() {
         return arriving.isEmpty();

@@ -8,26 +8,28 @@ import org.millrace.net.FrameHeader;
 import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
 
 /**
- * Steps to send that are found in the shared memory alone. In a takeover of the proxy of an unmodified libnccl, no
- * operations are announced.
+ * Source of steps to send that are found in the shared memory alone. It is used in a takeover of the proxy of an
+ * unmodified libnccl, because no operations are announced there.
  *
  * <p>
- * A step s with a size other than {@link RecvMem#EMPTY} in {@code connFifo} is
+ * The kind of a step s follows from its size in {@code connFifo}, if the size is not {@link RecvMem#EMPTY}. The first
+ * rule that applies decides:
  * <ul>
- * <li>without data, if the size is 0. It may belong to any protocol. LL posts such a step with neither lines nor tail,
- * so the step is taken at once. A Simple step still moves tail, which is then forwarded when it moves.
- * <li>LL, if all its lines carry the flag of s. Only LL steps write the LL buffer, and no other LL step has that flag.
- * <li>not ready, if tail has not passed it, because Simple and LL128 move tail after their data.
- * <li>LL128, if its lines carry the flag of s, for the same reason as LL.
- * <li>Simple otherwise.
+ * <li>The step has no data if its size is 0. Its protocol is not known. LL posts such a step without lines and without
+ * a change of tail, so the step is sent at once. For Simple, tail follows later and is then forwarded.
+ * <li>It is an LL step if all its lines contain the flag of s. Only LL steps write the LL buffer, and no other LL step
+ * has that flag.
+ * <li>It is not ready if tail has not passed it. Devices move tail after the data of Simple and LL128 steps.
+ * <li>It is an LL128 step if its lines contain the flag of s, for the same reason as for LL.
+ * <li>Otherwise it is a Simple step.
  * </ul>
- * A step that tail has passed may have the size {@code EMPTY}. It then belongs to the slice before it, because Simple
- * slices of two steps have one size. Or it was skipped when an operation rounded its first step up. Such a step is
- * covered by the frame before it, or forwarded by a frame without data.
+ * A step that tail has passed may have the size {@code EMPTY}, for two reasons. A Simple slice of two steps has only
+ * one size, so that the second step belongs to the slice. Or the device skipped the step when it rounded up the first
+ * step of an operation. Such a step is covered by the frame before it, or by a frame without data.
  *
  * <p>
- * A kernel with an aborted communicator stops waiting for credits and runs through the rest of its operation. It moves
- * tail past {@code head + 8}, which no other kernel does, and overwrites slots that are in flight. Steps that it posts
+ * After an abort of its communicator, a kernel stops waiting for credits and executes the rest of its operation. It
+ * moves tail past {@code head + 8}, which no other kernel does, and overwrites slots in flight. The steps that it posts
  * from then on are not sent.
  */
 final class MemorySendSource extends SendStepSource {
@@ -38,9 +40,9 @@ final class MemorySendSource extends SendStepSource {
     private final SendMem sendMem;
     private final RecvMem recvMem;
     private final LineFlags flags;
-    /** First step that no frame has covered. */
+    /** First step that is not covered by a frame that was offered. */
     private long covered;
-    /** Whether the device posted a size for the step; false if the frame only moves tail. */
+    /** Whether the device posted a size for the step; false if the frame only forwards tail. */
     private boolean posted;
     private Protocol protocol;
 
@@ -63,13 +65,13 @@ final class MemorySendSource extends SendStepSource {
                     name + ": the device ran on without credits, to step " + tail + ": its communicator was aborted");
         }
         step = skipEmpty(covered, tail);
-        // If all slots are in flight, the slot of the next step still contains the size of the oldest step, which must
-        // be ignored here.
+        // If all slots are in flight, the slot of the next step still contains the size of the oldest step in flight.
+        // That size must not be used.
         boolean free = step - head < ConnectionLayout.SLOTS;
         size = free ? recvMem.sizeAcquire(ConnectionLayout.slot(step)) : RecvMem.EMPTY;
         posted = size != RecvMem.EMPTY && classify(tail);
         if (!posted) {
-            // There is nothing to send yet. Steps that tail has passed since are forwarded nevertheless.
+            // No data is ready to send. The steps that tail has passed in the meantime are still forwarded.
             size = 0;
             protocol = Protocol.SIMPLE;
             end = step;
@@ -87,7 +89,7 @@ final class MemorySendSource extends SendStepSource {
         offset = buffers.slotOffset(protocol, step);
     }
 
-    /** Returns the first step from here on that tail has not passed or that has a size. */
+    /** Returns the first step, at {@code from} or later, that tail has not passed or that has a size. */
     private long skipEmpty(long from, long tail) {
         long at = from;
         while (tail - at > 0 && at - covered < ConnectionLayout.SLOTS
@@ -97,7 +99,7 @@ final class MemorySendSource extends SendStepSource {
         return at;
     }
 
-    /** Determines the protocol of a step with a size. Returns false if its data is not complete. */
+    /** Determines the protocol of a step that has a size. Returns false if the step's data is not complete. */
     private boolean classify(long tail) {
         if (size == 0) {
             protocol = Protocol.SIMPLE;
@@ -141,13 +143,16 @@ final class MemorySendSource extends SendStepSource {
         sendMem.headRelease(endStep);
     }
 
-    /** {@inheritDoc} A kernel that receives does not wait for an LL step without data: its rank may leave first. */
+    /**
+     * {@inheritDoc} The peer's kernel does not wait for an LL step without data, so the peer may close the connection
+     * before this step is sent.
+     */
     @Override
     boolean continuesWithoutPeer() {
         return true;
     }
 
-    /** Returns whether the device has posted no further step. */
+    /** Returns whether the device has posted no step that is not sent. */
     @Override
     boolean drained() {
         return !next();

@@ -6,26 +6,27 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 
 /**
- * The operations that an engine announced for one connection, in the device's order of execution. The engine fills the
- * queue, and the proxy's thread empties it.
+ * The operations that an engine announced for one connection, in the device's order of execution. The engine's thread
+ * adds operations, and the proxy's thread removes them.
  */
 public final class OperationQueue {
 
     private final Queue<ProxyOp> operations = new ConcurrentLinkedQueue<>();
-    /** The last operation that does not involve the connection. */
+    /** Last announced operation without steps on this connection; null if none. */
     private volatile @Nullable ProxyOp without;
     /**
-     * First step after all announced steps. A device that is told of an operation after this write sees the new value.
+     * First step after all announced steps. The engine writes it with a plain store, before it tells the device about
+     * the operation. See {@link #requireAnnounced} for its publication to the proxy's thread.
      */
     private long announced;
 
-    // The following fields belong to the proxy's thread.
-    /** The operation that was removed from the queue and is not complete; otherwise null. */
+    // Only the proxy's thread accesses the following fields.
+    /** Operation that was removed from the queue and has incomplete steps; otherwise null. */
     private @Nullable ProxyOp op;
     private long step;
     private long last;
 
-    /** Announces an operation. */
+    /** Announces an operation. Called by the engine. */
     public void add(ProxyOp op) {
         if (op.steps() == 0) {
             without = op;
@@ -36,9 +37,9 @@ public final class OperationQueue {
     }
 
     /**
-     * Checks that {@code head} of a receiving device has not passed the announced steps by more than
-     * {@link ConnectionLayout#SLOTS} steps. The device's release of {@code head} comes after the announcement, and the
-     * caller's acquire pairs with it.
+     * Checks the {@code head} of a receiving device. It must not be more than {@link ConnectionLayout#SLOTS} steps past
+     * the announced steps. The engine announces an operation before the device stores {@code head} with a release. The
+     * caller's acquire of {@code head} pairs with that release, so the caller sees the announcement.
      */
     void requireAnnounced(ConnectionName name, long head) {
         if (!Steps.reached(announced + ConnectionLayout.SLOTS, head)) {
@@ -48,8 +49,8 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns the last operation that does not involve the connection; null before the first one. A thread that reads
-     * it, and finds no {@link #op()} <i>after</i> that, knows that no operation up to it is still missing.
+     * Returns the last announced operation without steps on this connection; null if none. If a thread calls this
+     * method first, and {@link #op()} then returns null, no operation before the returned one is still in the queue.
      */
     @Nullable
     ProxyOp without() {
@@ -63,8 +64,8 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns the operation that the next step belongs to; null if none is announced. The first step of each operation
-     * is rounded up to a chunk, as the device rounds it.
+     * Returns the operation of the next step; null if no operation is announced. The first step of each operation is
+     * rounded up to a multiple of the chunk, as the device does.
      */
     @Nullable
     ProxyOp op() {
@@ -82,7 +83,7 @@ public final class OperationQueue {
         return step;
     }
 
-    /** Returns the first step after the operation. */
+    /** Returns the first step after the operation that {@link #op} returned. */
     long last() {
         return last;
     }
@@ -95,8 +96,10 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns whether steps remain of an operation before another. If operations are announced for several queues one
-     * after another, no such operation can be announced later.
+     * Returns whether the queue contains steps of an operation that precedes another operation. If the engine announces
+     * each operation to several queues before the next operation, the result does not change from false to true later.
+     *
+     * @param opCount number of the other operation
      */
     boolean isBehind(long opCount) {
         ProxyOp oldest = op == null ? operations.peek() : op;

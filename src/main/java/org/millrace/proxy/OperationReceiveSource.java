@@ -10,9 +10,9 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Steps to receive by operation. A peer that runs another operation is detected at its first frame. The payload is
- * received into the connection's own slot (mode NORMAL), into a slot of the channel's pool (OFFSET), or directly into
- * the user's memory (PTR). Lines are received through {@link ArrivingFrames}.
+ * Source of steps to receive, for announced operations. A peer that runs another operation is detected at its first
+ * frame. The payload's destination is the connection's own slot (mode NORMAL), a slot of the channel's pool (OFFSET),
+ * or the user's memory (PTR). Lines are received through {@link ArrivingFrames}.
  */
 final class OperationReceiveSource implements ReceiveStepSource {
 
@@ -21,16 +21,16 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private final OperationQueue steps;
     private final RecvMem recvMem;
     private final ArrivingFrames arriving;
-    /** Slots of the pool; null if the connection has its own slots. */
+    /** The connection's slots of the pool; null if the connection has its own slots. */
     private final @Nullable Slots shared;
     private final long simpleSlotBytes;
-    /** Slices that the device gathers; null if the device gathers nothing. */
+    /** Slices that the device gathers from pages; null if the device gathers none. */
     private final SliceLists.@Nullable GatheredSlices gathered;
-    /** For each frame in flight, whether the device gathers it. */
+    /** For each frame in flight, whether the device gathers its slice from pages. */
     private final boolean[] gathers = new boolean[ConnectionLayout.SLOTS];
     private long taken;
     private long arrived;
-    /** Number of slices of protocol Simple that the device has counted before the next step. */
+    /** Number of Simple slices before the next step, as the device counts them. */
     private long slices;
     private @Nullable ProxyOp op;
     private MemoryRegion region;
@@ -57,10 +57,10 @@ final class OperationReceiveSource implements ReceiveStepSource {
         ProxyOp without = steps.without();
         op = steps.op();
         if (op == null && (without == null || StepHeader.isAfter(header, without))) {
-            return false; // the peer is ahead: it waits until this rank's program reaches the operation
+            return false; // the peer is ahead; its frame waits until this rank's program starts the operation
         }
         if (op == null) {
-            op = without; // this rank was there, and called another operation
+            op = without; // this rank has already started another operation here
         }
         if (!StepHeader.isOf(header, op) || op.steps() == 0) {
             throw new ProxyException.DisagreementException(name, op.collective(),
@@ -90,18 +90,18 @@ final class OperationReceiveSource implements ReceiveStepSource {
         return op.user() == null ? op.sliceSteps() * simpleSlotBytes : op.user().segment().byteSize();
     }
 
-    /** Determines the place of the payload. Returns false if it is not known yet. */
+    /** Determines the destination of the payload. Returns false if no destination is available yet. */
     private boolean place() {
         if (op.user() != null) {
             int slot = ConnectionLayout.slot(steps.step());
             region = op.user();
             offset = 0;
             if (size == 0) {
-                return true; // the device offers no memory for an empty payload
+                return true; // the device posts no address for an empty payload
             }
-            long offered = recvMem.sizeAcquire(slot); // pairs with the device's release, so ptr is visible
+            long offered = recvMem.sizeAcquire(slot); // pairs with the device's release, which follows its store of ptr
             if (offered == RecvMem.EMPTY) {
-                return false; // the kernel has not begun: the memory still belongs to the user
+                return false; // the kernel has not begun, so the user may still use the memory
             }
             if (size > offered) {
                 throw new ProxyException(name + ", step " + steps.step() + ": " + name.peer() + " sends " + size
@@ -129,8 +129,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
     }
 
     /**
-     * Returns whether the device counts the slice. A payload that arrives in the user's memory is already at its
-     * destination, and a device does not count it.
+     * Returns whether the device includes the slice in its count of slices. It does not if the payload arrives in the
+     * user's memory, because that is already the final destination.
      */
     private boolean isCounted() {
         return gathered != null && op.protocol() == Protocol.SIMPLE && op.user() == null;
@@ -144,8 +144,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
     public void taken() {
         long step = steps.step();
         if (op.user() != null && size > 0) {
-            // The device's offer is used up. The release of tail publishes this store, and the device makes the next
-            // offer only after it has read tail.
+            // Marks the address that the device posted as used. The release of tail publishes this store. The device
+            // posts the next address only after it has read tail.
             recvMem.sizePlain(ConnectionLayout.slot(step), RecvMem.EMPTY);
         } else if (shared != null && op.protocol() == Protocol.SIMPLE && size > 0) {
             shared.taken(step);
@@ -155,7 +155,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
         arriving.taken(op.protocol(), op.protocol() == Protocol.SIMPLE && size > 0 && !inPages ? region : null, offset,
                 size);
         if (isCounted()) {
-            slices += (end - step) / op.sliceSteps(); // includes the empty slices that follow the data in the frame
+            slices += (end - step) / op.sliceSteps(); // includes the empty slices that the frame covers after its data
         }
         steps.advance(end);
     }
@@ -182,9 +182,9 @@ final class OperationReceiveSource implements ReceiveStepSource {
     }
 
     /**
-     * The pool's slots that receive one connection's frames (mode OFFSET). A slot is taken when a frame arrives. Its
-     * offset is stored for the device before tail. The slot is returned when the device has moved its head past the
-     * step.
+     * The pool's slots that one connection uses for received frames (mode OFFSET). A slot is taken when a frame
+     * arrives. Its offset is stored in {@code connFifo} before tail is moved. The slot returns to the pool when the
+     * device's head has passed the step.
      */
     private static final class Slots {
 
@@ -194,7 +194,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
         private final long[] steps = new long[ConnectionLayout.SLOTS];
         private long taken;
         private long given;
-        /** Offset of the slot reserved for a frame that was polled and perhaps not taken yet. */
+        /** Offset of the slot that is reserved for the next frame; {@link SlotPool#NONE} if no slot is reserved. */
         private int reserved = SlotPool.NONE;
 
         Slots(RecvMem recvMem, SlotPool.Share share) {
@@ -207,7 +207,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
         }
 
         /**
-         * Returns a slot for the next frame, the same slot until it is taken; {@link SlotPool#NONE} if no slot is free.
+         * Reserves a slot for the next frame, or returns the slot that is already reserved. Returns
+         * {@link SlotPool#NONE} if no slot is available.
          */
         int reserve() {
             if (reserved == SlotPool.NONE && taken - given < ConnectionLayout.SLOTS) {
@@ -217,8 +218,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
         }
 
         /**
-         * Records that the frame of a step is being received into the reserved slot. The step's {@code connFifo} entry
-         * is free, because the device has moved head past the step that used it before.
+         * Assigns the reserved slot to a step's frame, which is being received. The step's {@code connFifo} entry may
+         * be written, because the device's head has passed the previous step that used the entry.
          */
         void taken(long step) {
             int index = ConnectionLayout.slot(taken++);

@@ -12,8 +12,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Steps to send by operation. The operation determines the protocol and the location of the data. The location is the
- * connection's own slots (mode NORMAL), slots of the channel's pool (OFFSET), or the user's memory (PTR).
+ * Source of steps to send, for announced operations. The operation determines the protocol and the location of the
+ * data: the connection's own slots (mode NORMAL), slots of the channel's pool (OFFSET), or the user's memory (PTR).
  */
 final class OperationSendSource extends SendStepSource {
 
@@ -24,7 +24,7 @@ final class OperationSendSource extends SendStepSource {
     private final RecvMem recvMem;
     private final MemoryRegion memory;
     private final LineFlags flags;
-    /** Credits for slots of the pool; null if the connection has its own slots. */
+    /** Credits with slots of the pool; null if the connection has its own slots. */
     private final @Nullable Credits credits;
     private final long simpleSlotBytes;
     private @Nullable ProxyOp op;
@@ -66,8 +66,8 @@ final class OperationSendSource extends SendStepSource {
     }
 
     /**
-     * Checks the next step of protocol LL, which has no tail. The device stores the size as soon as it may use the
-     * slot. Before that, the slot's size belongs to an earlier step, which may still be in flight.
+     * Checks the next step of protocol LL, which does not use tail. The device stores the step's size when it has the
+     * credit for the slot. Before that, the slot's size belongs to an earlier step, which may still be in flight.
      */
     private boolean nextLL() {
         if (!Steps.reached(sendMem.headPlain() + ConnectionLayout.SLOTS, end)) {
@@ -82,8 +82,8 @@ final class OperationSendSource extends SendStepSource {
     }
 
     /**
-     * Checks the next step of protocol LL128. On some GPUs tail may overtake the lines, so the flags of the lines are
-     * checked, too.
+     * Checks the next step of protocol LL128. On some GPUs tail may become visible before the lines, so the flags of
+     * the lines are checked, too.
      */
     private boolean nextLL128() {
         if (!Steps.reached(tail(), end)) {
@@ -96,8 +96,8 @@ final class OperationSendSource extends SendStepSource {
     }
 
     /**
-     * Returns tail. The acquire pairs with the device's release, so size and data are visible. A device posts no step
-     * without credit.
+     * Returns tail, and checks that the device has the credits for it. The acquire pairs with the device's release of
+     * tail, so that sizes and data of the posted steps are visible.
      */
     private long tail() {
         long tail = recvMem.tailAcquire();
@@ -116,8 +116,8 @@ final class OperationSendSource extends SendStepSource {
         size = recvMem.sizePlain(ConnectionLayout.slot(step));
         long room = op.user() == null ? op.sliceSteps() * simpleSlotBytes : op.user().segment().byteSize();
         requireSize(size <= room, room);
-        // The frame also covers the empty slices after this one, which carry nothing but their steps. A frame covers at
-        // most a chunk, so that the peer's slots are not occupied for long.
+        // The frame also covers the empty slices that follow the slice, because they have no data. A frame covers at
+        // most a chunk, so that it does not occupy the peer's slots for a long time.
         while (end != steps.last() && end - step < op.chunkSteps() && Steps.reached(tail, end + op.sliceSteps())
                 && recvMem.sizePlain(ConnectionLayout.slot(end)) == 0) {
             end += op.sliceSteps();
@@ -171,7 +171,7 @@ final class OperationSendSource extends SendStepSource {
         }
     }
 
-    /** {@inheritDoc} An operation that was announced needs its peer. */
+    /** {@inheritDoc} An announced operation needs its peer. */
     @Override
     boolean continuesWithoutPeer() {
         return false;
@@ -183,9 +183,9 @@ final class OperationSendSource extends SendStepSource {
     }
 
     /**
-     * Grants slots to a device on a connection with shared slots (mode OFFSET). The device waits as usual until
-     * {@code head + 8 ≥ step + steps}. Here the proxy advances {@code head} step by step, each time that a slot of the
-     * pool is available for the step and its offset is stored.
+     * Grants slots of the pool to the device of a connection without own slots (mode OFFSET). The device waits as usual
+     * until {@code head + 8 ≥ step + steps}. The proxy advances {@code head} step by step. It does so when the pool has
+     * a slot for the step and the slot's offset is stored.
      *
      * <pre>
      *   this proxy                                     device
@@ -193,7 +193,7 @@ final class OperationSendSource extends SendStepSource {
      *   head = step + 1 - 8 (release)            →     head (acquire)    pairs: the device sees the offset
      * </pre>
      *
-     * Steps of LL and LL128, and steps with data in the user's memory, are granted without a slot.
+     * Steps of LL and LL128, and steps with data in the user's memory, need no slot of the pool.
      */
     private static final class Credits {
 
@@ -201,9 +201,9 @@ final class OperationSendSource extends SendStepSource {
         private final RecvMem recvMem;
         private final SlotPool.Share share;
         private final int[] offsets = new int[ConnectionLayout.SLOTS];
-        /** First step that the device may not use yet. */
+        /** First step that is not granted to the device. */
         private long granted;
-        /** First step that is not sent. */
+        /** First step without a sent frame. */
         private long released;
 
         Credits(SendMem sendMem, RecvMem recvMem, SlotPool.Share share, long firstStep) {
@@ -215,7 +215,10 @@ final class OperationSendSource extends SendStepSource {
         }
 
         /**
-         * Grants as many steps as possible of an operation that continues at {@code step} and ends before {@code last}.
+         * Grants as many steps of an operation as possible.
+         *
+         * @param step next step of the operation
+         * @param last first step after the operation
          */
         void grant(ProxyOp op, long step, long last) {
             if (!Steps.reached(granted, step)) {
@@ -238,7 +241,10 @@ final class OperationSendSource extends SendStepSource {
             }
         }
 
-        /** Skips the steps before an operation's first step, which was rounded up. They belong to no operation. */
+        /**
+         * Skips the steps before the rounded-up first step of an operation. They belong to no operation and have no
+         * slot.
+         */
         private void skipTo(long step) {
             if (released == granted) {
                 released = step;
@@ -252,7 +258,7 @@ final class OperationSendSource extends SendStepSource {
             return offsets[ConnectionLayout.slot(step)];
         }
 
-        /** Releases the slots of all steps before {@code end}, because their frame was sent. */
+        /** Returns the slots of all steps before {@code end} to the pool, because their frames were sent. */
         void release(long end) {
             while (released != end) {
                 int offset = offsets[ConnectionLayout.slot(released++)];

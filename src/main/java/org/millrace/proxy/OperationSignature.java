@@ -5,7 +5,7 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
 /**
- * The identity of an operation in one word. A receiver compares the peer's operation with its own in one comparison.
+ * The identity of an operation, packed in one word. A receiver compares the peer's word with its own word.
  *
  * <pre>
  *   0        8        16       24       32                              63
@@ -26,11 +26,11 @@ public final class OperationSignature {
     /**
      * {@return a packed signature}
      *
-     * @param operation determines the {@linkplain Operation#code() code}; an operation that consists of sends and
-     *                  receives uses their code
-     * @param op        the reduction of elements; the factor of a pre-multiplied sum differs between ranks and is
-     *                  omitted
-     * @param root      the root rank, or 0
+     * @param operation operation; its {@linkplain Operation#code() code} is packed. An operation that consists of sends
+     *                  and receives has the code of {@link Operation#SEND_RECEIVE}.
+     * @param op        reduction of elements. The factor of a pre-multiplied sum is not packed, because it differs
+     *                  between ranks.
+     * @param root      root rank, or 0
      */
     public static long pack(Operation operation, DataType type, ReduceOp op, int root) {
         int opCode = op instanceof ReduceOp.BuiltIn builtIn ? builtIn.code() : PRE_MUL_SUM;
@@ -39,8 +39,8 @@ public final class OperationSignature {
     }
 
     /**
-     * {@return the operation of a signature that this process has packed; {@link Operation#SEND_RECEIVE} for an
-     * operation that consists of sends and receives}
+     * {@return the operation of a signature; {@link Operation#SEND_RECEIVE} for an operation that consists of sends and
+     * receives} The signature must have been packed in this process.
      */
     public static Operation operation(long signature) {
         return Operation.ofCode((int) signature & 0xff);

@@ -14,9 +14,9 @@ import org.millrace.trace.AgentTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Serves connections one after another, the busy ones in each pass. Connections are added and removed from any thread
- * through a queue. A removal is acknowledged, so that the caller knows that no thread accesses the connection's memory
- * afterwards.
+ * Serves connections on one thread. Each pass polls the busy connections, one after another. Any thread may add and
+ * remove connections, through a queue. The agent acknowledges a removal. After that the caller may free the
+ * connection's memory, because no thread accesses it.
  */
 public final class ProxyAgent implements Agent {
 
@@ -25,7 +25,7 @@ public final class ProxyAgent implements Agent {
     private final String name;
     private final LongSupplier nanoClock;
     private final Runnable atEnd;
-    /** Trace of the agent; null if nothing is traced. */
+    /** Trace of the agent; null if the process is not traced. */
     private final @Nullable AgentTrace trace;
     private final RequestQueue requests = new RequestQueue();
     private final PollSchedule<ProxyConnection> schedule =
@@ -39,7 +39,7 @@ public final class ProxyAgent implements Agent {
     /**
      * Creates an agent without connections.
      *
-     * @param atEnd last action of the agent's thread
+     * @param atEnd action that the agent's thread executes at its end
      */
     public ProxyAgent(String name, Runnable atEnd) {
         this(name, atEnd, System::nanoTime);
@@ -53,7 +53,11 @@ public final class ProxyAgent implements Agent {
         this.trace = process == null ? null : process.agent(name);
     }
 
-    /** Has the agent's thread woken when connections are added or removed. */
+    /**
+     * Sets the action that wakes the agent's thread when connections are added or removed.
+     *
+     * @param wake action, called by the thread that adds or removes
+     */
     public void wakeBy(Runnable wake) {
         requests.wakeBy(wake);
     }
@@ -79,7 +83,7 @@ public final class ProxyAgent implements Agent {
         schedule.afterSleep();
     }
 
-    /** Polls a connection once. A connection that fails is not served again. */
+    /** Polls a connection once. Removes the connection if it fails. */
     private int progress(ProxyConnection connection) {
         try {
             return connection.progress();
@@ -97,9 +101,9 @@ public final class ProxyAgent implements Agent {
     }
 
     /**
-     * Serves further connections from the next pass on.
+     * Serves more connections, from one of the next passes on.
      *
-     * @param added connections; their memory and their network ends belong to this agent's thread from now on
+     * @param added connections. From now on only this agent's thread may use their memory and their network ends.
      */
     public void add(Collection<? extends ProxyConnection> added) {
         List<ProxyConnection> copy = List.copyOf(added);
@@ -122,23 +126,23 @@ public final class ProxyAgent implements Agent {
     }
 
     /**
-     * Stops serving connections after they are drained, or after they have made no progress for some time.
+     * Stops serving connections when they are drained, or when none of them has made progress for some time.
      *
-     * @param removed  connections that were added; connections that have failed since may be among them
-     * @param patience time to wait for data in flight while nothing moves; zero to stop at once
+     * @param removed  connections that were added before; some of them may have failed since then
+     * @param patience time without progress after which data in flight is abandoned; zero to stop at once
      */
     public Acknowledgement remove(Collection<? extends ProxyConnection> removed, Duration patience) {
         return requests.ask(new Removal(List.copyOf(removed), patience.toNanos()));
     }
 
-    /** Returns whether nothing is in flight on any connection. The agent's thread only. */
+    /** Returns whether all connections are drained. Agent's thread only. */
     public boolean isDrained() {
         return schedule.all().stream().allMatch(this::isDrained);
     }
 
     /**
-     * Returns whether a connection is drained. A connection that cannot answer has failed, so nothing remains to wait
-     * for.
+     * Returns whether a connection is drained. If the connection throws an exception, it has failed and is removed. It
+     * then counts as drained.
      */
     private boolean isDrained(ProxyConnection connection) {
         try {
@@ -150,8 +154,8 @@ public final class ProxyAgent implements Agent {
     }
 
     /**
-     * Removes a connection and stops it. Logs an exception of the connection or its listener, because it must not
-     * affect the thread's other connections.
+     * Removes a connection and stops it. An exception of the connection or its listener is only logged, because it must
+     * not affect other connections of this thread.
      */
     private void detach(ProxyConnection connection, @Nullable Throwable failure) {
         if (schedule.remove(connection)) {
@@ -163,11 +167,12 @@ public final class ProxyAgent implements Agent {
         }
     }
 
-    /** Confirms that the agent's thread has released connections. */
+    /** Acknowledgement that the agent's thread has released connections. */
     public interface Acknowledgement {
 
         /**
-         * Waits for the agent's thread, even if the waiting thread is interrupted. The interrupt is preserved.
+         * Waits until the agent's thread has released the connections, even if the waiting thread is interrupted. The
+         * interrupt status is restored afterwards.
          *
          * @param time maximum time to wait
          * @return false after a timeout; the connections' memory must not be freed then
@@ -175,8 +180,9 @@ public final class ProxyAgent implements Agent {
         boolean await(Duration time);
 
         /**
-         * {@return whether nothing was in flight when the agent released the connections; false if the agent gave up} A
-         * {@link ProxyConnection.StopListener} reports failed connections.
+         * {@return whether all connections were drained when the agent released them; false if data in flight was
+         * abandoned} A connection that has failed counts as drained. Its failure is reported to its
+         * {@link ProxyConnection.StopListener}.
          */
         boolean drained();
     }

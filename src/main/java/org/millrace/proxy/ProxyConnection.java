@@ -3,46 +3,45 @@ package org.millrace.proxy;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.AgentTrace;
 
-/** One direction of one connection, driven by a {@link ProxyAgent}. */
+/** One direction of one connection. A {@link ProxyAgent} calls it on the agent's thread. */
 public interface ProxyConnection {
 
     /**
-     * Moves all data that can be moved without blocking.
+     * Makes as much progress as is possible without blocking.
      *
-     * @return the amount of work done; 0 if nothing was moved
+     * @return the amount of work done; 0 if there was nothing to do
      * @throws org.millrace.MillraceException if the connection cannot continue
      */
     int progress();
 
     /**
-     * {@return whether nothing is in flight: every announced step has been sent or received, and the connection may be
-     * closed without loss}
+     * {@return whether nothing is in flight: every announced step was sent or received, and no data is lost if the
+     * connection is closed}
      */
     boolean drained();
 
     /**
-     * {@return whether data is lost if the peer leaves now} This is data that was posted for the peer and is not known
-     * to have arrived, or data from the peer that the device has not received.
+     * {@return whether data would be lost if the peer closed the connection now} This is data that was posted for the
+     * peer and may not have arrived, or data from the peer that the device has not received.
      */
     default boolean owesData() {
         return !drained();
     }
 
     /**
-     * Notifies the connection that an agent begins to serve it. Called on the agent's thread, if the agent writes a
-     * trace.
+     * Notifies the connection that a traced agent begins to serve it. Called on the agent's thread, and only if the
+     * agent writes a trace.
      *
-     * @param agent the agent's trace, with the clock of all its timestamps
+     * @param agent trace of the agent, which has the clock for the timestamps of its connections
      */
     default void servedBy(AgentTrace agent) {
-        // most connections have no timestamps
+        // a connection without a trace needs no clock
     }
 
     /**
-     * Notifies the connection that its progress will not be called again. Called once by the agent, on the agent's
-     * thread.
+     * Notifies the connection that {@link #progress} is not called again. Called once, on the agent's thread.
      *
-     * @param failure the reason; null if the connection was removed on request
+     * @param failure reason for the end; null if the connection was removed on request
      */
     void stopped(@Nullable Throwable failure);
 
@@ -50,17 +49,18 @@ public interface ProxyConnection {
     ConnectionName name();
 
     /**
-     * {@return the last observed state of the connection's memory, for instance {@code "head 16, tail 18, size -1"}}
+     * {@return the last observed state of the connection's memory, for messages, for instance
+     * {@code "head 16, tail 18, size -1"}}
      */
     String lastSeen();
 
-    /** Listener that is notified when a proxy has stopped. */
+    /** Listener for the end of a proxy. */
     @FunctionalInterface
     public interface StopListener {
         /**
          * Called once, on the agent's thread, after the proxy's last access to its memory.
          *
-         * @param failure the reason; null if the connection was removed on request
+         * @param failure reason for the end; null if the connection was removed on request
          */
         void stopped(ProxyConnection connection, @Nullable Throwable failure);
     }

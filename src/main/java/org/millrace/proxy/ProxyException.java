@@ -3,8 +3,8 @@ package org.millrace.proxy;
 import org.millrace.MillraceException;
 
 /**
- * Failure of a connection's proxy that cannot continue. The message names the connection, the step, and the last
- * observed state of the shared memory.
+ * Failure of a proxy that cannot continue. The message names the connection, the step, and the last observed state of
+ * the shared memory.
  */
 public class ProxyException extends MillraceException {
 
@@ -24,7 +24,7 @@ public class ProxyException extends MillraceException {
         private final long collective;
 
         /**
-         * Creates a disagreement without the number of a collective.
+         * Creates a failure if the number of the collective is not known.
          *
          * @param message description of the operations at both ends
          */
@@ -33,9 +33,10 @@ public class ProxyException extends MillraceException {
         }
 
         /**
-         * Creates a disagreement.
+         * Creates a failure.
          *
-         * @param collective the number of this end's collective; -1 if it is no collective, or not known
+         * @param collective number of the collective that this end runs; -1 if it runs no collective, or if the number
+         *                   is not known
          * @param message    description of the operations at both ends
          */
         public DisagreementException(ConnectionName connection, long collective, String message) {
@@ -44,12 +45,14 @@ public class ProxyException extends MillraceException {
             this.collective = collective;
         }
 
-        /** {@return the connection between the two ranks, as named by this end} */
+        /** {@return the name of the connection, as this end uses it} */
         public ConnectionName connection() {
             return connection;
         }
 
-        /** {@return the number of this end's collective; -1 if it is no collective, or not known} */
+        /**
+         * {@return the number of the collective that this end runs; -1 if it runs none, or if the number is not known}
+         */
         public long collective() {
             return collective;
         }

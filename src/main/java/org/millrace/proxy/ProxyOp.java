@@ -10,26 +10,26 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
 
 /**
- * One operation's part on one connection, as an engine enqueues it ({@code ncclProxyOp} in NCCL).
+ * The part of one operation on one connection, as an engine announces it ({@code ncclProxyOp} in NCCL).
  *
- * @param opCount    the operation's number within its communicator, the same on all ranks
- * @param signature  the operation, packed by {@link OperationSignature}
- * @param count      number of elements of the whole operation, for the comparison with the peer's
- * @param steps      number of steps that this connection carries for the operation; 0 if the operation does not involve
- *                   it; such an operation is announced only to detect a peer that disagrees
- * @param chunkSteps steps of a chunk; the operation begins at a multiple of it. A power of two.
- * @param sliceSteps steps of a slice; each slice is at most one frame. A power of two.
- * @param protocol   layout of the data in its slots
- * @param user       the user's memory that the device points to in {@code connFifo} (mode PTR), so that nothing is
- *                   copied; null if the data passes through slots. Each end decides independently, so the peer may
- *                   differ.
- * @param collNet    the request to a network that reduces; null if the peer is a rank
+ * @param opCount    number of the operation within its communicator, the same on all ranks
+ * @param signature  identity of the operation, packed by {@link OperationSignature}
+ * @param count      number of elements of the whole operation. The receiver compares it with the peer's number.
+ * @param steps      number of steps on this connection; 0 if the operation has no data on this connection. Such an
+ *                   operation is announced only to detect a peer that runs another operation.
+ * @param chunkSteps number of steps of a chunk, a power of two. The operation's first step is a multiple of it.
+ * @param sliceSteps number of steps of a slice, a power of two. One frame contains the data of at most one slice.
+ * @param protocol   protocol, which determines the layout of the data in slots
+ * @param user       the user's memory, if the device stores addresses in it in {@code connFifo} (mode PTR), so that no
+ *                   copy is necessary; null if the data passes through slots. The two ends of a connection decide this
+ *                   independently.
+ * @param collNet    request to a network that reduces; null if the peer is a rank
  */
 public record ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps,
         Protocol protocol, @Nullable MemoryRegion user, @Nullable CollNetOp collNet) {
 
     /**
-     * Checks the conditions on which every user of an operation relies.
+     * Checks the numbers of steps.
      *
      * @throws IllegalArgumentException if the numbers of steps do not fit together or do not fit the protocol
      */
@@ -49,8 +49,8 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
     }
 
     /**
-     * {@return the number of the operation, if it is a collective; -1 for sends and receives, which are counted by
-     * peer}
+     * {@return the number of the operation if it is a collective; -1 for sends and receives, which have a separate
+     * number for each peer}
      */
     public long collective() {
         return OperationSignature.operation(signature) == Operation.SEND_RECEIVE ? -1 : opCount;
@@ -67,7 +67,7 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
         this(opCount, signature, count, steps, chunkSteps, sliceSteps, Protocol.SIMPLE, null);
     }
 
-    /** {@return the announcement of an operation to a connection that the operation does not involve} */
+    /** {@return an operation without data on the connection that it is announced for} */
     public static ProxyOp without(long opCount, long signature, long count) {
         return new ProxyOp(opCount, signature, count, 0, 1, 1);
     }
@@ -77,20 +77,25 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
         return new ProxyOp(number, signature, count, steps, chunkSteps, sliceSteps, protocol, user, collNet);
     }
 
-    /** {@return the same operation, of a connection with a network that reduces} */
+    /**
+     * {@return the same operation, for a connection to a network that reduces}
+     *
+     * @param windows request to that network
+     */
     public ProxyOp asking(CollNetOp windows) {
         return new ProxyOp(opCount, signature, count, steps, chunkSteps, sliceSteps, protocol, user, windows);
     }
 
     /**
-     * Returns the offset in {@link #user} of the data that a device points to in {@code connFifo} (mode PTR).
+     * Returns the offset in {@link #user} of the data at an address that a device stored in {@code connFifo} (mode
+     * PTR).
      *
-     * @throws ProxyException if the data does not lie completely in that memory; no byte outside is read or written,
-     *                        regardless of the device's values
+     * @throws ProxyException if the data is not completely inside that memory. This check protects all other memory
+     *                        from wrong addresses.
      */
     long offset(ConnectionName name, long step, long address, long bytes) {
         if (bytes == 0) {
-            return 0; // an empty payload has no location
+            return 0; // an empty payload has no address
         }
         MemorySegment memory = user.segment();
         long offset = address - memory.address();
@@ -103,19 +108,20 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
     }
 
     /**
-     * The requests of one channel's part of an operation to a network that reduces. Each step is a request for a window
-     * of the operation's buffer. That buffer contains the parts of all ranks one after another, if each rank has a
-     * part. Offsets and lengths are in bytes.
+     * The requests to a network that reduces, for one channel's part of an operation. Each step is one request. It
+     * covers a window, which is a contiguous part of the operation's buffer. If each rank contributes its own part, the
+     * buffer contains the parts of all ranks one after another. Offsets and lengths are in bytes.
      *
-     * @param operation    an all-reduce, an all-gather or a reduce-scatter
-     * @param first        offset of the channel's part
-     * @param windowBytes  length of each window except the last one, in whole elements
+     * @param operation    all-reduce, all-gather or reduce-scatter
+     * @param first        offset of the channel's part in the operation's buffer
+     * @param bytes        length of the channel's part
+     * @param windowBytes  length of each window except the last one, a whole number of elements
      * @param bytesPerRank length of each rank's part; 0 for an all-reduce
      */
     public record CollNetOp(Operation operation, DataType type, ReduceOp.BuiltIn op, long first, long bytes,
             long windowBytes, long bytesPerRank) {
 
-        /** {@return the offset of a step's window} */
+        /** {@return the offset of a step's window in the operation's buffer} */
         public long windowOffset(long step) {
             return first + step * windowBytes;
         }
@@ -125,7 +131,7 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
             return Math.min(windowBytes, bytes - step * windowBytes);
         }
 
-        /** {@return the number of bytes of a step's window that belong to a rank's own part} */
+        /** {@return the number of bytes that a step's window and a rank's own part have in common} */
         public long ownBytes(long step, int rank) {
             long begin = Math.max(windowOffset(step), rank * bytesPerRank);
             long end = Math.min(windowOffset(step) + windowBytes(step), (rank + 1) * bytesPerRank);

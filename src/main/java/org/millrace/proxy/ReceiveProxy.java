@@ -12,8 +12,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving side. A frame is received into its slot as soon as the device has emptied the slot. The device is
- * notified when the frame is complete.
+ * The proxy of the receiving side. It receives a frame into its slot as soon as the device has freed the slot, and
+ * notifies the device when the frame is complete.
  *
  * <pre>
  *   this proxy                               device
@@ -23,8 +23,8 @@ import org.millrace.net.MemoryRegion;
  *   tail  (release)                →        tail  (acquire)   pairs: the device sees the slot's data
  * </pre>
  *
- * This class does not write {@code connFifo}, because its flags belong to the kernel on this side (NVIDIA/nccl pull
- * 2390). A source of announced operations writes an entry only for modes OFFSET and PTR.
+ * This class does not write {@code connFifo}, because on this side the kernel owns the entries (NVIDIA/nccl pull 2390).
+ * Only the source of announced operations writes an entry, for modes OFFSET and PTR.
  */
 public final class ReceiveProxy extends AbstractProxy {
 
@@ -35,7 +35,7 @@ public final class ReceiveProxy extends AbstractProxy {
     private final StepWindow window = new StepWindow();
     /** The device's head, as read in this pass. */
     private long head;
-    /** End of the last frame that was given a slot. */
+    /** First step after the last frame that was accepted. */
     private long covered;
 
     ReceiveProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameReceiver receiver,
@@ -49,9 +49,10 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy of a connection with its own slots, for announced operations, to be added to an agent}
+     * {@return a proxy for announced operations, of a connection with its own slots} The caller adds the proxy to an
+     * agent.
      *
-     * @param staging region as long as the LL and LL128 buffers together; lines arrive there
+     * @param staging region where lines arrive, as long as the LL and LL128 buffers together
      */
     public static ReceiveProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
             MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, ProxyConnection.StopListener listener) {
@@ -59,12 +60,12 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy of a connection that takes its slots of protocol Simple from a pool, for announced operations}
-     * The proxy must be added to the agent of all connections of the pool.
+     * {@return a proxy for announced operations, of a connection that may take its slots of protocol Simple from a
+     * pool} One agent must serve all connections of a pool.
      *
-     * @param gathered destination of slices that the device gathers; null if it gathers none
+     * @param gathered slices that the device gathers from pages; null if it gathers none
      * @param share    the connection's share of the pool; null if the connection has its own slots
-     * @param staging  region as long as the LL and LL128 buffers together; lines arrive there
+     * @param staging  region where lines arrive, as long as the LL and LL128 buffers together
      */
     public static ReceiveProxy sharing(SliceLists.@Nullable GatheredSlices gathered, SlotPool.@Nullable Share share,
             ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
@@ -75,10 +76,10 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy that follows the peer's frames, for a device without announced operations, to be added to an
-     * agent}
+     * {@return a proxy for a device without announced operations} The peer's frames determine the steps. The caller
+     * adds the proxy to an agent.
      *
-     * @param staging region as long as the LL and LL128 buffers together
+     * @param staging region where lines arrive, as long as the LL and LL128 buffers together
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
             FrameReceiver receiver, ProxyConnection.StopListener listener) {
@@ -86,12 +87,11 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy as in the other method, for a device that requires some frames in another place than their
-     * slots}
+     * {@return a proxy for a device without announced operations, if some frames must arrive outside of their slots}
      *
-     * @param staging region as long as the LL and LL128 buffers together
-     * @param refined function that wraps the source of steps in slots; the wrapper delegates the frames that it does
-     *                not handle
+     * @param staging region where lines arrive, as long as the LL and LL128 buffers together
+     * @param refined function from the source of steps in slots to the source that the proxy uses. The new source
+     *                handles some frames and passes the others to the old source.
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
             FrameReceiver receiver, ProxyConnection.StopListener listener, UnaryOperator<ReceiveStepSource> refined) {
@@ -116,12 +116,12 @@ public final class ReceiveProxy extends AbstractProxy {
         try {
             work += accept();
         } finally {
-            work += deliver(); // a peer's shutdown message may be thrown in the same pass that accepted its last frames
+            work += deliver(); // the receiver may throw the peer's close in the pass that accepted the last frames
         }
         return work;
     }
 
-    /** Assigns slots to arriving frames. */
+    /** Accepts the frames that have arrived, and assigns destinations to their payloads. */
     private int accept() {
         int accepted = 0;
         while (!window.isFull()) {
@@ -147,7 +147,7 @@ public final class ReceiveProxy extends AbstractProxy {
         return accepted;
     }
 
-    /** Notifies the device of frames that have arrived completely. */
+    /** Notifies the device of the frames with completely received payloads. */
     private int deliver() {
         int delivered = 0;
         while (!window.isEmpty() && receiver.framesCompleted() - window.removed() > 0) {

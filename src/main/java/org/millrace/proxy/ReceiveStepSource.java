@@ -3,36 +3,40 @@ package org.millrace.proxy;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 
-/** Determines for a {@link ReceiveProxy} whether and where a frame may be received. Used only by the proxy's thread. */
+/** Determines for a {@link ReceiveProxy} whether and where a frame is received. Proxy's thread only. */
 public interface ReceiveStepSource {
 
     /**
-     * Compares a frame's header with the expected step.
+     * Checks whether a frame may be received now. Compares its header with the expected step.
      *
-     * @return true if it is the next step; false if this is not known yet
-     * @throws ProxyException if the peer sends another frame
+     * @return true if the frame may be received; false if the caller must ask again later
+     * @throws ProxyException if the header does not match the expected step
      */
     boolean admits(FrameHeader header);
 
-    /** Assigns a place to the payload of the admitted frame. */
+    /** Sets the destination for the payload of the frame that {@link #admits} has admitted. */
     void receive(FrameReceiver receiver);
 
-    /** Records that the admitted frame is being received, and advances to the next expected step. */
+    /** Records that the admitted frame is being received. The next expected step is the step after this frame. */
     void taken();
 
     /**
-     * Completes the oldest frame that was taken, which has arrived. Data that does not lie yet where the device reads
-     * it is copied there or flushed. The device is notified next.
+     * Completes the oldest frame that is being received, after its payload has arrived. Copies the data to the location
+     * that the device reads, or flushes it, where that is necessary. The caller then notifies the device.
      */
     void arrived();
 
     /**
-     * Returns the resources of emptied slots, if they do not belong to the connection.
+     * Returns the resources of freed slots to their pool, if they do not belong to the connection. Called in every
+     * pass.
      *
-     * @param head the device's head: all steps before it are emptied; passed in every pass
+     * @param head the device's head: the device has freed all steps before it
      */
     default void consumed(long head) {}
 
-    /** {@return whether everything that was announced has been taken; also true if nothing is announced} */
+    /**
+     * {@return whether the frames of all announced operations were accepted, and the source holds no resource for a
+     * step; true also if no operations are announced}
+     */
     boolean drained();
 }

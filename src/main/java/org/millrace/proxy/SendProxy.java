@@ -11,8 +11,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
 /**
- * The sending side. The steps that the device posted are sent to the network. A slot returns to the device when the
- * network has read it.
+ * The proxy of the sending side. It sends the steps that the device has posted. It returns a slot to the device when
+ * the network has read the slot.
  *
  * <pre>
  *   device                          this proxy
@@ -33,7 +33,8 @@ public final class SendProxy extends AbstractProxy {
     private final FrameHeader header = new FrameHeader();
     private final StepWindow window = new StepWindow();
     /**
-     * Shutdown of a peer that this side owed no data; null before it. After it, no frame is offered to the network end.
+     * Close of the connection by the peer, at a time when this side had no data that the peer needed; null before it.
+     * Afterwards no frame is offered to the sender.
      */
     private @Nullable PeerClosedException peerClosed;
 
@@ -46,15 +47,18 @@ public final class SendProxy extends AbstractProxy {
         this.source = source;
     }
 
-    /** {@return a proxy of a connection with its own slots, for announced operations, to be added to an agent} */
+    /**
+     * {@return a proxy for announced operations, of a connection with its own slots} The caller adds the proxy to an
+     * agent.
+     */
     public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
             OperationQueue queue, FrameSender sender, ProxyConnection.StopListener listener) {
         return sharing(null, name, info, memory, queue, sender, listener);
     }
 
     /**
-     * {@return a proxy of a connection that takes its slots of protocol Simple from a pool, for announced operations}
-     * The proxy must be added to the agent of all connections of the pool.
+     * {@return a proxy for announced operations, of a connection that may take its slots of protocol Simple from a
+     * pool} One agent must serve all connections of a pool.
      *
      * @param share the connection's share of the pool; null if the connection has its own slots
      */
@@ -65,8 +69,8 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy that finds the steps in the shared memory, for a device without announced operations, to be
-     * added to an agent}
+     * {@return a proxy for a device without announced operations} The proxy finds the steps in the shared memory. The
+     * caller adds the proxy to an agent.
      */
     public static SendProxy byMemory(ConnectionName name, SlotBuffers buffers, long firstStep, FrameSender sender,
             ProxyConnection.StopListener listener) {
@@ -85,7 +89,7 @@ public final class SendProxy extends AbstractProxy {
             try {
                 work += sender.progress();
             } finally {
-                // a peer's shutdown message may be thrown in the same pass that completed the last frames
+                // the sender may throw the peer's close in the pass that completed the last frames
                 work += release();
             }
             return work;
@@ -99,8 +103,9 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * Returns the credits of steps without data after the peer has left. The peer needed none of these steps, but a
-     * device may wait for its last credits. A step with data is owed, and fails the connection.
+     * Returns the credits of posted steps without data to the device, after the peer has closed the connection. The
+     * peer does not need these steps, but the device may wait for its last credits. Throws {@code closed} if a posted
+     * step has data, because the peer needs that step.
      */
     private int discard(PeerClosedException closed) {
         if (owesData()) {
@@ -118,7 +123,7 @@ public final class SendProxy extends AbstractProxy {
         return returned;
     }
 
-    /** Offers the steps that the device posted to the network. */
+    /** Offers to the network the steps that the device has posted. */
     private int post() {
         int posted = 0;
         while (!window.isFull() && source.next()) {
@@ -154,7 +159,7 @@ public final class SendProxy extends AbstractProxy {
     private void returnOldest() {
         long end = window.oldestEnd();
         for (long step = window.oldestStep(); step != end; step++) {
-            // pairs with a device that waits until its memory was read
+            // A release: pairs with the acquire of a device that waits until the network has read its memory.
             recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY);
         }
         source.released(end);
@@ -166,17 +171,17 @@ public final class SendProxy extends AbstractProxy {
 
     @Override
     public boolean drained() {
-        // The source is asked in any case, because it may detect that there is nothing to wait for.
+        // Always called, because the source may detect an abort of the device in this call.
         boolean nothingFollows = source.drained();
         if (nothingFollows && !window.isEmpty() && !isAborted()) {
-            sender.settle(); // the memory is about to be freed, and the peer may read its data later
+            sender.settle(); // the memory is freed soon, but the peer may not have read its data yet
         }
         return nothingFollows && window.isEmpty();
     }
 
     /**
-     * A peer waits for data and for tail. It does not wait for an LL step without data, so it may have closed before
-     * that step is even posted.
+     * {@inheritDoc} The peer waits for steps with data. It does not wait for an LL step without data. It may therefore
+     * close the connection even before the device posts that step.
      */
     @Override
     public boolean owesData() {
@@ -194,7 +199,7 @@ public final class SendProxy extends AbstractProxy {
             if (failure == null && !isAborted()) {
                 sender.close();
             } else {
-                // The peer must see that this end did not close in order, and operands may already be freed.
+                // No frame may be sent, because operands may already be freed. The peer must detect the failure.
                 sender.abort();
             }
         } finally {

@@ -4,10 +4,10 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-/** Finds for a {@link SendProxy} the next step that the device posted. Used only by the proxy's thread. */
+/** Finds for a {@link SendProxy} the next step that the device has posted. Proxy's thread only. */
 abstract sealed class SendStepSource permits OperationSendSource, MemorySendSource {
 
-    /** First step of the frame; its slot holds the payload. */
+    /** First step of the frame. Its slot contains the payload. */
     long step;
     /** First step after the frame. */
     long end;
@@ -20,31 +20,34 @@ abstract sealed class SendStepSource permits OperationSendSource, MemorySendSour
     long offset;
 
     /**
-     * Searches for the next posted step. A further call without {@link #taken()} returns the same step, or a longer
-     * frame.
+     * Searches for the next posted step. The caller calls {@link #taken()} when the network has accepted the frame.
+     * Without that call, this method returns the same step again, perhaps with a longer frame.
      *
-     * @return true if a step was found; the fields above and {@link #protocol} describe it
+     * @return true if a step was found, which the fields above and {@link #protocol} describe
      */
     abstract boolean next();
 
     /** Returns NCCL's id of the protocol that defines the payload's layout. */
     abstract int protocol();
 
-    /** Adds to a frame's header the words that the peer needs besides step, end and protocol. */
+    /** Sets the words of a frame's header that depend on the kind of source: all except step, end and protocol. */
     abstract void describe(FrameHeader header);
 
-    /** Records that the network has accepted the step. The source continues after {@link #end}. */
+    /** Records that the network has accepted the frame. The next search begins at {@link #end}. */
     abstract void taken();
 
     /**
-     * Returns the slots up to a step to the device. The network has read the frame that was taken, and its
-     * {@code connFifo} entries are empty.
+     * Returns the slots of all steps before {@code end} to the device. Called after the network has read the oldest
+     * frame in flight and the frame's {@code connFifo} entries are empty.
      */
     abstract void released(long endStep);
 
-    /** Returns whether steps without data are still taken, and their credits returned, after the peer has left. */
+    /**
+     * Returns whether the proxy continues after the peer has closed the connection. It then returns the credits of
+     * steps without data, which the peer does not need.
+     */
     abstract boolean continuesWithoutPeer();
 
-    /** Returns whether everything that was announced has been taken. */
+    /** Returns whether the network has accepted all steps that were announced or posted. */
     abstract boolean drained();
 }

@@ -3,9 +3,9 @@ package org.millrace.proxy;
 import org.millrace.abi.ConnectionLayout;
 
 /**
- * Common part of both ends of a network connection that several connections share. It records the owners of the frames
- * in flight, because completions arrive in the order of the frames. The last member that is closed closes the
- * connection.
+ * One end of a network connection that several connections, its members, share. This class is the common part of the
+ * sending and the receiving end. It records the member of each frame in flight. The network completes frames in order,
+ * so this record assigns each completion to a member. The network connection is closed when the last member is closed.
  */
 abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
 
@@ -18,19 +18,20 @@ abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
 
     SharedEnd(int members) {
         this.members = members;
-        // a member has no more frames in flight than steps, and an index modulo a power of two wraps without a gap
+        // A member has at most one frame in flight for each slot. The length is a power of two, so that an index
+        // computed by a mask stays valid when the counter wraps.
         this.owners = new int[Integer.highestOneBit(Math.max(1, members * ConnectionLayout.SLOTS - 1)) << 1];
         this.completed = new long[members];
         this.open = members;
     }
 
-    /** Returns the network's connection. */
+    /** Returns the network's end of the connection. */
     abstract AutoCloseable shared();
 
-    /** Closes the network's connection. */
+    /** Closes the network's end of the connection. */
     abstract void closeShared();
 
-    /** One of the connections that share the network's connection: the part that is common to both ends. */
+    /** One member: one of the connections that share the network connection. */
     abstract class SharingMember implements AutoCloseable {
 
         final int member;
@@ -40,7 +41,7 @@ abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
             this.member = member;
         }
 
-        /** Records that the network has accepted a frame of this member. */
+        /** Records that the network has accepted a frame of this member, after the frames that were accepted before. */
         final void add() {
             owners[(int) (added++ & owners.length - 1)] = member;
         }
@@ -48,7 +49,7 @@ abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
         /**
          * Returns the number of completed frames of this member.
          *
-         * @param frames number of frames that the network has completed since its connection was made
+         * @param frames total number of frames of all members that the network has completed
          */
         final long completed(long frames) {
             while (removed != frames) {

@@ -7,17 +7,17 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end of a {@link SharedSender}. One network connection serves the receives of several connections (a
- * grouped receive). Each of them sees only its own frames. One agent serves all members.
+ * The receiving end of a network connection that several connections share: the counterpart of a {@link SharedSender}.
+ * A member sees only its own frames. One agent must serve all members.
  */
 public final class SharedReceiver extends SharedEnd {
 
     private final FrameReceiver receiver;
 
     /**
-     * Creates a group on its own network connection.
+     * Creates the receiving end for a number of members.
      *
-     * @param receiver the network's connection; closed with the last member
+     * @param receiver the network's receiver, which is closed with the last member
      */
     public SharedReceiver(FrameReceiver receiver, int members) {
         super(members);

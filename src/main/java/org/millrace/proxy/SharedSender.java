@@ -6,34 +6,34 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Lets the connections of several channels to one peer share one network connection ({@code NCCL_NET_SHARED_COMMS}).
- * Fewer network connections must then be polled and kept open. Each frame names its member, and the peer's
- * {@link SharedReceiver} distributes the frames. One agent serves all members.
+ * The sending end of a network connection that the connections of several channels to one peer share
+ * ({@code NCCL_NET_SHARED_COMMS}). Fewer network connections must then be polled and kept open. Each frame contains the
+ * number of its member. The peer's {@link SharedReceiver} distributes the frames. One agent must serve all members.
  *
  * <p>
- * Frames arrive in one order for all members. A member that waits for its device therefore delays the frames behind its
- * own. So only connections that run each operation together may share, as the channels of a ring do. A frame of an
- * operation is sent only after the last frame of the operation before it.
+ * The frames of all members arrive in one order. A member that waits for its device therefore delays the later frames
+ * of the other members. For this reason connections may share only if each operation runs on all of them, as on the
+ * channels of a ring. A frame of an operation is sent only after all frames of earlier operations.
  *
  * <p>
- * The number of members is limited, too. Consider a rank of a ring that waits with all slots of a channel full. The
- * same number of further steps of this channel is unsent behind the steps of other channels. The rank then holds four
- * chunks of that channel. If all n ranks wait for each other in this way, there are more than 4n chunks. A channel has
- * at most n chunks in flight, one for each rank. Therefore {@value #MEMBERS} channels, with 4n chunks, cannot reach
- * that state.
+ * The number of members is limited to prevent a deadlock around the ring. In such a deadlock each rank waits because
+ * all slots of one channel are full. The same number of further steps of this channel is not sent yet, because these
+ * steps are behind steps of other channels. The rank then holds four chunks of this channel. If all n ranks wait for
+ * each other in this way, they hold more than 4n chunks. However, a channel has at most n chunks in flight, one for
+ * each rank. With {@value #MEMBERS} channels there are at most 4n chunks, so this state is impossible.
  */
 public final class SharedSender extends SharedEnd {
 
-    /** Maximum number of channels of a ring that may share. */
+    /** Maximum number of channels of a ring that may share a network connection. */
     public static final int MEMBERS = 4;
 
     private final FrameSender sender;
     private final @Nullable OperationQueue[] queues;
 
     /**
-     * Creates a group on its own network connection.
+     * Creates the sending end for a number of members.
      *
-     * @param sender the network's connection; closed with the last member
+     * @param sender the network's sender, which is closed with the last member
      */
     public SharedSender(FrameSender sender, int members) {
         super(members);
@@ -42,16 +42,21 @@ public final class SharedSender extends SharedEnd {
     }
 
     /**
-     * {@return the sender of one member, for one {@link SendProxy}}
+     * {@return the sender of one member, for use by one {@link SendProxy}}
      *
      * @param member number of the member, the same at the peer
+     * @param queue  operations of the member
      */
     public FrameSender member(int member, OperationQueue queue) {
         queues[member] = queue;
         return new MemberSender(member);
     }
 
-    /** Returns whether a member still has frames to send for an operation before this one. */
+    /**
+     * Returns whether a frame must wait, because a member has not sent all frames of earlier operations.
+     *
+     * @param opCount number of the frame's operation
+     */
     private boolean isEarly(long opCount) {
         for (OperationQueue queue : queues) {
             if (queue != null && queue.isBehind(opCount)) {
@@ -106,8 +111,8 @@ public final class SharedSender extends SharedEnd {
         }
 
         /**
-         * Aborts the connection of all members. A frame that one member gives up is lost for all, because the peer
-         * cannot remove one frame from the common order.
+         * Aborts the connection of all members. If one member abandons a frame, the others cannot continue, because the
+         * peer expects every frame of the common order.
          */
         @Override
         public void abort() {

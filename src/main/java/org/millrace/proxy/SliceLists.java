@@ -7,21 +7,22 @@ import org.millrace.abi.UnpackMeta;
 import org.millrace.net.FrameReceiver;
 
 /**
- * The lists of one connection. The kernel uses one list for each Simple slice, in a cycle. A list is stored piece by
- * piece, then its count (release). After that the caller moves tail, or lets NCCL's proxy move it.
+ * The lists of pieces of one connection, for a kernel that gathers its slices from the bounce buffer (UNPACK). The
+ * kernel uses one list for each Simple slice. The lists are reused in a cycle. The pieces of a list are stored first,
+ * then their number is stored (release). After that the caller moves tail, or lets NCCL's proxy move tail.
  *
  * <p>
- * At most eight steps are in flight. When a slice may be announced, the slice eight before it is therefore consumed.
- * Lists further ahead do not belong to the kernel yet, and their counts are kept at 0. An aborted kernel processes the
- * rest of its slices without waiting, with 0 as its number of pages for each warp. If it found an old count, it would
- * search for the list's end forever.
+ * At most eight steps are in flight. When a slice is announced to the kernel, the kernel has therefore consumed the
+ * slice eight before it. Lists further ahead do not belong to the kernel yet. Their numbers of pieces are kept at 0 for
+ * aborted kernels. An aborted kernel processes the rest of its slices without waiting, and uses 0 as the number of
+ * pages for each warp. With an old number of pieces it would search for the end of the list forever.
  */
 public final class SliceLists {
 
     private final UnpackMeta meta;
     private final UnpackHandle handle;
     private final PieceCheck check;
-    /** The first slice with a list that was not cleared yet. */
+    /** Number of the first slice with a list that is not set to 0 pieces yet. */
     private long uncleared;
     private long ordinal;
     private int slice;
@@ -31,6 +32,7 @@ public final class SliceLists {
      *
      * @param meta         zeroed memory of {@link UnpackMeta#BYTES} bytes
      * @param handle       initialized handle of the kernel, of {@link UnpackHandle#BYTES} bytes
+     * @param bounceBytes  size of the bounce buffer
      * @param firstOrdinal number of the first slice: the handle's head plus 1
      */
     public SliceLists(MemorySegment meta, MemorySegment handle, long bounceBytes, long firstOrdinal) {
@@ -41,8 +43,10 @@ public final class SliceLists {
     }
 
     /**
-     * Begins a list.
+     * Begins a slice's list.
      *
+     * @param number number of the slice
+     * @param bytes  size of the slice
      * @throws ProxyException if the kernel has already used this slice's list, or the slice is too long
      */
     public void begin(long number, long bytes) {
@@ -58,17 +62,20 @@ public final class SliceLists {
     }
 
     /**
-     * Adds a piece.
+     * Adds a piece to the list.
      *
-     * @throws ProxyException if a kernel must not receive the piece, see {@link PieceCheck}
+     * @param source offset of the piece in the bounce buffer, unsigned
+     * @param length length of the piece in bytes, unsigned
+     * @param target offset of the piece in the slice
+     * @throws ProxyException if {@link PieceCheck} refuses the piece
      */
     public void piece(int source, int length, long target) {
         meta.piece(slice, check.next(source, length, target), source, length, target);
     }
 
     /**
-     * Publishes the list. The kernel uses it once tail covers its slice. The release of the count orders the count
-     * after the pieces.
+     * Publishes the list. The kernel uses the list when tail has passed the slice. The number of pieces is stored with
+     * a release, so that the pieces become visible before it.
      *
      * @throws ProxyException if pieces are missing
      */
@@ -87,13 +94,13 @@ public final class SliceLists {
     }
 
     /**
-     * Checks that a kernel may receive the pieces of one slice, because a kernel follows every list without checks.
-     * Pieces must be in the order of their targets, and each must begin where the previous one ended. Together they
-     * must be the slice. Therefore no piece overlaps another, and none is missing.
+     * Checks the pieces of one slice, because a kernel uses every list without checks. Pieces must be in the order of
+     * their targets. Each must begin at the end of the previous one, and together they must cover the slice. Therefore
+     * no piece overlaps another one, and none is missing.
      */
     public static final class PieceCheck {
 
-        /** Maximum size of a slice for these lists, in bytes. */
+        /** Maximum size of a slice that has a list, in bytes. */
         public static final long MAX_SLICE_BYTES = 4L << 20;
 
         private final long bounceBytes;
@@ -101,7 +108,7 @@ public final class SliceLists {
         private long covered;
         private int pieces;
 
-        /** Creates a check for one bounce buffer. */
+        /** Creates a check for pieces of one bounce buffer. */
         public PieceCheck(long bounceBytes) {
             this.bounceBytes = bounceBytes;
         }
@@ -109,7 +116,7 @@ public final class SliceLists {
         /**
          * Begins a slice.
          *
-         * @throws ProxyException if no slice can have this size
+         * @throws ProxyException if the size is not possible for a slice
          */
         public void begin(long bytes) {
             if (bytes < 0 || bytes > MAX_SLICE_BYTES) {
@@ -122,9 +129,9 @@ public final class SliceLists {
         }
 
         /**
-         * Adds the next piece.
+         * Checks the next piece. Returns its index in the list.
          *
-         * @throws ProxyException if a kernel must not receive the piece
+         * @throws ProxyException if a kernel must not use the piece
          */
         public int next(int source, int length, long target) {
             long from = Integer.toUnsignedLong(source);
@@ -157,7 +164,7 @@ public final class SliceLists {
         }
 
         /**
-         * Ends the slice.
+         * Ends the slice. Returns the number of its pieces.
          *
          * @throws ProxyException if the pieces do not cover the whole slice
          */
@@ -171,8 +178,8 @@ public final class SliceLists {
     }
 
     /**
-     * Slices of protocol Simple that arrive in pages instead of their slots, and the lists that a device needs to
-     * gather them.
+     * Simple slices that arrive in pages of the bounce buffer instead of their slots. A device gathers such a slice by
+     * its list of pages.
      */
     public static final class GatheredSlices {
 
@@ -185,20 +192,23 @@ public final class SliceLists {
         private long received;
         private long published;
 
-        /** @param threshold number of bytes; a smaller slice arrives in its slot */
+        /** @param threshold minimum number of bytes; a smaller slice arrives in its slot */
         public GatheredSlices(BouncePages pages, SliceLists lists, long threshold) {
             this.pages = pages;
             this.lists = lists;
             this.threshold = threshold;
         }
 
-        /** Returns whether the device gathers a slice. The device makes the same decision independently. */
+        /**
+         * Returns whether the device gathers a slice of this size from pages. The device makes the same decision
+         * itself.
+         */
         boolean takes(long bytes) {
             return bytes > 0 && bytes >= threshold;
         }
 
         /**
-         * Assigns pages to the payload of the header that was polled last.
+         * Makes a receiver store a slice in pages: the payload of the header that it returned last.
          *
          * @param number number of the slice, as the device counts slices
          */
@@ -210,7 +220,7 @@ public final class SliceLists {
             pages.receive(receiver, firstPages[index]);
         }
 
-        /** Publishes the list of the oldest slice that was received, which has arrived completely. */
+        /** Publishes the list of the oldest slice without a published list. The slice's payload has arrived. */
         void arrived() {
             int index = ConnectionLayout.slot(published++);
             pages.publish(lists, numbers[index], firstPages[index], sizes[index]);

@@ -8,26 +8,26 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The locations of the slots and the counters of a connection. All of them lie in one piece of host memory, or the
- * slots of protocol Simple lie in a device's memory. The slots of LL, which processors read, and the counters are
- * always in host memory. If Simple is on a device, LL128 is not used, because a device polls its lines in the order of
- * their stores.
+ * The locations of the slots and counters of a connection. They are all in one region of host memory, or the slots of
+ * protocol Simple are in a device's memory. The counters and the slots of LL are always in host memory, because the CPU
+ * reads them. If the slots of Simple are in a device's memory, LL128 is not used. A device polls the lines of LL128 and
+ * relies on the order of their stores.
  *
- * @param layout sizes of the buffers, and the offsets of all buffers that lie in one piece
- * @param ll     the slots of LL, at their offset in the layout
- * @param ll128  the slots of LL128, at their offset in the layout
- * @param simple the slots of Simple, at their offset in the layout, or at the beginning of a device's memory
+ * @param layout sizes of the buffers, and their offsets in one region
+ * @param ll     region of the LL slots, at their offset in the layout
+ * @param ll128  region of the LL128 slots, at their offset in the layout
+ * @param simple region of the Simple slots: at their offset in the layout, or at offset 0 of a device's memory
  */
 public record SlotBuffers(ConnectionLayout layout, SendMem sendMem, RecvMem recvMem, MemoryRegion ll,
         MemoryRegion ll128, MemoryRegion simple) {
 
-    /** {@return buffers and counters that lie in one piece} */
+    /** {@return slots and counters in one region of host memory} */
     public static SlotBuffers inOne(ConnectionLayout layout, MemoryRegion memory) {
         return new SlotBuffers(layout, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), memory,
                 memory, memory);
     }
 
-    /** {@return whether the slots of Simple are in a device's memory; slots of LL128 do not exist then} */
+    /** {@return whether the slots of Simple are in a device's memory, so that LL128 is not used} */
     public boolean simpleOnDevice() {
         return simple instanceof DeviceRegion;
     }
@@ -40,7 +40,7 @@ public record SlotBuffers(ConnectionLayout layout, SendMem sendMem, RecvMem recv
         };
     }
 
-    /** Returns the offset of a step's slot in its {@link #region}. */
+    /** Returns the offset of a step's slot in the {@link #region} of its protocol. */
     long slotOffset(Protocol protocol, long step) {
         return protocol == Protocol.SIMPLE && simpleOnDevice()
                 ? ConnectionLayout.slot(step) * layout.slotBytes(protocol)

@@ -6,23 +6,23 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The slots that all connections of one channel and direction share ({@code NCCL_NET_SHARED_BUFFERS}). A rank with many
- * peers then does not need eight slots for each peer. The {@code connFifo} entry of a step contains the offset of its
- * slot (mode OFFSET).
+ * The slots that all connections of one channel and one direction share ({@code NCCL_NET_SHARED_BUFFERS}). A rank with
+ * many peers then does not need eight slots for each peer. The {@code connFifo} entry of a step contains the offset of
+ * the step's slot (mode OFFSET).
  *
  * <p>
- * Every expected connection can always have one slot. It gets more slots up to a depth of {@link #SHARED_STEPS} divided
+ * Each connection that may attach can always have one slot. It can have more slots, up to {@link #SHARED_STEPS} divided
  * by the number of connections that currently hold slots (NCCL: {@code min(NCCL_STEPS, NCCL_SHARED_STEPS / nsubs)}).
- * One slot must remain for each connection that has none. No connection can therefore block another, regardless of the
- * device's order of operations. NCCL has 16 slots for at most 8 connections at a time. Here all connections may be
- * active at once, in any order.
+ * One free slot must remain for each connection that has none. No connection can therefore block another, regardless of
+ * the device's order of operations. NCCL has 16 slots for at most 8 connections at a time. With this pool all
+ * connections may be active at once, in any order.
  *
  * <p>
- * Used by only one proxy thread: one agent serves all connections of a pool.
+ * Used by one thread: one agent must serve all connections of a pool.
  */
 public final class SlotPool {
 
-    /** Number of slots of a channel, as in NCCL ({@code NCCL_SHARED_STEPS}). */
+    /** Minimum number of slots of a pool, as in NCCL ({@code NCCL_SHARED_STEPS}). */
     public static final int SHARED_STEPS = 16;
 
     static final int NONE = -1;
@@ -33,14 +33,15 @@ public final class SlotPool {
     private final int[] free;
     private final @Nullable Share[] owner;
     private int freeCount;
-    /** Number of connections that hold no slot, including connections that are not attached yet. */
+    /** Number of connections without a slot, including the connections that are not attached yet. */
     private int withoutSlot;
     private int attached;
 
     /**
-     * Creates a pool with all slots free.
+     * Creates a pool. All its slots are free.
      *
-     * @param memory {@code slots(connections) * slotBytes} bytes
+     * @param memory      memory of {@code slots(connections) * slotBytes} bytes
+     * @param connections maximum number of connections that share the pool
      * @throws IllegalArgumentException if the memory has another size
      */
     public SlotPool(MemoryRegion memory, int slotBytes, int connections) {
@@ -55,15 +56,15 @@ public final class SlotPool {
         this.free = new int[slots];
         this.owner = new Share[slots];
         for (int slot = 0; slot < slots; slot++) {
-            free[slot] = slots - 1 - slot; // handed out from the end: slot 0 first
+            free[slot] = slots - 1 - slot; // slots are taken from the end of this array: slot 0 first
         }
         this.freeCount = slots;
         this.withoutSlot = connections;
     }
 
     /**
-     * {@return the number of slots of a pool} There are {@link #SHARED_STEPS} slots for two active connections, which
-     * may have {@link ConnectionLayout#SLOTS} each, and one slot for each other connection.
+     * {@return the number of slots of a pool} There are {@link #SHARED_STEPS} slots for two connections, which may have
+     * {@link ConnectionLayout#SLOTS} slots each. There is one slot more for each further connection.
      *
      * @param connections maximum number of connections that share the pool
      */
@@ -74,7 +75,7 @@ public final class SlotPool {
     /**
      * Attaches a connection.
      *
-     * @throws IllegalStateException if the pool already has the number of connections that it was made for
+     * @throws IllegalStateException if the maximum number of connections is already attached
      */
     public Share attach() {
         if (attached == connections) {
@@ -85,12 +86,12 @@ public final class SlotPool {
         return new Share();
     }
 
-    /** {@return the maximum number of slots of a connection while {@code holders} connections hold slots} */
+    /** {@return the maximum number of slots of one connection if {@code holders} connections hold slots} */
     private static int depth(int holders) {
         return Math.clamp(SHARED_STEPS / holders, 1, ConnectionLayout.SLOTS);
     }
 
-    /** {@return the location of the slots for a device, see {@link org.millrace.abi.ConnectionInfo#withShared}} */
+    /** {@return the location of the slots, for a device; see {@link org.millrace.abi.ConnectionInfo#withShared}} */
     public SharedSlots slots() {
         return new SharedSlots(memory.segment(), slotBytes);
     }
@@ -99,12 +100,12 @@ public final class SlotPool {
         return memory;
     }
 
-    /** {@return the number of free slots: all slots if nothing is in flight} */
+    /** {@return the number of free slots; all slots are free if nothing is in flight} */
     public int freeSlots() {
         return freeCount;
     }
 
-    /** One connection's slots. */
+    /** The share of one connection: the slots that it holds. */
     public final class Share {
 
         private int held;
@@ -115,7 +116,7 @@ public final class SlotPool {
             return SlotPool.this;
         }
 
-        /** Returns the offset of a slot in the pool, or {@link #NONE} if the connection must wait. */
+        /** Takes a slot. Returns its offset in the pool, or {@link #NONE} if the connection must wait. */
         int take() {
             if (held > 0 && (held >= depth(connections - withoutSlot) || freeCount <= withoutSlot)) {
                 return NONE;

@@ -3,17 +3,17 @@ package org.millrace.proxy;
 import org.millrace.net.FrameHeader;
 
 /**
- * The meaning of the words of a frame's header between two proxies.
+ * Layout of the words of a frame's header between two proxies.
  *
  * <pre>
- *  word 0   step        first step of the frame; its slot holds the payload
+ *  word 0   step        first step of the frame. Its slot contains the payload
  *  word 1   end         first step after the frame
- *  word 2   protocol    low half: NCCL's protocol id, 0 LL, 1 LL128, 2 Simple;
- *                       high half: number of the member that shares a network connection
- *  word 3   opCount     the operation's number; if no operations are announced: 1 if the device posted the first
- *                       step with a size, 0 if the frame only moves tail
- *  word 4   signature   the operation's signature
- *  word 5   count       number of its elements
+ *  word 2   protocol    low half: NCCL's number of the protocol: 0 LL, 1 LL128, 2 Simple
+ *                       high half: number of the member, if several connections share one network connection
+ *  word 3   opCount     number of the operation. Without announced operations: 1 if the device posted a size for the
+ *                       first step, 0 if the frame only forwards tail
+ *  word 4   signature   signature of the operation
+ *  word 5   count       number of elements of the operation
  * </pre>
  */
 final class StepHeader {
@@ -38,8 +38,8 @@ final class StepHeader {
     }
 
     /**
-     * {@return whether the device posted a size for the frame's first step; false if the frame only moves tail} Only
-     * for connections without announced operations.
+     * {@return whether the device posted a size for the frame's first step; false if the frame only forwards tail}
+     * Valid only for connections without announced operations.
      */
     static boolean posted(FrameHeader header) {
         return header.word(OP_COUNT) != 0;
@@ -51,22 +51,22 @@ final class StepHeader {
         header.word(COUNT, op.count());
     }
 
-    /** {@return the first step of the frame, as the peer wrote it} */
+    /** {@return the first step of the frame; the value comes from the peer and is not checked} */
     static long step(FrameHeader header) {
         return header.word(STEP);
     }
 
-    /** {@return the first step after the frame, as the peer wrote it} */
+    /** {@return the first step after the frame; the value comes from the peer and is not checked} */
     static long end(FrameHeader header) {
         return header.word(END);
     }
 
-    /** {@return NCCL's id of the protocol, as the peer wrote it} */
+    /** {@return NCCL's number of the protocol; the value comes from the peer and is not checked} */
     static long protocol(FrameHeader header) {
         return (int) header.word(PROTOCOL);
     }
 
-    /** Sets the number of the frame's member among the connections that share one network connection. */
+    /** Sets the number of the member that sends the frame, if several connections share one network connection. */
     static void member(FrameHeader header, int member) {
         header.word(PROTOCOL, Integer.toUnsignedLong((int) header.word(PROTOCOL)) | (long) member << Integer.SIZE);
     }

@@ -3,8 +3,8 @@ package org.millrace.proxy;
 import org.millrace.abi.ConnectionLayout;
 
 /**
- * The frames in flight on one connection, oldest first: a ring of their first and last steps. A frame covers at least
- * one step, so there are never more frames than slots.
+ * The frames in flight on one connection, oldest first. For each frame it contains the first step and the first step
+ * after the frame. A frame covers at least one step, so the number of frames never exceeds the number of slots.
  */
 final class StepWindow {
 
@@ -33,8 +33,8 @@ final class StepWindow {
     }
 
     /**
-     * Returns the number of frames that have left the window since it was made. It is compared with the network's
-     * number of completions.
+     * Returns the total number of frames that were removed from the window. Callers compare it with the number of
+     * frames that the network has completed.
      */
     long removed() {
         return removed;

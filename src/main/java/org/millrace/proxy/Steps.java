@@ -6,16 +6,16 @@ public final class Steps {
     private Steps() {}
 
     /**
-     * {@return whether a counter is at a step or past it; correct across any wrap as long as the two are less than
-     * 2<sup>63</sup> apart}
+     * {@return whether a counter has the value of a step or a later value} The result is correct across a wrap, if the
+     * two values differ by less than 2<sup>63</sup>.
      */
     public static boolean reached(long counter, long step) {
         return counter - step >= 0;
     }
 
     /**
-     * {@return a step rounded up to a multiple} Operations with several steps per chunk begin there, so that a chunk
-     * never wraps in the middle of a slice.
+     * {@return a step rounded up to a multiple} An operation with several steps per chunk begins at a multiple of the
+     * chunk, so that no slice wraps around the end of the ring of slots.
      *
      * @param multiple a power of two
      */

@@ -6,8 +6,9 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 
 /**
- * Steps to receive as the peer's frames announce them. Simple data is received into pages, and the device gets a list
- * of them. Lines are received as in every other source.
+ * Source of steps to receive, for a device without announced operations that gathers Simple data from pages. The
+ * headers of the peer's frames determine the steps. Simple data is received into pages, and the device gets the list of
+ * their pages. Lines are received as by the source that this class wraps.
  */
 public final class UnpackReceiveSource implements ReceiveStepSource {
 
@@ -16,7 +17,7 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
     private final BouncePages pages;
     private final SliceLists lists;
     private final SliceOrder order;
-    /** For each frame in flight, the bytes of its slice, or 0 if it has no list. */
+    /** For each frame in flight, the number of bytes of its slice; 0 if the frame has no list. */
     private final long[] sizes = new long[ConnectionLayout.SLOTS];
     private final long[] ordinals = new long[ConnectionLayout.SLOTS];
     private final int[] firstPages = new int[ConnectionLayout.SLOTS];
@@ -30,7 +31,8 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
     /**
      * Creates the source of one connection's steps.
      *
-     * @param unpack the pages, and the lists that the device reads
+     * @param unpack pages, and the lists that the device reads
+     * @param slots  source for the frames that are received into slots
      */
     public UnpackReceiveSource(ConnectionName name, UnpackMemory unpack, ReceiveStepSource slots) {
         this.name = name;
@@ -95,20 +97,22 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
     }
 
     /**
-     * Numbers the Simple slices of a connection as its kernel does, from the steps that were posted. The kernel counts
-     * empty slices, too, and does not count LL and LL128 steps. An empty step does not indicate its protocol.
+     * Numbers the Simple slices of a connection in the same way as its kernel. The kernel also counts empty Simple
+     * slices. It does not count LL and LL128 steps. The header of an empty step does not contain its protocol, so this
+     * class derives the protocol from the neighboring posted steps.
      *
      * <p>
      * Among NCCL's kernels only the all-reduce, all-gather and reduce-scatter of a ring post empty Simple slices. Their
-     * slices have two steps, and their chunks have two slices, the first at a multiple of 4. LL and LL128 operations of
-     * a ring have two steps or more, without gaps. A send or receive of zero bytes uses LL, as does every transfer up
-     * to NCCL_P2P_LL_THRESHOLD. Therefore an empty step s was a Simple slice in two cases:
+     * slices have two steps, and their chunks have two slices. The first slice of a chunk begins at a multiple of 4.
+     * Operations of a ring with LL or LL128 have two steps or more, without gaps. A send or receive of zero bytes uses
+     * LL, like every transfer up to NCCL_P2P_LL_THRESHOLD. Therefore an empty step s was a Simple slice in two cases:
      * <ul>
-     * <li>s is the first step of a chunk, and the next posted step is s + 2. Otherwise the next posted step is s + 1
-     * within another operation, or s + 4 or s + 1 if s was the last step of another operation.
+     * <li>s is the first step of a chunk, and the next posted step is s + 2. If s is not a Simple slice, the next
+     * posted step is s + 1 in the same operation. It is s + 4 or s + 1 if s was the last step of its operation.
      * <li>s is the second slice of a chunk, and the step posted before was s - 2.
      * </ul>
-     * Both conditions are known when the next step arrives. This is early enough, because an empty slice has no list.
+     * Both conditions are known when the next posted step arrives. This is early enough, because an empty slice has no
+     * list.
      */
     public static final class SliceOrder {
 
@@ -118,12 +122,16 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
         private long next;
         private long last;
         private boolean anyBefore;
-        /** The step before the empty step. The next field is false if the empty step was the first. */
+        /** Step that was posted before the empty step; valid only if {@link #anyBeforeEmpty} is true. */
         private long beforeEmpty;
         private boolean anyBeforeEmpty;
         private boolean lastWasEmpty;
 
-        /** Creates the order of a connection without posted steps. */
+        /**
+         * Creates the numbering of a connection that has posted no steps yet.
+         *
+         * @param firstOrdinal number of the first slice
+         */
         public SliceOrder(long firstOrdinal) {
             next = firstOrdinal;
         }
@@ -137,13 +145,13 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
             lastWasEmpty = true;
         }
 
-        /** Records that an LL or LL128 step with lines was posted. */
+        /** Records that an LL or LL128 step with data was posted. */
         public void lines(long step) {
             resolve(step);
             follow(step);
         }
 
-        /** Records that a Simple slice with data was posted, and returns its number. */
+        /** Records that a Simple slice with data was posted. Returns the number of the slice. */
         public long slice(long step) {
             resolve(step);
             follow(step);
@@ -169,7 +177,11 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
         }
     }
 
-    /** The pages and lists of a connection with a kernel that unpacks. */
+    /**
+     * Memory of a connection with a kernel that gathers slices from pages.
+     *
+     * @param firstOrdinal number of the connection's first slice
+     */
     public record UnpackMemory(BouncePages pages, SliceLists lists, long firstOrdinal) {
     }
 }

@@ -1,19 +1,20 @@
 /**
- * NCCL's proxy, which moves steps between the slots that a device accesses and the frames that a network carries.
+ * Proxies that move steps between the slots that a device accesses and the frames that a network carries, as NCCL's
+ * proxy does.
  *
  * <p>
- * A device and its proxy share {@code ncclSendMem}, {@code ncclRecvMem} and a ring of
- * {@link org.millrace.abi.ConnectionLayout#SLOTS} slots per protocol. On the sending side the device stores a size in
- * {@code connFifo}, fills the slot and moves {@code tail}. {@link org.millrace.proxy.SendProxy} sends the slot and
- * moves {@code head}. On the receiving side {@link org.millrace.proxy.ReceiveProxy} fills a slot and moves
- * {@code tail}. The device consumes the slot and moves {@code head}.
+ * A device and its proxy share {@code ncclSendMem}, {@code ncclRecvMem} and, for each protocol, a ring of
+ * {@link org.millrace.abi.ConnectionLayout#SLOTS} slots. On the sending side the device stores a size in
+ * {@code connFifo}, fills the slot and moves {@code tail}. {@link org.millrace.proxy.SendProxy} sends the slot's
+ * content and moves {@code head}. On the receiving side {@link org.millrace.proxy.ReceiveProxy} fills a slot and moves
+ * {@code tail}. The device reads the slot and moves {@code head}.
  *
  * <p>
  * A step source finds the next step, either from the operations that an engine announced or from the shared memory
- * alone. {@link org.millrace.proxy.UnpackReceiveSource} wraps a step source if a kernel gathers its slices itself, with
- * NCCL's network device UNPACK, version 7. A {@link org.millrace.proxy.ProxyAgent} serves the connections that are
- * added to it. The package uses the descriptors of {@code abi} and the frames of {@code net}. It knows nothing of
- * sockets or of the computation of an operation.
+ * alone. {@link org.millrace.proxy.UnpackReceiveSource} wraps a step source if a kernel gathers its slices from pages
+ * itself, with NCCL's network device UNPACK, version 7. A {@link org.millrace.proxy.ProxyAgent} serves the connections
+ * that are added to it. The package uses the layouts of {@code abi} and the frames of {@code net}. It does not depend
+ * on sockets or on the computation of an operation.
  */
 @NullMarked
 package org.millrace.proxy;
