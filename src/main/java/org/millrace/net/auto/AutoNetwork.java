@@ -262,8 +262,8 @@ final class AutoNetwork implements Network {
                 return overShm.poll();
             } catch (ConnectionException e) {
                 // Either this process cannot map the peer's ring. The shared-memory network has then logged the reason
-                // and
-                // informed the peer, which now connects over TCP. Or the listener was closed, which TCP reports, too.
+                // and informed the peer, which now connects over TCP. Or the listener was closed, which TCP reports,
+                // too.
                 overShm = null;
                 return null;
             }

@@ -15,33 +15,34 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * A fault that happens once, at a frame of a connection. As text:
+ * A fault that happens once, at a frame of a connection. A fault has one of these texts:
  *
  * <ul>
  * <li>{@code flip:frame=3,bit=17}: one bit of the third frame's payload arrives inverted. Bits count from 0, the lowest
  * bit of the first byte. If a payload has no such bit, the fault waits for a later frame
  * <li>{@code cut:frame=5}: the connection is lost after the fifth frame was sent
  * <li>{@code cut:frame=9,rail=1}: the second rail of the connection is lost while the ninth frame is in flight. This
- * fault happens only to connections with such a rail, which continue on the other rails
- * <li>{@code delay:frame=2,polls=1000}: the second frame and all later ones are held back for 1000 calls of progress
+ * fault happens only to a connection with such a rail; the connection continues on its other rails
+ * <li>{@code delay:frame=2,polls=1000}: the second frame and all later frames are held back for 1000 calls of
+ * {@code progress}
  * <li>{@code garbage:frame=1}: the first frame's header words arrive as random numbers
  * </ul>
  *
  * <p>
  * Frames count from 1 on each connection. Without {@code connection=}, the fault happens to the first connection that
- * reaches the frame. With {@code ,connection=2} it happens only to the second connection that was established. Rails
- * count from 0, as in messages. Semicolons separate several faults.
+ * reaches the frame. With {@code ,connection=2} it happens only to the second connection that the process began to
+ * connect. Rails count from 0, as in messages. Semicolons separate several faults.
  *
  * @param frame      number of the frame in its connection, 1 or more
  * @param bit        for {@link Kind#FLIP}: index of the bit in the payload
- * @param polls      for {@link Kind#DELAY}: number of calls of progress
+ * @param polls      for {@link Kind#DELAY}: number of calls of {@code progress}
  * @param rail       for {@link Kind#CUT}: index of the rail; {@value #WHOLE_CONNECTION} for the whole connection
- * @param connection number of the connection in the order of the calls of connect, from 1; 0 for the first connection
- *                   that reaches the frame
+ * @param connection number of the connection in the order of the calls of {@code connect}, from 1; 0 for the first
+ *                   connection that reaches the frame
  */
 public record Fault(Kind kind, long frame, long bit, long polls, long rail, long connection) {
 
-    /** Rail index that stands for all rails. */
+    /** Rail index that represents all rails of a connection. */
     public static final long WHOLE_CONNECTION = -1;
 
     private static final Set<String> FROM_ZERO = Set.of("bit", "rail");
@@ -80,7 +81,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     }
 
     /**
-     * Returns the faults to plant; empty if the setting has none.
+     * Returns the faults that the setting plants; empty if it is not set.
      *
      * @throws ConfigurationException if the text cannot be read; the message lists the allowed forms
      */
@@ -93,7 +94,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     }
 
     /**
-     * Reads a list of faults in the form above; an empty text is an empty list.
+     * Reads a list of faults, see {@link Fault}; the list is empty if the text is empty.
      *
      * @throws IllegalArgumentException if the text has another form; the message lists the allowed forms
      */
@@ -107,7 +108,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         return List.copyOf(faults);
     }
 
-    /** Returns this fault as {@link #parse} reads it: one form for all texts with the same meaning. */
+    /** Returns the text of this fault, which {@link #parse} accepts. Equal faults have equal texts. */
     public String text() {
         StringBuilder text = new StringBuilder(kind.name().toLowerCase(Locale.ROOT)).append(":frame=").append(frame);
         if (kind == Kind.FLIP) {
@@ -125,7 +126,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         return text.toString();
     }
 
-    /** Describes the frame and the connection that the fault waits for. */
+    /** Describes the frame and the connection for which the fault waits. */
     String moment() {
         String which = connection == 0 ? " of a connection"
                 : " of connection " + connection + ", counted as the rank made them,";
@@ -184,9 +185,9 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     }
 
     /**
-     * Counts how often each fault has happened in this process, on any of its networks. A fault that never happened
-     * proves nothing, and must not look like a fault that the job survived. This process reports it at its end, unless
-     * another part of the program does.
+     * Counts how often each fault has happened in this process, on any of its networks. A run in which a fault never
+     * happened does not prove that the job survives the fault. This process reports such faults when it ends, unless
+     * another part of the program reports them.
      */
     public static final class PlantedFaults {
 
@@ -203,14 +204,16 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
             }
         }
 
-        /** Returns a copy of the counts of the faults that have happened so far. */
+        /** Returns a copy of the counts so far, by fault. */
         public static Map<Fault, Long> counts() {
             synchronized (HAPPENED) {
                 return new LinkedHashMap<>(HAPPENED);
             }
         }
 
-        /** Makes the process report at its end, on standard error, the faults among these that did not happen. */
+        /**
+         * Requests that the process, when it ends, reports on standard error each of these faults that did not happen.
+         */
         public static void watch(List<Fault> planted) {
             WATCHED.addAll(planted);
             synchronized (WATCHED) {
@@ -220,15 +223,15 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
                         Runtime.getRuntime()
                                 .addShutdownHook(new Thread(PlantedFaults::sayWhatDidNotHappen, "planted-faults"));
                     } catch (IllegalStateException ending) {
-                        // The process is ending already, so a fault that is planted now is not reported.
+                        // The process is ending already, so it cannot report a fault that is planted now.
                     }
                 }
             }
         }
 
         /**
-         * Leaves the report to the caller: a program that controls several processes; the fault may have happened in
-         * any of them.
+         * Disables the report at the end of this process, because the caller reports the faults. The caller controls
+         * several processes, and a fault may have happened in any of them.
          */
         public static void leaveToCaller() {
             othersSay = true;
@@ -248,7 +251,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
             }
         }
 
-        /** Returns the message about a fault that did not happen: the fault and the event that it waited for. */
+        /** Returns the message about a fault that did not happen, with the event for which the fault waited. */
         public static String missed(Fault fault) {
             return "the planted fault " + fault.text()
                     + " (MILLRACE_FAULT) did not happen, so that this run says nothing about it: it needs "

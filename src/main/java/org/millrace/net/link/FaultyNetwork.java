@@ -12,7 +12,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
-/** A network that plants faults in the frames that it sends. Received frames are unchanged. */
+/** A network that plants faults in the frames that this process sends. Received frames are unchanged. */
 final class FaultyNetwork implements Network {
 
     private final Network network;
@@ -23,7 +23,7 @@ final class FaultyNetwork implements Network {
     /**
      * Wraps a network.
      *
-     * @param faults the faults; each happens once
+     * @param faults the faults to plant; each happens once
      */
     public FaultyNetwork(Network network, List<Fault> faults) {
         this.network = network;
@@ -31,8 +31,8 @@ final class FaultyNetwork implements Network {
     }
 
     /**
-     * Returns the number of faults that have happened. A test that passes with fewer than it ordered has proven
-     * nothing.
+     * Returns the number of faults that have happened. A test must compare it with the number of planted faults,
+     * because a fault that did not happen proves nothing.
      */
     public long faultsInjected() {
         return injected.get();
@@ -79,7 +79,7 @@ final class FaultyNetwork implements Network {
         network.close();
     }
 
-    /** A fault that waits for its frame. It happens once, on the first connection that reaches the frame. */
+    /** A fault that waits for its frame. It happens once, on the first matching connection that reaches the frame. */
     static final class ArmedFault {
 
         private final Fault fault;
@@ -89,7 +89,7 @@ final class FaultyNetwork implements Network {
         /**
          * Arms a fault.
          *
-         * @param injected counts the faults that happened
+         * @param injected number of faults of the network that have happened
          */
         ArmedFault(Fault fault, AtomicLong injected) {
             this.fault = fault;
@@ -100,17 +100,17 @@ final class FaultyNetwork implements Network {
             return fault;
         }
 
-        /** Returns whether the fault can happen to a connection. */
+        /** Returns whether the fault can happen to the connection with a number. */
         boolean concerns(long connection) {
             return fault.connection() == 0 || fault.connection() == connection;
         }
 
-        /** Returns whether the fault has not happened yet and is due at a frame. */
+        /** Returns whether the fault has a kind, has not happened yet, and is due at a frame. */
         boolean isDue(Fault.Kind kind, long frame) {
             return fault.kind() == kind && frame >= fault.frame() && !happened.get();
         }
 
-        /** Claims the fault for the caller. Returns false if another connection was faster. */
+        /** Claims the fault for one connection. Returns false if another connection has claimed it before. */
         boolean claim() {
             if (!happened.compareAndSet(false, true)) {
                 return false;

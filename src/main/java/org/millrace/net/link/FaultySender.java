@@ -16,8 +16,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
 /**
- * A sender that plants faults. It holds one frame during a delay, or while the wrapped connection is full. The user's
- * memory is never changed; a payload with a fault is a copy.
+ * A sender that plants faults. It holds one frame during a delay, or while the wrapped sender cannot take a frame. The
+ * user's memory is never changed: a payload with an inverted bit is a copy.
  */
 final class FaultySender extends FrameEnd.Carried implements FrameSender {
 
@@ -33,9 +33,9 @@ final class FaultySender extends FrameEnd.Carried implements FrameSender {
     private boolean holding;
     private long pollsToHold;
     private long offered;
-    /** Number of the frame after which the connection is cut; 0 for none. */
+    /** Number of the frame after which the connection is cut; 0 if no cut is due. */
     private long cutAfter;
-    /** Index of the rail that is cut when the frame is in flight; {@link #NO_RAIL} for none. */
+    /** Index of the rail that is cut when the frame is in flight; {@link #NO_RAIL} if no cut is due. */
     private int railToCut = NO_RAIL;
 
     FaultySender(FrameSender sender, Network network, List<FaultyNetwork.ArmedFault> faults) {
@@ -90,8 +90,8 @@ final class FaultySender extends FrameEnd.Carried implements FrameSender {
     }
 
     /**
-     * Replaces the payload by a copy with one inverted bit. The copy is never freed, because the time when the network
-     * stops using it is unknown.
+     * Replaces the payload by a copy with one inverted bit. The memory of the copy is never freed, because the sender
+     * does not know when the network stops using it.
      */
     private void flip(long bit) {
         long bytes = heldHeader.payloadBytes();
@@ -143,7 +143,7 @@ final class FaultySender extends FrameEnd.Carried implements FrameSender {
             pollsToHold = 0;
             passOn();
         } catch (ConnectionException lost) {
-            // The connection ends in any case, and its owner makes no more calls that could report the loss.
+            // The connection ends in any case. Its owner makes no further calls, so none could report the loss.
         }
         sender.close();
         copies.forEach(MemoryRegion::close);

@@ -30,17 +30,20 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * A network behind emulated links. Each direction has the link of the sending process. A thread of this network moves
- * frames in flight when owners do not poll. It also delivers the data that connections had sent before they were
- * closed.
+ * A network behind emulated links. The link of the sending process applies to each direction. A thread of this network
+ * advances frames in flight while the owners of senders do not poll. After a sender is closed, this thread also
+ * delivers the frames that were offered before.
  */
 public final class LinkNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(LinkNetwork.class);
-    /** Time for a closed connection to deliver its data, in addition to the link's delay. */
+    /** Maximum time in which a closed sender delivers its frames, in addition to the link's delay. */
     private static final Duration LINGER = Duration.ofSeconds(10);
     private static final long PAUSE_NANOS = 20_000;
-    /** Sleep without frames in flight. An owner that has just offered a frame polls for it. */
+    /**
+     * Time that this network's thread sleeps while no frame is in flight, in nanoseconds. It may be long, because an
+     * owner polls after it has offered a frame.
+     */
     private static final long IDLE_NANOS = 200_000;
 
     private final Network network;
@@ -48,7 +51,7 @@ public final class LinkNetwork implements Network {
     private final int host;
     private final Map<LinkSchedule, SharedLine> lines;
     private final AtomicBoolean warned = new AtomicBoolean();
-    /** Open senders. Closed senders with the time of their closing are in the next field. Both are guarded by this. */
+    /** Open senders. {@link #closing} has the closed ones, with the time of their closing. This object guards both. */
     private final Set<LinkSender> open = new HashSet<>();
     private final Map<LinkSender, Long> closing = new HashMap<>();
     private boolean moves;
@@ -57,7 +60,8 @@ public final class LinkNetwork implements Network {
      * Wraps a network.
      *
      * @param host       name of this process's host
-     * @param ownersLook whether all owners poll as long as frames are in flight; then this network has no thread
+     * @param clock      time in nanoseconds since any fixed time
+     * @param ownersLook whether all owners poll as long as frames are in flight, so that this network needs no thread
      */
     LinkNetwork(Network network, LinkTable links, String host, LongSupplier clock, boolean ownersLook) {
         this.network = network;
@@ -68,9 +72,9 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * Returns a network with faults, behind the configured links.
+     * Wraps a network by the configured links and the given faults.
      *
-     * @return the network itself without faults and links
+     * @return the wrapped network; {@code network} itself if there are neither faults nor links
      * @throws org.millrace.config.ConfigurationException if the link cannot be read; the message lists the allowed
      *                                                    forms
      */
@@ -82,10 +86,10 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * Refuses a link setting that cannot be read.
+     * Refuses a setting of links that cannot be read, or that names an unknown host.
      *
      * @param hosts names of all hosts; empty if unknown
-     * @throws org.millrace.config.ConfigurationException if the link is not usable; the message lists the allowed forms
+     * @throws org.millrace.config.ConfigurationException if a link is not usable; the message lists the allowed forms
      */
     public static void require(Configuration configuration, Collection<String> hosts) {
         LinkTable.of(configuration).filter(_ -> !hosts.isEmpty()).ifPresent(links -> links.require(hosts));
@@ -101,7 +105,7 @@ public final class LinkNetwork implements Network {
         return new NamedListener(network.listen(), host);
     }
 
-    /** {@return the line to a listener's host; null without a link} */
+    /** {@return the line to the host of a listener, by the listener's address; null if no link applies} */
     private @Nullable SharedLine line(byte[] address) {
         int there = address.length == Listener.ADDRESS_BYTES ? ByteBuffer.wrap(address).getInt(Listener.HOST_OFFSET)
                 : LinkTable.UNKNOWN;
@@ -130,7 +134,10 @@ public final class LinkNetwork implements Network {
         return made;
     }
 
-    /** Closes a sender that has no user. Its frames in flight arrive first, and then the connection ends. */
+    /**
+     * Closes a sender for its owner. The wrapped connection ends after the sender's frames in flight have arrived. This
+     * method does not wait for that.
+     */
     void close(LinkSender sender) {
         synchronized (this) {
             if (!open.remove(sender)) {
@@ -144,12 +151,14 @@ public final class LinkNetwork implements Network {
         sender.closeWire();
     }
 
-    /** {@return whether the sender was open} */
+    /** Removes a sender from the open senders. {@return whether the sender was open} */
     synchronized boolean forget(LinkSender sender) {
         return open.remove(sender);
     }
 
-    /** Moves frames in flight without the owners' polls, until no connection is left. */
+    /**
+     * Advances frames in flight, for owners that do not poll, until no sender is left. Runs on this network's thread.
+     */
     private void move() {
         long longest = links.all()
                 .stream()
@@ -231,7 +240,7 @@ public final class LinkNetwork implements Network {
         network.close();
     }
 
-    /** A listener with the number of its host in its address. */
+    /** A listener that adds the number of its host to its address. */
     private record NamedListener(Listener listener, int host) implements Listener {
 
         @Override
@@ -266,22 +275,22 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * The outgoing line of a process, shared by its connections. Each connection occupies it for the time that its
-     * bytes need, in the order of the requests. Safe from any thread.
+     * The line of a process for outgoing data over one link, shared by connections. Each connection occupies the line
+     * for the time that its bytes need, in the order of the calls of {@link #take}. Safe from any thread.
      */
     static final class SharedLine {
 
-        /** Ticks per nanosecond. A frame of 64 bytes takes 512 ticks at 1 Tbit/s. */
+        /** Number of ticks per nanosecond. With this unit a frame of 64 bytes takes 512 ticks at 1 Tbit/s. */
         static final int TICKS = 1000;
         private static final double TICKS_PER_SECOND = 1e9 * TICKS;
 
         private final LinkSchedule schedule;
         private final LongSupplier clock;
         private final long opened;
-        /** Time when the line becomes free, in ticks since it was opened. */
+        /** Time when the line becomes free, in ticks after the line was opened. */
         private final AtomicLong free = new AtomicLong();
 
-        /** @param clock nanoseconds since any fixed time */
+        /** @param clock time in nanoseconds since any fixed time */
         SharedLine(LinkSchedule schedule, LongSupplier clock) {
             this.schedule = schedule;
             this.clock = clock;
@@ -292,7 +301,7 @@ public final class LinkNetwork implements Network {
             return schedule;
         }
 
-        /** {@return ticks since the line was opened} */
+        /** {@return the present time, in ticks after the line was opened} */
         long now() {
             return (clock.getAsLong() - opened) * TICKS;
         }
@@ -301,18 +310,21 @@ public final class LinkNetwork implements Network {
             return schedule.at(now / TICKS);
         }
 
-        /** {@return time since which the line has been up, in ticks since it was opened} */
+        /**
+         * {@return the time from which the link is up without interruption until {@code now}, in ticks after the
+         * opening}
+         */
         long upSince(long now) {
             return schedule.upSince(now / TICKS) * TICKS;
         }
 
-        /** {@return time when the line becomes free, in ticks since it was opened} */
+        /** {@return time when the line becomes free, in ticks after the line was opened} */
         long free() {
             return free.get();
         }
 
         /**
-         * Occupies the line.
+         * Occupies the line for a number of bytes. Times are ticks after the line was opened.
          *
          * @param earliest time when the bytes became available
          * @return time when the last byte has left
@@ -328,7 +340,7 @@ public final class LinkNetwork implements Network {
             }
         }
 
-        /** {@return duration of a transfer in ticks; 0 if the rate is 0, which means unlimited} */
+        /** {@return duration of a transfer in ticks; 0 if the rate is 0, which stands for an unlimited rate} */
         static long ticks(long bytes, double bitsPerSecond) {
             return bitsPerSecond == 0 ? 0 : Math.round(bytes * Byte.SIZE * TICKS_PER_SECOND / bitsPerSecond);
         }

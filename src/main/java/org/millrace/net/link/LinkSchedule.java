@@ -10,8 +10,9 @@ import java.util.List;
 import org.millrace.config.ValueTypes;
 
 /**
- * A link of {@code MILLRACE_LINK}: a constant one, or the links of a file, one after another. A line of the file has a
- * time since the network was opened and the link from then on. Empty lines and text behind {@code #} are ignored:
+ * A link of {@code MILLRACE_LINK}: either one constant link, or the links of a file, which apply one after another. A
+ * line of the file has a time after the opening of the network, and the link that applies from this time. Empty lines
+ * and text behind {@code #} are ignored:
  *
  * <pre>
  * 0s   rate=10Gbit,delay=5ms
@@ -28,7 +29,10 @@ final class LinkSchedule {
     private final String text;
     private final long[] from;
     private final LinkShape[] shapes;
-    /** Time since which the link of each line has been up, in nanoseconds after the network was opened. */
+    /**
+     * For each line, the time from which the link has been up without interruption, in nanoseconds after the network
+     * was opened.
+     */
     private final long[] up;
 
     private LinkSchedule(String text, List<Duration> from, List<LinkShape> shapes) {
@@ -44,7 +48,7 @@ final class LinkSchedule {
     /**
      * Reads a link, or {@code @} and the path of a file with links.
      *
-     * @throws IllegalArgumentException if it cannot be read; the message lists the allowed forms
+     * @throws IllegalArgumentException if the text or the file cannot be read; the message lists the allowed forms
      */
     static LinkSchedule parse(String text) {
         if (!text.startsWith(FILE)) {
@@ -83,14 +87,14 @@ final class LinkSchedule {
         }
     }
 
-    /** Returns the link at a time, in nanoseconds after the network was opened. */
+    /** Returns the link that applies at a time, which is in nanoseconds after the network was opened. */
     LinkShape at(long nanos) {
         return shapes[line(nanos)];
     }
 
     /**
-     * Returns the time since which the link has been up without interruption. Times are in nanoseconds after the
-     * network was opened.
+     * Returns the time from which the link has been up without interruption until a given time. Both times are in
+     * nanoseconds after the network was opened.
      */
     long upSince(long nanos) {
         return up[line(nanos)];
@@ -104,7 +108,7 @@ final class LinkSchedule {
         return last;
     }
 
-    /** Returns the maximum number of bytes in flight at a time. */
+    /** Returns the maximum number of bytes that can be in flight on the link at once. */
     long bytesOnTheWay() {
         long most = 0;
         for (LinkShape shape : shapes) {
@@ -118,7 +122,7 @@ final class LinkSchedule {
         return most;
     }
 
-    /** {@return maximum time of a frame in flight} */
+    /** {@return maximum time that a frame is in flight} */
     Duration longestDelay() {
         Duration longest = Duration.ZERO;
         for (LinkShape shape : shapes) {
@@ -128,7 +132,7 @@ final class LinkSchedule {
         return longest;
     }
 
-    /** {@return the text of the setting} */
+    /** {@return the text of the link in the setting} */
     @Override
     public String toString() {
         return text;

@@ -17,27 +17,33 @@ import org.millrace.net.connection.InFlight;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * A sender that delays its frames. A frame is copied, and complete for its owner, as soon as the sender has room for
- * it, as with TCP. The frame first waits for the line, which takes its bytes piece by piece. Then it is in flight, and
- * then it is offered to the wrapped network.
+ * A sender that delays its frames as a link does. A frame is copied as soon as this sender has room for it, and is then
+ * complete for its owner, as with TCP. The frame first waits for the line, which it occupies piece by piece. It is then
+ * in flight for the delay of the link. Finally it is offered to the wrapped sender.
  */
 final class LinkSender extends FrameEnd.Carried implements FrameSender {
 
-    /** Maximum number of bytes that wait for the line: the kernel's own limit for a socket's send buffer (tcp_wmem). */
+    /**
+     * Maximum number of bytes that wait for the line. Linux has the same limit for a socket's send buffer (tcp_wmem).
+     */
     private static final long MOST_WAITING = 4L << 20;
-    /** Maximum number of bytes in flight, for any rate and delay of the link. */
+    /** Maximum number of bytes in flight, whatever the rate and the delay of the link. */
     private static final long MOST_ON_THE_WAY = 256L << 20;
-    /** Maximum number of bytes that the wrapped network still sends from this sender's memory. */
+    /** Maximum number of bytes in this sender's memory that the wrapped sender has taken but not sent. */
     private static final long MOST_IN_THE_NETWORK = 4L << 20;
-    /** The next payload may be longer than all before it by one part in this many. */
+    /**
+     * Divisor for the length of the next payload. {@link #framesCompleted} assumes that the next payload exceeds the
+     * longest payload so far by at most this fraction.
+     */
     private static final long SLACK = 8;
     private static final int MOST_FRAMES = 1024;
-    /** Approximate size of a header on a network, in bytes. */
+    /** Approximate size of a frame's header on a network, in bytes. */
     private static final int HEADER_BYTES = 64;
     private static final long PIECE_BYTES = 16 << 10;
     /**
-     * Time before the line is free at which it is taken, so that it is not idle while threads do other work. A single
-     * connection takes it half as early, so that others have their turn.
+     * Maximum time by which pieces reserve the line in advance, in ticks, so that the line is not idle while threads do
+     * other work. One connection reserves at most half of this time, so that other connections can reserve the line,
+     * too.
      */
     private static final long AHEAD = Duration.ofMillis(1).toNanos() * LinkNetwork.SharedLine.TICKS;
     private static final int WORDS = FrameHeader.WORDS + 1;
@@ -49,14 +55,14 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     private final SplittableRandom random = new SplittableRandom(1);
 
     /**
-     * Frames in this sender. A position counts bytes from the beginning; its place in the memory is the position modulo
-     * the memory's length.
+     * Frames in this sender. The position of a payload counts bytes from the beginning of the stream. The payload is in
+     * the memory at its position modulo the length of the memory.
      */
     private final InFlight frames = new InFlight(MOST_FRAMES);
     private final long[] words = new long[frames.slots() * WORDS];
     private final long[] positions = new long[frames.slots()];
     private final long[] ends = new long[frames.slots()];
-    /** Time when a frame was offered; once it has left, the time of its arrival. */
+    /** Time of each frame: of its offer, and after it has left, of its arrival. In ticks of the line. */
     private final long[] times = new long[frames.slots()];
     private final FrameHeader header = new FrameHeader();
 
@@ -149,7 +155,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
         }
     }
 
-    /** Returns the position of the next payload, which lies in one piece. */
+    /** Returns the position of the next payload, such that the payload does not wrap around the end of the memory. */
     private long place(long bytes) {
         long toTheEnd = memory.byteSize() - end % memory.byteSize();
         return bytes > toTheEnd ? end + toTheEnd : end;
@@ -200,7 +206,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
         while (frames.done() < wire.framesCompleted()) {
             frames.finishOldest();
         }
-        // a thread that sleeps now would be late
+        // the caller must not sleep if a frame will leave or arrive soon
         boolean soon = left < frames.begun() ? !line.shape(now).down()
                 : passedOn < left && times[frames.slot(passedOn)] - now < AHEAD;
         return moved > 0 || soon ? 1 : 0;
@@ -216,7 +222,10 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
                 : wire.offer(header, region, positions[slot] % memory.byteSize());
     }
 
-    /** Moves the pieces that have a place on the line. All pieces of a frame leave before it is in flight. */
+    /**
+     * Lets pieces of waiting frames occupy the line, as far as it can be reserved now. A frame is in flight when all
+     * its pieces have left.
+     */
     private void leave(long now) {
         LinkShape shape = line.shape(now);
         while (left < frames.begun() && !shape.down() && line.free() < now + AHEAD && ownFree < now + AHEAD / 2) {
@@ -245,8 +254,8 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     }
 
     /**
-     * Returns the number of copied frames. Their payloads may be overwritten. The last one counts only when the sender
-     * has room for another frame: an owner without frames in flight can always offer.
+     * Returns the number of copied frames, whose payloads may be overwritten. The last frame counts only while the
+     * sender has room for another one. An owner all of whose frames are complete can therefore offer at any time.
      */
     @Override
     public synchronized long framesCompleted() {
@@ -254,7 +263,8 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     }
 
     /**
-     * Moves frames in flight for an owner that may have stopped polling.
+     * Advances frames in flight for an owner that may have stopped polling. This network's thread calls it, and the
+     * thread that closes the sender.
      *
      * @return whether frames are still in flight and can arrive
      */
@@ -266,7 +276,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
             progress();
             return !frames.isEmpty();
         } catch (ConnectionException end) {
-            return false; // its owner learns of the failure from its next call
+            return false; // the owner's next call throws the failure
         } catch (RuntimeException unexpected) {
             lost = new ConnectionException(this + ": " + unexpected, unexpected);
             return false;
@@ -279,7 +289,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
         owner.close(this);
     }
 
-    /** Ends the wrapped connection. */
+    /** Closes the wrapped sender and frees the memory. */
     synchronized void closeWire() {
         wire.close();
         release();

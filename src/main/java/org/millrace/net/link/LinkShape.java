@@ -10,17 +10,17 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.config.ValueTypes;
 
 /**
- * Properties of a link for a period of time.
+ * Properties of a link during a period of time.
  *
  * @param bitsPerSecond rate of all connections of a process together, in one direction; 0 for no limit
  * @param delay         time from one end to the other
- * @param jitter        maximum difference of a frame's delay from {@code delay}; frames stay in order
- * @param loss          fraction of TCP's segments that is lost, from 0 to 1
- * @param down          whether the link transmits nothing
+ * @param jitter        maximum difference between a frame's delay and {@code delay}; frames stay in order
+ * @param loss          fraction of TCP's segments that are lost, 0 or more and less than 1
+ * @param down          whether the link is interrupted and transmits nothing
  */
 public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, double loss, boolean down) {
 
-    /** A link without limits. */
+    /** A link without limits and delays. */
     public static final LinkShape NONE = new LinkShape(0, Duration.ZERO, Duration.ZERO, 0, false);
 
     private static final LinkShape DOWN = new LinkShape(0, Duration.ZERO, Duration.ZERO, 0, true);
@@ -33,13 +33,16 @@ public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, dou
     private static final String FORMS = "rate=N[K|M|G]bit,delay=TIME,jitter=TIME,loss=N%, each if wanted, or down;"
             + " a time has its unit (100us, 5ms, 1s)";
 
-    /** Payload bytes in a TCP segment: 1500 less the headers of IP and TCP and their time stamps. */
+    /** Number of payload bytes in a TCP segment: 1500 minus the headers of IP and TCP with time stamps. */
     private static final int SEGMENT_BYTES = 1448;
-    /** CUBIC's average window in segments is this times (round trip in seconds / loss)^(3/4). RFC 9438, equation 6. */
+    /**
+     * Factor of CUBIC's average window. The window in segments is this factor times (round trip in seconds /
+     * loss)^(3/4), RFC 9438, equation 6.
+     */
     private static final double CUBIC = 1.054;
     /**
-     * Reno's average window is this / loss^(1/2), RFC 3649, section 2. CUBIC uses the larger of both, RFC 9438, section
-     * 4.3.
+     * Factor of Reno's average window. The window in segments is this factor divided by loss^(1/2), RFC 3649, section
+     * 2. CUBIC uses the larger one of both windows, RFC 9438, section 4.3.
      */
     private static final double RENO = 1.22;
 
@@ -127,7 +130,7 @@ public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, dou
         return new IllegalArgumentException("link '" + text.strip() + "': " + what + ". Allowed: " + FORMS, cause);
     }
 
-    /** {@return bits per second that one TCP connection reaches at this loss and round trip; 0 for no limit} */
+    /** {@return bits per second that one TCP connection reaches with this loss and delay; 0 for no limit} */
     public double bitsPerConnection() {
         if (loss == 0) {
             return 0;

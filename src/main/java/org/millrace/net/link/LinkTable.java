@@ -16,25 +16,25 @@ import org.millrace.config.Settings;
 import org.millrace.file.ProcessIdentity;
 
 /**
- * The links of {@code MILLRACE_LINK}. The hosts at the ends of a connection determine its link: the first matching
- * pair's, or else the link without a pair. Peers receive a host as a number computed from its name, because an address
- * has no room for names.
+ * The links of {@code MILLRACE_LINK}. The hosts at the ends of a connection determine its link. It is the link of the
+ * first pair of hosts that matches, or otherwise the link without a pair. An address has no room for the name of a
+ * host. It contains a number that is computed from the name.
  */
 final class LinkTable {
 
-    /** Number of a host if its processes do not send one. */
+    /** Number of a host whose processes do not send its number. */
     static final int UNKNOWN = 0;
 
     private static final String NO_PAIR = "";
     private static final String ANY = "*";
 
-    /** Links by pair, in the order of the setting. */
+    /** Links by pair, in the order of the setting; {@link #NO_PAIR} is the key of the link without a pair. */
     private final Map<String, LinkSchedule> links = new LinkedHashMap<>();
 
     /**
-     * Reads links, separated by semicolons. Each may begin with a pair of hosts and a colon.
+     * Reads links, separated by semicolons. Each link may begin with a pair of hosts and a colon.
      *
-     * @throws IllegalArgumentException if they cannot be read; the message lists the allowed forms
+     * @throws IllegalArgumentException if a link cannot be read; the message lists the allowed forms
      */
     LinkTable(String text) {
         for (String part : text.split(";", -1)) {
@@ -54,9 +54,9 @@ final class LinkTable {
     }
 
     /**
-     * Returns the configured links; empty without the setting.
+     * Returns the configured links; empty if the setting is not set.
      *
-     * @throws ConfigurationException if they cannot be read; the message lists the allowed forms
+     * @throws ConfigurationException if a link cannot be read; the message lists the allowed forms
      */
     static Optional<LinkTable> of(Configuration configuration) {
         try {
@@ -71,7 +71,7 @@ final class LinkTable {
         return configuration.get(Settings.HOST_ID).orElse(ProcessIdentity.HOST);
     }
 
-    /** Returns a host's number, never {@link #UNKNOWN}. */
+    /** Returns the number of a host, which is never {@link #UNKNOWN}. */
     static int number(String host) {
         CRC32 sum = new CRC32();
         sum.update(host.getBytes(StandardCharsets.UTF_8));
@@ -86,7 +86,7 @@ final class LinkTable {
         return links.keySet().stream().anyMatch(pair -> !pair.equals(NO_PAIR));
     }
 
-    /** Returns the link between two hosts, by their numbers, in either direction; null without a link. */
+    /** Returns the link between two hosts, given by their numbers, in either order; null without a link. */
     @Nullable
     LinkSchedule between(int one, int other) {
         return links.entrySet()
@@ -102,7 +102,9 @@ final class LinkTable {
         return name.equals(ANY) || number(name) == host;
     }
 
-    /** Names may contain hyphens, so a pair is divided at each hyphen. */
+    /**
+     * Returns whether a pair matches hosts. Names may contain hyphens, so the pair is divided at each of its hyphens.
+     */
     private static boolean fits(String pair, BiPredicate<String, String> hosts) {
         for (int at = pair.indexOf('-'); at >= 0; at = pair.indexOf('-', at + 1)) {
             if (hosts.test(pair.substring(0, at), pair.substring(at + 1))) {
@@ -113,7 +115,7 @@ final class LinkTable {
     }
 
     /**
-     * Refuses pairs of unknown hosts.
+     * Refuses pairs that name an unknown host.
      *
      * @throws ConfigurationException if a pair names an unknown host; the message lists the known hosts
      */
