@@ -43,9 +43,9 @@ public final class CudaRuntime {
      * Loads the runtime.
      *
      * @param path the value of {@code MILLRACE_CUDART_LIBRARY}: a file, its folder, or a name for the dynamic loader.
-     *             If it is null or empty, these sources are tried in order: a libcudart that the process has already
-     *             loaded; the system property {@code millrace.cudart.library}; the environment variable; and the usual
-     *             names and directories.
+     *             If it is null or empty, these sources are tried in order: the libcudart that Millrace already uses in
+     *             this process; the system property {@code millrace.cudart.library}; the environment variable; and the
+     *             usual names and directories.
      * @return the runtime; a driver or a GPU need not be present
      * @throws MillraceException if no usable libcudart was found
      */

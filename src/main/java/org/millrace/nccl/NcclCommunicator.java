@@ -30,34 +30,41 @@ import org.millrace.foreign.CFunction;
  * another communicator.
  *
  * <p>
- * An operation enqueues to a stream of the communicator's device and returns. With a non-blocking communicator the call
- * may continue after it has returned, so {@link #awaitReady} must precede the next call. Counts are numbers of
- * elements. Operands are device memory, or pinned host memory as the device sees it. Operations allocate nothing,
- * except for a {@link ReduceOp.PreMulSum}, which is created for the call and destroyed after it. All of them throw
- * {@link NcclException} if NCCL refuses. They throw {@link IllegalArgumentException} if an operand is too small, closed
- * or in the Java heap. They throw {@link IllegalStateException} if the communicator or the stream is closed.
+ * A method for an operation enqueues the operation in a stream of the communicator's device and returns. With a
+ * non-blocking communicator, NCCL may still work on a call when the method has returned. {@link #awaitReady} must then
+ * precede the next call. A count is a number of elements. An operand is device memory, or pinned host memory at its
+ * address for the device. The methods allocate nothing, except for a {@link ReduceOp.PreMulSum}: its reduction is
+ * created for the call and destroyed after it.
  *
  * <p>
- * One thread at a time may use it. {@link #abort()} and {@link #close()} are safe from any thread, at any time, more
- * than once. A call on a closed communicator throws {@link IllegalStateException}.
+ * Each method throws {@link NcclException} if NCCL refuses the call. It throws {@link IllegalArgumentException} if an
+ * operand is too small, closed or in the Java heap. It throws {@link IllegalStateException} if the communicator or the
+ * stream is closed.
+ *
+ * <p>
+ * Only one thread at a time may use a communicator. {@link #abort()} and {@link #close()} are safe from any thread, at
+ * any time, more than once.
  */
 public final class NcclCommunicator implements AutoCloseable {
 
-    /** Maximum time of {@link #abort()} to wait until calls of other threads have left, in nanoseconds. */
+    /** Maximum time that {@link #abort()} waits until calls of other threads return, in nanoseconds. */
     private static final long ABORT_GRACE_NANOS = 200_000_000;
-    /** Rank argument of an existing rank of a communicator that grows. */
+    /** Rank argument of {@code ncclCommGrow} for a rank that already belongs to the communicator. */
     private static final int EXISTING_RANK = -1;
     private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
 
-    /** Value of {@code flags} in NCCL's functions, which defines no flags yet. */
+    /** Value of the {@code flags} argument of NCCL's put and signal functions. NCCL defines no flags yet. */
     private static final int NO_FLAGS = 0;
 
     final NcclLibrary library;
     final CudaDevice device;
     final NativeHandle handle;
-    /** Also set by the first call that is still in progress when it returns. */
+    /**
+     * Whether calls may return before they are complete. Set by the options, or by the first call that returns "in
+     * progress".
+     */
     volatile boolean nonBlocking;
-    /** Negative until NCCL was queried, like {@link #size}. */
+    /** Rank of this end, and number of ranks. Each is negative until this object has queried NCCL. */
     private volatile int rank;
     private volatile int size;
     private final AtomicBoolean aborting;
@@ -95,22 +102,23 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Signals of one peer to wait for.
+     * Signals of one peer, which a stream can await.
      *
      * @param count   number of signals, 1 or more
-     * @param signal  their id, as the peer passes it
-     * @param context their context, as the peer passes it
+     * @param peer    rank of the peer
+     * @param signal  number of the signal, which the peer passes to {@link #signal} or {@link #putSignal}
+     * @param context number of the context, which the peer passes to the same method
      */
     public record Awaited(int count, int peer, int signal, int context) {
     }
 
-    /** {@return the number that CUDA gives this rank's GPU in this process} */
+    /** {@return CUDA's number of this rank's GPU in this process} */
     public int cudaDevice() {
         return query(NcclFunction.COMM_CU_DEVICE, (communicator, out) -> nccl_h.ncclCommCuDevice(communicator, out));
     }
 
     /**
-     * {@return the state of the operations so far: success, in progress, or the error of the operation that failed;
+     * {@return the state of the communicator: success, in progress, or the error of the first operation that failed;
      * null for an error that these bindings do not know}
      */
     public @Nullable NcclResult asyncError() {
@@ -123,11 +131,11 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Waits until a non-blocking communicator has completed its last call.
+     * Waits until NCCL has completed the last call on a non-blocking communicator.
      *
      * @param deadline maximum time to wait
-     * @throws NcclException     if that call failed
-     * @throws MillraceException if it was not complete in time
+     * @throws NcclException     if the last call failed
+     * @throws MillraceException if the last call was not complete in time
      */
     public void awaitReady(Duration deadline) {
         NcclCommunicator asked = handle.isMade() || parent == null ? this : parent;
@@ -150,13 +158,15 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Splits the communicator: the ranks of one color form a new communicator. All ranks call it.
+     * Splits the communicator: the ranks that pass the same color form a new communicator. All ranks must call this
+     * method.
      *
-     * @param color  0 or more; negative for a rank without a new communicator ({@code NCCL_SPLIT_NOCOLOR})
-     * @param key    determines the order of the ranks of a color; ranks with equal keys keep their order
-     * @param config options; null for this communicator's
-     * @return the new communicator; empty for a negative color. In a group, or if this one is non-blocking, it can be
-     *         used once the group has ended and {@link #awaitReady} has returned
+     * @param color  0 or more; negative if this rank shall not belong to a new communicator
+     *               ({@code NCCL_SPLIT_NOCOLOR})
+     * @param key    position among the ranks of the same color; ranks with equal keys keep their present order
+     * @param config options; null for the options of this communicator
+     * @return the new communicator; empty for a negative color. In a group, or if this communicator is non-blocking,
+     *         the new one can be used after the group has ended and {@link #awaitReady} has returned.
      */
     public Optional<NcclCommunicator> split(int color, int key, @Nullable NcclConfig config) {
         library.require(NcclFunction.COMM_SPLIT);
@@ -167,12 +177,13 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Creates a new communicator without some ranks. All ranks except the excluded ones call it.
+     * Creates a new communicator without some ranks. All ranks except the excluded ranks must call this method.
      *
-     * @param abort  whether operations in progress are aborted first, as after an error; otherwise they must have
-     *               completed
-     * @param config options; null for this communicator's
-     * @return the new communicator; usable as after {@link #split}
+     * @param excluded excluded ranks
+     * @param abort    whether operations in progress are aborted first, for example after an error; if not, they must
+     *                 be complete
+     * @param config   options; null for the options of this communicator
+     * @return the new communicator; it can be used under the same conditions as the result of {@link #split}
      */
     public NcclCommunicator shrink(int[] excluded, boolean abort, @Nullable NcclConfig config) {
         library.require(NcclFunction.COMM_SHRINK);
@@ -189,7 +200,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     private NcclCommunicator child(@Nullable NcclConfig config, NcclFunction function, MakesChild call) {
-        // NCCL may write the new communicator long after the call has returned, so its slot is never freed.
+        // NCCL may write the new communicator's address long after the call has returned, so the memory for it is
+        // never freed.
         MemorySegment slot = Arena.global().allocate(ValueLayout.ADDRESS);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment options = config == null ? MemorySegment.NULL : config.write(arena, library);
@@ -200,8 +212,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Creates an id for ranks that join this communicator. One rank creates it, passes it to {@link #grow} and sends it
-     * to the new ranks, which pass it to {@link NcclLibrary#joinGrowing}. NCCL 2.29.
+     * Creates an id for ranks that will join this communicator. One rank creates the id, passes it to {@link #grow},
+     * and sends it to the new ranks. The new ranks pass the id to {@link NcclLibrary#joinGrowing}. Requires NCCL 2.29.
      */
     public UniqueId newUniqueId() {
         library.require(NcclFunction.COMM_GET_UNIQUE_ID);
@@ -213,13 +225,14 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Creates a new communicator from this one's ranks, which keep their numbers, and new ranks. All ranks call it,
-     * while the new ranks call {@link NcclLibrary#joinGrowing}. NCCL 2.29.
+     * Creates a new communicator from the ranks of this communicator and new ranks. The ranks of this communicator keep
+     * their numbers. All of them must call this method, while the new ranks call {@link NcclLibrary#joinGrowing}.
+     * Requires NCCL 2.29.
      *
      * @param newSize number of ranks of the new communicator; more than {@link #size()}
-     * @param id      the id on the rank that created it; null on all others
-     * @param config  options; null for this communicator's
-     * @return the new communicator; usable as after {@link #split}
+     * @param id      id from {@link #newUniqueId} on the rank that created it; null on all other ranks
+     * @param config  options; null for the options of this communicator
+     * @return the new communicator; it can be used under the same conditions as the result of {@link #split}
      */
     public NcclCommunicator grow(int newSize, @Nullable UniqueId id, @Nullable NcclConfig config) {
         library.require(NcclFunction.COMM_GROW);
@@ -234,17 +247,17 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** {@return NCCL's own use of the GPU's memory for this communicator; NCCL 2.29.7} */
+    /** {@return the GPU memory that NCCL itself uses for this communicator; requires NCCL 2.29.7} */
     public NcclMemory memory() {
         return new NcclMemory(this);
     }
 
-    /** {@return NCCL's properties of this communicator; NCCL 2.29.7} */
+    /** {@return NCCL's properties of this communicator; requires NCCL 2.29.7} */
     public NcclProperties properties() {
         return NcclProperties.of(this);
     }
 
-    /** Stops the operations in progress, so that the communicator can be split, shrunk or closed. NCCL 2.28.7. */
+    /** Stops the operations in progress. The communicator can then be split, shrunk or closed. Requires NCCL 2.28.7. */
     public void revoke() {
         library.require(NcclFunction.COMM_REVOKE);
         enter(NcclFunction.COMM_REVOKE,
@@ -252,8 +265,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Flushes the operations in progress. Afterwards the communicator can only be closed. {@link #close()} calls it if
-     * necessary.
+     * Flushes the operations in progress, so that they complete. Afterwards the communicator can only be closed.
+     * {@link #close()} does the same if the communicator is non-blocking.
      */
     public void finish() {
         library.require(NcclFunction.COMM_FINALIZE);
@@ -261,7 +274,11 @@ public final class NcclCommunicator implements AutoCloseable {
         enter(NcclFunction.COMM_FINALIZE, nccl_h::ncclCommFinalize);
     }
 
-    /** Lets NCCL use device memory in place. */
+    /**
+     * Registers device memory with NCCL, so that NCCL can use the memory in place.
+     *
+     * @return object that ends the registration when it is closed
+     */
     public Registration register(MemorySegment memory) {
         library.require(NcclFunction.COMM_REGISTER);
         MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
@@ -281,17 +298,19 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Registers device memory together with all ranks. Each rank registers its own memory.
+     * Registers device memory as a window of this communicator. All ranks must call this method, each with its own
+     * memory.
      *
-     * @param symmetric whether all ranks' windows are the same, so that kernels can reach them directly; {@code memory}
-     *                  must then begin at a multiple of 4096
+     * @param symmetric whether all ranks register memory of the same size and layout, so that kernels can access it
+     *                  directly; {@code memory} must then begin at a multiple of 4096
      */
     public NcclWindow registerWindow(MemorySegment memory, boolean symmetric) {
         return NcclWindow.of(this, memory, symmetric ? Set.of(NcclWindow.Flag.SYMMETRIC) : Set.of());
     }
 
     /**
-     * Registers device memory together with all ranks. Each rank registers its own memory.
+     * Registers device memory as a window of this communicator. All ranks must call this method, each with its own
+     * memory.
      *
      * @param flags options of the registration; the same on all ranks
      */
@@ -300,22 +319,22 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Creates the object that kernels need to use NCCL's device functions. All ranks call it with the same
+     * Creates the object that kernels need for NCCL's device functions. All ranks must call this method with the same
      * requirements.
      *
-     * @return the device communicator, laid out for kernels compiled with the headers of the loaded NCCL
+     * @return the device communicator, in the layout for kernels that were compiled with the headers of the loaded NCCL
      */
     public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements) {
         return newDeviceCommunicator(requirements, library.version());
     }
 
     /**
-     * Creates the object that kernels need to use NCCL's device functions. All ranks call it with the same
+     * Creates the object that kernels need for NCCL's device functions. All ranks must call this method with the same
      * requirements.
      *
-     * @param compiledWith {@code NCCL_VERSION_CODE} of the kernels' headers: the loaded NCCL's, or an older release
-     *                     that it supports (2.30 supports 2.29)
-     * @throws MillraceException if the layout of these headers is unknown, or if the loaded NCCL does not write it
+     * @param compiledWith {@code NCCL_VERSION_CODE} of the kernels' headers: the release of the loaded NCCL, or an
+     *                     older release that it supports (2.30 supports 2.29)
+     * @throws MillraceException if the headers' layout is unknown, or if the loaded NCCL does not write this layout
      */
     public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements,
             int compiledWith) {
@@ -323,20 +342,22 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * {@return a new reduction that multiplies this rank's elements by a scalar and sums them}
+     * {@return a new reduction that sums the elements of all ranks after it has multiplied this rank's elements by a
+     * scalar}
      *
-     * @param scalar the factor, rounded to the type: to nearest, ties to even, for floats; towards zero for integers
+     * @param scalar factor of this rank. It is rounded to the type: floats to nearest, ties to even; integers towards
+     *               zero.
      */
     public NcclReduction scaledSum(double scalar, DataType type) {
         return NcclReduction.of(this, scalar, type);
     }
 
     /**
-     * Creates a reduction that multiplies this rank's elements by a scalar and sums them.
+     * Creates a reduction that sums the elements of all ranks after it has multiplied this rank's elements by a scalar.
      *
-     * @param scalar   the factor, one element of the type
-     * @param onDevice true: the scalar is device memory that is read while an operation runs and must stay valid until
-     *                 then; false: it is host memory that is read now
+     * @param scalar   factor of this rank: memory with one element of the type
+     * @param onDevice true if the scalar is in device memory; operations read it while they run, so it must stay valid
+     *                 until then. False if the scalar is in host memory; this call reads it.
      */
     public NcclReduction scaledSum(MemorySegment scalar, DataType type, boolean onDevice) {
         return NcclReduction.of(this, scalar, type, onDevice);
@@ -344,7 +365,10 @@ public final class NcclCommunicator implements AutoCloseable {
 
     // Operations
 
-    /** Returns the reduction that must be created for a call; null if none is necessary. */
+    /**
+     * Creates the reduction for a {@link ReduceOp.PreMulSum}; the caller closes it after the call. Returns null for
+     * other reductions.
+     */
     private @Nullable NcclReduction scaled(ReduceOp op, DataType type) {
         return op instanceof ReduceOp.PreMulSum(double scalar) ? scaledSum(scalar, type) : null;
     }
@@ -354,10 +378,10 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Reduces all ranks' elements and stores the result on every rank.
+     * Reduces the elements of all ranks and stores the result on every rank.
      *
-     * @param send    {@code count} elements
-     * @param receive {@code count} elements; the same memory for an operation in place
+     * @param send    memory of {@code count} elements
+     * @param receive memory of {@code count} elements; the same memory as {@code send} for an operation in place
      */
     public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             CudaStream stream) {
@@ -366,7 +390,7 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Does the same with a reduction of this communicator. */
+    /** Reduces the elements of all ranks and stores the result on every rank, with a reduction of this communicator. */
     public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, NcclReduction reduction,
             CudaStream stream) {
         allReduce(send, receive, count, type, reduction.code(this, type), stream);
@@ -381,10 +405,11 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Reduces all ranks' elements and stores the result on one rank.
+     * Reduces the elements of all ranks and stores the result on the root.
      *
-     * @param send    {@code count} elements
-     * @param receive {@code count} elements at the root, or the same memory as {@code send}; may be null elsewhere
+     * @param send    memory of {@code count} elements
+     * @param receive at the root, memory of {@code count} elements, which may be the memory of {@code send}; may be
+     *                null on other ranks
      */
     public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
             int root, CudaStream stream) {
@@ -393,7 +418,7 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Does the same with a reduction of this communicator. */
+    /** Reduces the elements of all ranks and stores the result on the root, with a reduction of this communicator. */
     public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
             NcclReduction reduction, int root, CudaStream stream) {
         reduce(send, receive, count, type, reduction.code(this, type), root, stream);
@@ -408,11 +433,12 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Reduces all ranks' elements and stores on each rank its share of the result.
+     * Reduces the elements of all ranks and stores a different part of the result on each rank.
      *
-     * @param send    {@code size() * count} elements
-     * @param receive {@code count} elements; for an operation in place, part number {@code rank()} of {@code send}
-     * @param count   number of elements of each rank's share
+     * @param send    memory of {@code size() * count} elements
+     * @param receive memory of {@code count} elements; for an operation in place, part number {@code rank()} of
+     *                {@code send}
+     * @param count   number of elements of each rank's part
      */
     public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             CudaStream stream) {
@@ -421,7 +447,10 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Does the same with a reduction of this communicator. */
+    /**
+     * Reduces the elements of all ranks and stores a different part of the result on each rank, with a reduction of
+     * this communicator.
+     */
     public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type,
             NcclReduction reduction, CudaStream stream) {
         reduceScatter(send, receive, count, type, reduction.code(this, type), stream);
@@ -435,10 +464,10 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Sends one rank's elements to every rank.
+     * Sends the root's elements to every rank.
      *
-     * @param send    {@code count} elements at the root; may be null elsewhere
-     * @param receive {@code count} elements; may be the same memory
+     * @param send    at the root, memory of {@code count} elements; may be null on other ranks
+     * @param receive memory of {@code count} elements; may be the memory of {@code send}
      */
     public void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             CudaStream stream) {
@@ -449,10 +478,11 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Sends all ranks' elements to every rank.
+     * Sends the elements of all ranks to every rank.
      *
-     * @param send    {@code count} elements; for an operation in place, part number {@code rank()} of {@code receive}
-     * @param receive {@code size() * count} elements, ordered by rank
+     * @param send    memory of {@code count} elements; for an operation in place, part number {@code rank()} of
+     *                {@code receive}
+     * @param receive memory of {@code size() * count} elements, which are ordered by rank
      */
     public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, CudaStream stream) {
         long from = DeviceSegments.address("send", send, bytes(count, 1, type));
@@ -462,10 +492,10 @@ public final class NcclCommunicator implements AutoCloseable {
 
     /**
      * Exchanges elements between all ranks: part {@code j} of rank {@code i} becomes part {@code i} of rank {@code j}.
-     * NCCL 2.28.
+     * Requires NCCL 2.28.
      *
-     * @param send    {@code size() * count} elements
-     * @param receive {@code size() * count} elements; not the same memory
+     * @param send    memory of {@code size() * count} elements
+     * @param receive memory of {@code size() * count} elements, other than the memory of {@code send}
      */
     public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, CudaStream stream) {
         library.require(NcclFunction.ALL_TO_ALL);
@@ -476,10 +506,11 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Sends all ranks' elements to one rank. NCCL 2.28.
+     * Sends the elements of all ranks to the root. Requires NCCL 2.28.
      *
-     * @param send    {@code count} elements
-     * @param receive {@code size() * count} elements at the root, ordered by rank; may be null elsewhere
+     * @param send    memory of {@code count} elements
+     * @param receive at the root, memory of {@code size() * count} elements, which are ordered by rank; may be null on
+     *                other ranks
      */
     public void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
             CudaStream stream) {
@@ -490,10 +521,11 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Sends each rank its part of one rank's elements. NCCL 2.28.
+     * Sends each rank its part of the root's elements. Requires NCCL 2.28.
      *
-     * @param send    {@code size() * count} elements at the root, ordered by rank; may be null elsewhere
-     * @param receive {@code count} elements
+     * @param send    at the root, memory of {@code size() * count} elements, which are ordered by rank; may be null on
+     *                other ranks
+     * @param receive memory of {@code count} elements
      */
     public void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             CudaStream stream) {
@@ -504,8 +536,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Sends elements to one rank, which receives the same number. Several sends and receives that depend on each other
-     * belong into one group.
+     * Sends elements to a peer, which must receive the same number of elements. Several sends and receives that depend
+     * on each other must belong to one group ({@link NcclLibrary#group()}).
      */
     public void send(MemorySegment buffer, long count, DataType type, int peer, CudaStream stream) {
         library.require(NcclFunction.SEND);
@@ -513,7 +545,7 @@ public final class NcclCommunicator implements AutoCloseable {
         enqueue(NcclFunction.SEND, stream, 4, from, count, type.code(), peer, 0, 0);
     }
 
-    /** Receives elements from one rank, which sends the same number. */
+    /** Receives elements from a peer, which must send the same number of elements. */
     public void receive(MemorySegment buffer, long count, DataType type, int peer, CudaStream stream) {
         library.require(NcclFunction.RECV);
         long to = DeviceSegments.address("buffer", buffer, bytes(count, 1, type));
@@ -521,10 +553,11 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Enqueues a function with the communicator and the stream as last arguments. Arguments are plain numbers, because
-     * every call would otherwise allocate a segment of 40 bytes for each operand.
+     * Calls a function of NCCL that enqueues an operation. The communicator and the stream are its last arguments.
+     * Operands are passed as plain numbers, because a segment of 40 bytes would otherwise be allocated for each
+     * operand.
      *
-     * @param arguments number of arguments before the last two: 4, 5 or 6
+     * @param arguments number of arguments before the communicator and the stream: 4, 5 or 6
      */
     private void enqueue(NcclFunction function, CudaStream stream, int arguments, long first, long second, long third,
             long fourth, long fifth, long sixth) {
@@ -546,12 +579,13 @@ public final class NcclCommunicator implements AutoCloseable {
     // Puts and signals
 
     /**
-     * Writes elements into a window of a peer, and then signals the peer.
+     * Writes elements into a window of a peer, and then changes a signal of the peer.
      *
-     * @param buffer  {@code count} elements
-     * @param window  the window, as this rank registered its part
-     * @param offset  target offset in the peer's part, in bytes
-     * @param context the context, 0 or more, below {@link NcclConfig.Option#RMA_CONTEXTS}
+     * @param buffer  memory of {@code count} elements
+     * @param window  object that this rank got when the window was registered
+     * @param offset  target offset in the peer's part of the window, in bytes
+     * @param signal  number of the signal
+     * @param context number of the context, 0 or more, less than {@link NcclConfig.Option#RMA_CONTEXTS}
      * @throws IllegalArgumentException if the buffer is too small, closed or in the Java heap, or the window belongs to
      *                                  another communicator
      */
@@ -568,9 +602,10 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Signals a peer.
+     * Changes a signal of a peer.
      *
-     * @param context the context, 0 or more
+     * @param signal  number of the signal
+     * @param context number of the context, 0 or more
      */
     public void signal(int peer, int signal, int context, CudaStream stream) {
         library.require(NcclFunction.SIGNAL);
@@ -578,7 +613,7 @@ public final class NcclCommunicator implements AutoCloseable {
                 (communicator, queue) -> nccl_h.ncclSignal(peer, signal, context, NO_FLAGS, communicator, queue));
     }
 
-    /** Makes the later work of the stream wait for signals. */
+    /** Enqueues work that waits for signals. Later work of the stream runs after all these signals have arrived. */
     public void waitSignals(List<Awaited> signals, CudaStream stream) {
         library.require(NcclFunction.WAIT_SIGNAL);
         try (Arena arena = Arena.ofConfined()) {
@@ -621,7 +656,7 @@ public final class NcclCommunicator implements AutoCloseable {
         return rank;
     }
 
-    /** {@return the number of ranks: 1 or more} */
+    /** {@return the number of ranks of the communicator: 1 or more} */
     public int size() {
         if (size < 0) {
             size = query(NcclFunction.COMM_COUNT, (communicator, out) -> nccl_h.ncclCommCount(communicator, out));
@@ -629,7 +664,7 @@ public final class NcclCommunicator implements AutoCloseable {
         return size;
     }
 
-    /** A call that writes an int. */
+    /** A function of NCCL that writes an int about a communicator. */
     interface Query {
         int call(MemorySegment communicator, MemorySegment out);
     }
@@ -642,7 +677,7 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Makes a call and throws if it fails. */
+    /** Calls a function of NCCL with the communicator. Throws if the function fails. */
     void enter(NcclFunction function, ToIntFunction<MemorySegment> call) {
         MemorySegment communicator = handle.enter();
         try {
@@ -652,7 +687,10 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Releases an object of this communicator. Objects that are not released before end with the communicator. */
+    /**
+     * Calls a function of NCCL that releases an object of this communicator. Does nothing if the communicator is
+     * closed, because NCCL then has released the object with the communicator.
+     */
     void release(NcclFunction function, ToIntFunction<MemorySegment> call) {
         MemorySegment communicator;
         try {
@@ -667,7 +705,10 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Throws if a call failed. Records that the communicator is non-blocking if the call is still in progress. */
+    /**
+     * Throws if a function has failed. Records that the communicator is non-blocking if the function returned "in
+     * progress".
+     */
     private void settle(NcclFunction function, MemorySegment communicator, int code) {
         if (code != nccl_h.ncclSuccess()) {
             if (code != nccl_h.ncclInProgress()) {
@@ -677,12 +718,12 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Describes this rank with the information that is known without another query of NCCL. */
+    /** Describes this rank for a message. Uses only values that are already known, and does not query NCCL. */
     private String where() {
         return (rank < 0 ? "" : "rank " + rank + (size < 0 ? "" : " of " + size) + ", ") + device;
     }
 
-    /** Begins a call on this communicator and a stream. {@link #exit} ends it. */
+    /** Enters the handles of this communicator and of a stream for one call. {@link #exit} must follow. */
     private MemorySegment enter(CudaStream stream) {
         MemorySegment communicator = handle.enter();
         try {
@@ -699,7 +740,10 @@ public final class NcclCommunicator implements AutoCloseable {
         handle.exit();
     }
 
-    /** Returns the address of an operand that only the root must have; 0 if it is absent. */
+    /**
+     * Returns the address of an operand that only the root needs. Returns 0 if the operand is null and this rank is not
+     * the root.
+     */
     private long optional(String role, @Nullable MemorySegment segment, long bytes, int root) {
         boolean absent = segment == null || segment.address() == 0;
         return absent && rank() != root ? 0
@@ -717,9 +761,9 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Abandons every operation and the communicator. A call of another thread that is stuck in NCCL has 0.2 s to leave.
-     * After that, the communicator is freed in any case. All ranks should abort, because operations of ranks that do
-     * not may never end.
+     * Aborts every operation and frees the communicator. If another thread is in a call of NCCL, waits 0.2 s for its
+     * return. Afterwards the communicator is freed in any case. All ranks should abort. Otherwise operations of the
+     * remaining ranks may never end.
      */
     public void abort() {
         aborting.set(true);
@@ -727,8 +771,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Waits for the operations in progress and leaves the communicator. A non-blocking communicator is aborted after a
-     * wait of 60 s. If another thread is in a call, the communicator is destroyed when that call returns.
+     * Waits for the operations in progress and frees the communicator. A non-blocking communicator is aborted if it is
+     * not ready within 60 s. If another thread is in a call, the communicator is destroyed when that call returns.
      */
     @Override
     public void close() {
@@ -740,7 +784,7 @@ public final class NcclCommunicator implements AutoCloseable {
                     awaitReady(CLOSE_DEADLINE);
                 }
             } catch (MillraceException failedOrLate) {
-                // A communicator that failed or is still working cannot be destroyed. Only abort frees it.
+                // A communicator that failed or is still busy cannot be destroyed. Only an abort frees it.
                 abort();
             } catch (IllegalStateException closedMeanwhile) {
                 return;

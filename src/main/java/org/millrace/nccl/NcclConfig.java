@@ -11,56 +11,65 @@ import org.millrace.ffi.nccl.ncclConfig_t;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * Options of one communicator. NCCL or the environment chooses the options that are not set. Immutable; each
- * {@code with} method returns a changed copy.
+ * Options of one communicator. If an option is not set, its value comes from the environment or from NCCL. Immutable:
+ * each {@code with} method returns a changed copy.
  */
 public final class NcclConfig {
 
-    /** No option is set. */
+    /** Configuration without any option. */
     public static final NcclConfig DEFAULT = new NcclConfig(Map.of(), null, null);
 
     private static final int NET_NAME_SINCE = 21700;
     private static final int COMMUNICATOR_NAME_SINCE = 22703;
 
-    /** The numeric options. An option that the loaded NCCL does not know is refused when it is used. */
+    /**
+     * The numeric options. Each comment ends with the first NCCL release that has the option. If the loaded NCCL is
+     * older, the option is refused when a communicator is created.
+     */
     public enum Option {
         /**
-         * 1: calls return when they are complete; 0: they return at once, and {@link NcclCommunicator#awaitReady}
-         * waits. 2.14.
+         * 1: a call returns after it is complete; 0: a call returns at once, and {@link NcclCommunicator#awaitReady}
+         * waits for its completion; 2.14.
          */
         BLOCKING(21400),
-        /** Number of blocks per cluster, 0 to 8; 2.17. */
+        /** Number of thread blocks in a cluster, 0 to 8; 2.17. */
         CGA_CLUSTER_SIZE(21700),
         /** Minimum number of thread blocks of a collective; 2.17. */
         MIN_CTAS(21700),
         /** Maximum number of thread blocks of a collective; 2.17. */
         MAX_CTAS(21700),
-        /** 1: communicators split from this one share its resources; 2.18. */
+        /** 1: communicators that are split from this communicator share its resources; 2.18. */
         SPLIT_SHARE(21801),
-        /** Class that a network may treat differently; 2.26. */
+        /** Traffic class of the communicator, which a network may use to treat its traffic differently; 2.26. */
         TRAFFIC_CLASS(22602),
-        /** 1: reduce in the network if possible; 2.27. */
+        /** 1: NCCL reduces in the collective network if possible; 2.27. */
         COLLNET_ENABLE(22703),
         /**
-         * Policy for the number of NCCL's thread blocks, {@code NCCL_CTA_POLICY_*}: 0 default, 1 efficiency, 2 as close
-         * to none as possible; 2.27.
+         * Policy for the number of thread blocks that NCCL uses, {@code NCCL_CTA_POLICY_*}. 0: default; 1: efficiency;
+         * 2: no thread blocks, or the smallest possible number; 2.27.
          */
         CTA_POLICY(22703),
-        /** 1: communicators shrunk from this one share its resources; 2.27. */
+        /** 1: communicators that are shrunk from this communicator share its resources; 2.27. */
         SHRINK_SHARE(22703),
         /** Number of thread blocks for reductions in the NVLink switch; 2.27. */
         NVLS_CTAS(22703),
-        /** Number of channels of one network connection to one peer; 2.28. */
+        /** Number of channels that share one network connection to a peer; 2.28. */
         CHANNELS_PER_NET_PEER(22803),
-        /** 1: schedule for NVLink first; 2.28. */
+        /** 1: NCCL schedules operations over NVLink first; 2.28. */
         NVLINK_CENTRIC_SCHEDULING(22803),
-        /** 0: no CUDA graphs; 1: one graph; 2: several, or graphs and operations outside of them; 2.29. */
+        /**
+         * Use of CUDA graphs. 0: none; 1: one graph at a time; 2: several graphs, or graphs mixed with operations
+         * outside of graphs; 2.29.
+         */
         GRAPH_USAGE_MODE(22902),
         /** Number of contexts for {@linkplain NcclCommunicator#putSignal puts and signals}; 2.29. */
         RMA_CONTEXTS(22902),
-        /** Maximum number of peers for a rank's sends and receives; 2.30. */
+        /** Maximum number of peers that a rank exchanges sends and receives with; 2.30. */
         MAX_P2P_PEERS(23003),
-        /** 1: NCCL orders captured operations of different streams; 0: the program orders them; 2.30.7. */
+        /**
+         * Order of captured operations of different streams. 1: NCCL determines it; 0: the program determines it;
+         * 2.30.7.
+         */
         GRAPH_STREAM_ORDERING(23007);
 
         private final int since;
@@ -89,28 +98,28 @@ public final class NcclConfig {
     }
 
     /**
-     * {@return a copy that sets whether calls wait for their completion}
+     * {@return a copy with {@link Option#BLOCKING} set}
      *
-     * @param blocking false for calls that return at once; {@link NcclCommunicator#awaitReady} waits for them, with a
-     *                 deadline
+     * @param blocking false if calls return at once; {@link NcclCommunicator#awaitReady} then waits for their
+     *                 completion, with a deadline
      */
     public NcclConfig withBlocking(boolean blocking) {
         return with(Option.BLOCKING, blocking ? 1 : 0);
     }
 
     /**
-     * {@return a copy that chooses the network}
+     * {@return a copy with the name of the network}
      *
-     * @param name name of the plugin's network, or {@code "Socket"} or {@code "IB"}; null for NCCL's choice
+     * @param name name of a plugin's network, or {@code "Socket"} or {@code "IB"}; null if NCCL chooses the network
      */
     public NcclConfig withNetName(@Nullable String name) {
         return new NcclConfig(options, name, communicatorName);
     }
 
     /**
-     * {@return a copy that names the communicator in logs and profiles}
+     * {@return a copy with the communicator's name for logs and profiles}
      *
-     * @param name its name; null for none; since NCCL 2.27
+     * @param name name of the communicator; null for none; from NCCL 2.27 on
      */
     public NcclConfig withCommunicatorName(@Nullable String name) {
         return new NcclConfig(options, netName, name);
@@ -126,7 +135,7 @@ public final class NcclConfig {
     }
 
     /**
-     * Writes the structure, which NCCL reads during the call.
+     * Writes NCCL's structure of the options. NCCL reads the structure only during the call that receives it.
      *
      * @throws MillraceException if an option is set that the loaded NCCL would ignore
      */
@@ -143,8 +152,9 @@ public final class NcclConfig {
         ncclConfig_t.magic(struct, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
         ncclConfig_t.version(struct, nccl_h.NCCL_VERSION_CODE());
         ncclConfig_t.netName(struct, string(netName, allocator));
-        // NCCL copies the network's name. It keeps the pointer to the communicator's name, and passes it to children
-        // (2.28 init.cc), so that name must stay valid forever.
+        // NCCL copies the name of the network. NCCL stores the pointer to the communicator's name, and also passes
+        // the pointer to child communicators (2.28 init.cc). The memory of the communicator's name must therefore
+        // never be freed.
         ncclConfig_t.commName(struct, string(communicatorName, Arena.global()));
         for (Option option : Option.values()) {
             set(struct, option, options.getOrDefault(option, nccl_h.NCCL_CONFIG_UNDEF_INT()));

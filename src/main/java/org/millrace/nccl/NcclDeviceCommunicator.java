@@ -12,9 +12,9 @@ import org.millrace.ffi.nccl.ncclDevCommRequirements_v30;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * The parameter of a kernel that uses NCCL's device functions: the {@code ncclDevComm} of one rank, from
- * {@link NcclCommunicator#newDeviceCommunicator(Requirements)}. The kernel takes it by value and is launched with its
- * {@link #bytes()}:
+ * One rank's {@code ncclDevComm}, a parameter of kernels that use NCCL's device functions.
+ * {@link NcclCommunicator#newDeviceCommunicator(Requirements)} creates it. A kernel takes the struct by value. A launch
+ * therefore passes {@link #bytes()}:
  *
  * <pre>{@code
  * KernelParameters parameters = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG);
@@ -22,23 +22,23 @@ import org.millrace.ffi.nccl.nccl_h;
  * }</pre>
  *
  * <p>
- * In a group, or with a non-blocking communicator, it is filled when the group has ended and
- * {@link NcclCommunicator#awaitReady} has returned.
+ * In a group, or with a non-blocking communicator, NCCL writes the struct later. It is complete when the group has
+ * ended and {@link NcclCommunicator#awaitReady} has returned.
  */
 public final class NcclDeviceCommunicator implements AutoCloseable {
 
     /**
-     * Resources of a communicator that kernels will use through NCCL's device functions.
+     * Resources that kernels will use through NCCL's device functions.
      *
-     * @param barriers number of barriers of all ranks, each for one thread block
-     * @param signals  number of GIN signals of a context, with ids from 0
-     * @param counters number of GIN counters of a context, with ids from 0
-     * @param contexts number of GIN contexts; NCCL may create more or fewer, and 2.28 ignores it:
-     *                 {@link NcclDeviceCommunicator#contexts()} returns the actual number
+     * @param barriers number of barriers of all ranks; each barrier is for one thread block of each rank
+     * @param signals  number of GIN signals of each context; their ids begin at 0
+     * @param counters number of GIN counters of each context; their ids begin at 0
+     * @param contexts number of GIN contexts. NCCL may create more or fewer, and NCCL 2.28 ignores this number.
+     *                 {@link NcclDeviceCommunicator#contexts()} returns the actual number.
      */
     public record Requirements(int barriers, int signals, int counters, int contexts) {
 
-        /** Checks the numbers. */
+        /** Checks that the numbers are valid. */
         public Requirements {
             if (barriers < 0 || signals < 0 || counters < 0 || contexts < 0) {
                 throw new IllegalArgumentException(barriers + " barriers, " + signals + " signals, " + counters
@@ -46,7 +46,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
             }
         }
 
-        /** Returns whether GIN is required, even between ranks that share memory. */
+        /** Returns whether kernels need GIN, even if all ranks share memory. */
         boolean gin() {
             return signals > 0 || counters > 0 || contexts > 0;
         }
@@ -66,7 +66,8 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
     static NcclDeviceCommunicator of(NcclCommunicator communicator, Requirements requirements, int compiledWith) {
         communicator.library.require(NcclFunction.DEV_COMM_CREATE);
         DeviceLayout layout = DeviceLayout.of(compiledWith, communicator.library.version(), requirements.gin());
-        // NCCL may write it after the call has returned, like a window.
+        // NCCL may write the struct after the call has returned, as it does for a window, so the memory is never
+        // freed.
         MemorySegment struct = Arena.global().allocate(layout.type());
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment written = layout.write(requirements, compiledWith, arena);
@@ -79,7 +80,8 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
     /**
      * Returns the struct that kernels take by value.
      *
-     * @return its bytes, with the size in the headers of its release; read-only
+     * @return read-only bytes of the struct; their number is the size of {@code ncclDevComm} in the headers of the
+     *         kernels
      */
     public MemorySegment bytes() {
         if (closed.get()) {
@@ -89,17 +91,17 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         return struct.asReadOnly();
     }
 
-    /** {@return the type of a kernel's parameter that takes it: a layout with its size and alignment} */
+    /** {@return the type of a kernel parameter for the struct: a layout with the struct's size and alignment} */
     public MemoryLayout type() {
         return layout.type();
     }
 
-    /** {@return this rank, as kernels see it: 0 to {@code size() - 1}} */
+    /** {@return this rank's number in the struct: 0 to {@code size() - 1}} */
     public int rank() {
         return bytes().get(ValueLayout.JAVA_INT, layout.rankOffset);
     }
 
-    /** {@return the number of ranks, as kernels see it: 1 or more} */
+    /** {@return the number of ranks in the struct: 1 or more} */
     public int size() {
         return bytes().get(ValueLayout.JAVA_INT, layout.rankOffset + Integer.BYTES);
     }
@@ -110,9 +112,9 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
     }
 
     /**
-     * Checks that kernels use the same layout.
+     * Checks that kernels use the same layout of {@code ncclDevComm} as this object.
      *
-     * @param kernelBytes {@code sizeof(ncclDevComm)} in the kernels' compilation
+     * @param kernelBytes {@code sizeof(ncclDevComm)} in the compiled kernels
      * @throws MillraceException if the sizes differ, because the kernels would read wrong values
      */
     public void requireBytes(long kernelBytes) {
@@ -124,7 +126,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
     }
 
     /**
-     * Releases its signals, counters and barriers. Kernels that use it must have ended. Does nothing if the
+     * Releases the signals, counters and barriers. Kernels that use this object must have ended. Does nothing if the
      * communicator is already closed. May be called twice.
      */
     @Override
@@ -136,7 +138,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
 
     /**
      * Layouts of {@code ncclDevCommRequirements} and {@code ncclDevComm} in the headers of NCCL's releases (source:
-     * nccl_device/core.h and impl/comm__types.h of NCCL's tags).
+     * nccl_device/core.h and impl/comm__types.h at the tags of NCCL's releases).
      */
     enum DeviceLayout {
         V28(22807, 22899, ncclDevCommRequirements_v28.layout().byteSize(), nccl_h.MILLRACE_NCCL_DEV_COMM_BYTES_V22807(),
@@ -152,7 +154,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         private final int last;
         private final long requirementsBytes;
         final long bytes;
-        /** Offset of {@code rank}, which {@code nRanks} follows. */
+        /** Offset of {@code rank} in {@code ncclDevComm}, in bytes; {@code nRanks} follows directly. */
         final long rankOffset;
         private final long contextsOffset;
         private final boolean contextsInOneByte;
@@ -169,9 +171,10 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         }
 
         /**
-         * Returns the layout that kernels use.
+         * Returns the layout of {@code ncclDevComm} that kernels use. Throws if the loaded NCCL does not write this
+         * layout.
          *
-         * @param compiledWith {@code NCCL_VERSION_CODE} of their headers
+         * @param compiledWith {@code NCCL_VERSION_CODE} of the kernels' headers
          * @param gin          whether the kernels use GIN
          */
         static DeviceLayout of(int compiledWith, int loaded, boolean gin) {
@@ -184,9 +187,10 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
                         + " is not known here: compile the kernels with the headers of 2.28.7 to 2.28.9, 2.29.2, 2.29.3,"
                         + " 2.29.7 or 2.30.3 and later 2.30");
             }
-            // 2.28 writes only its own layout. From 2.29 on, a release supports headers that are not newer than itself
-            // and contain the requirements' version. 2.30.3 changed the descriptors that kernels post for GIN's proxy,
-            // and supports only descriptors of its own and later headers.
+            // 2.28 writes only its own layout. From 2.29 on, a release supports kernels with the headers of the same
+            // release and of some older releases. The version in the requirements selects the layout. 2.30.3 changed
+            // the descriptors that kernels post for GIN's proxy. NCCL from 2.30.3 on supports only descriptors of
+            // 2.30.3 and later headers.
             boolean run = compiledWith <= loaded && (layout != V28 || loaded <= V28.last);
             if (!run || gin && compiledWith < V30.first && loaded >= V30.first) {
                 throw new MillraceException(
@@ -197,7 +201,9 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
             return layout;
         }
 
-        /** Writes the requirements, which NCCL reads during the call. */
+        /**
+         * Writes NCCL's structure of the requirements. NCCL reads the structure only during the call that receives it.
+         */
         MemorySegment write(NcclDeviceCommunicator.Requirements requirements, int compiledWith,
                 SegmentAllocator allocator) {
             if (this == V28) {
@@ -214,12 +220,12 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
             ncclDevCommRequirements_v30.magic(struct, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
             ncclDevCommRequirements_v30.version(struct, compiledWith);
             ncclDevCommRequirements_v30.barrierCount(struct, requirements.barriers());
-            // deprecated in releases with a connection type
+            // deprecated in releases with a connection type in the requirements
             ncclDevCommRequirements_v30.ginForceEnable(struct, this == V29_2 && requirements.gin());
             ncclDevCommRequirements_v30.ginContextCount(struct, requirements.contexts());
             ncclDevCommRequirements_v30.ginSignalCount(struct, requirements.signals());
             ncclDevCommRequirements_v30.ginCounterCount(struct, requirements.counters());
-            // 2.30 counts a barrier as a use of GIN, because its barrier reaches ranks of other hosts by signals.
+            // 2.30 treats a barrier as a use of GIN, because its barrier reaches ranks of other hosts by GIN signals.
             boolean gin = requirements.gin() || requirements.barriers() > 0;
             ncclDevCommRequirements_v30.ginConnectionType(struct,
                     gin ? nccl_h.NCCL_GIN_CONNECTION_FULL() : nccl_h.NCCL_GIN_CONNECTION_NONE());
@@ -229,7 +235,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
             return struct;
         }
 
-        /** Returns a layout with its size in bytes and the alignment of its pointers. */
+        /** Returns a layout of the given size in bytes, aligned for pointers. */
         MemoryLayout type() {
             return MemoryLayout.sequenceLayout(bytes / Long.BYTES, ValueLayout.JAVA_LONG);
         }

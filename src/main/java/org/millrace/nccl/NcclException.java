@@ -3,20 +3,23 @@ package org.millrace.nccl;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
-/** A failed call of NCCL. The message contains the call, the code's name and number, NCCL's own text, and a remedy. */
+/**
+ * A failed call of NCCL. The message contains the function, the name and the number of the error, NCCL's own text, and
+ * a remedy.
+ */
 public final class NcclException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
-    /** Function that failed. */
+    /** Name of the function that failed. */
     private final String call;
-    /** Result of the function. */
+    /** Error number that the function returned: a value of {@code ncclResult_t}. */
     private final int code;
 
     /**
      * Creates the exception for a failed call.
      *
-     * @param where     rank and device of the caller, or empty
+     * @param where     description of the caller's rank and device, or empty
      * @param lastError text of {@code ncclGetLastError} about the last failure; null or empty if NCCL has none
      */
     NcclException(String call, String where, int code, String text, @Nullable String lastError) {
@@ -39,24 +42,24 @@ public final class NcclException extends MillraceException {
     }
 
     /**
-     * {@return the function that failed, for instance {@code "ncclCommInitRank"}; {@code "ncclCommGetAsyncError"} if an
-     * operation failed while it ran}
+     * {@return the name of the function that failed, for instance {@code "ncclCommInitRank"};
+     * {@code "ncclCommGetAsyncError"} if an operation failed while it ran}
      */
     public String call() {
         return call;
     }
 
-    /** {@return the error: a value of {@code ncclResult_t}} */
+    /** {@return the error number: a value of {@code ncclResult_t}} */
     public int code() {
         return code;
     }
 
-    /** {@return the error, or null for one that is newer than these bindings} */
+    /** {@return the error; null if the error number is newer than these bindings} */
     public @Nullable NcclResult result() {
         return NcclResult.ofCode(code);
     }
 
-    /** Returns this exception, because no other object has its function and code. */
+    /** Returns this exception as the first cause, because no other object contains its function and its code. */
     @Override
     protected Throwable origin() {
         return this;

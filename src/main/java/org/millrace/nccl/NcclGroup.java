@@ -6,12 +6,14 @@ import org.millrace.ffi.nccl.ncclSimInfo_t;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * Calls that are issued as one: one thread's calls for several ranks, or sends and receives that must meet. A group
- * belongs to the thread that opened it. Groups nest, and the end of the outermost one issues everything.
+ * A group of calls that NCCL issues as one. A thread that calls NCCL for several ranks needs a group, and so do sends
+ * and receives that depend on each other. A group belongs to the thread that opened it. Groups can be nested. The end
+ * of the outermost group issues all calls.
  *
  * <p>
- * NCCL cannot discard a group. If the code between opening and closing throws, the calls enqueued by then are issued
- * anyway. If the other ranks will not make the same calls, abort the communicators.
+ * NCCL cannot discard a group. If the code between opening and closing throws an exception, closing still issues the
+ * calls that were enqueued before it. If the other ranks do not make the same calls, the program must abort the
+ * communicators.
  */
 public final class NcclGroup implements AutoCloseable {
 
@@ -30,9 +32,9 @@ public final class NcclGroup implements AutoCloseable {
     }
 
     /**
-     * Ends the group without issuing it.
+     * Ends the group without issuing its calls.
      *
-     * @return NCCL's estimate of its duration, in microseconds; −1 if NCCL has none
+     * @return NCCL's estimate of the duration of the group's operations, in microseconds; −1 if NCCL has no estimate
      * @throws NcclException if a call in the group failed
      */
     public float simulate() {
@@ -53,7 +55,7 @@ public final class NcclGroup implements AutoCloseable {
      * Issues the group's calls. May be called twice.
      *
      * @throws NcclException         if a call in the group failed
-     * @throws IllegalStateException on another thread
+     * @throws IllegalStateException if another thread opened the group
      */
     @Override
     public void close() {

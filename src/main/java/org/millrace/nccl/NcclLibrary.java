@@ -21,13 +21,18 @@ import org.millrace.config.Settings;
 import org.millrace.library.LibraryDirectories;
 import org.millrace.library.NativeLibrary;
 
-/** The loaded NCCL, which creates unique ids, communicators and groups. One per program. */
+/**
+ * The loaded NCCL library, which creates unique ids, communicators and groups. A program needs only one such object.
+ */
 public final class NcclLibrary {
 
     private static final Logger LOG = LogManager.getLogger(NcclLibrary.class);
 
     private final NativeLibrary library;
-    /** Functions by ordinal; null before their first call. */
+    /**
+     * Functions of the library, indexed by the ordinal of {@link NcclFunction}; null before the first call of a
+     * function.
+     */
     private final @Nullable CFunction[] plain = new CFunction[NcclFunction.ALL.size()];
 
     private NcclLibrary(NativeLibrary library) {
@@ -35,7 +40,7 @@ public final class NcclLibrary {
     }
 
     /**
-     * Loads NCCL from the location in the settings or from the usual places.
+     * Loads NCCL from the location in the settings, or by the search that {@link #load(String)} describes.
      *
      * @return the library; a driver or a GPU need not be present
      * @throws MillraceException if no usable libnccl was found
@@ -45,16 +50,16 @@ public final class NcclLibrary {
     }
 
     /**
-     * Loads NCCL or, if NCCL is absent, RCCL, AMD's library with the same functions. Communicators also need CUDA's
-     * runtime, so only the functions of RCCL that need no GPU can be used.
+     * Loads NCCL. If NCCL is absent, loads RCCL, AMD's library with the same functions. Communicators also need CUDA's
+     * runtime, so only those functions of RCCL that need no GPU can be used.
      *
      * @param path the value of {@code MILLRACE_NCCL_LIBRARY}: a file, its folder, or a name for the dynamic loader. If
-     *             it is null or empty, an already loaded library is used. Otherwise the system property
-     *             {@code millrace.nccl.library} or the environment variable names the library. Otherwise the usual
-     *             names and places are searched.
+     *             it is null or empty, these sources are tried in order: the libnccl that Millrace already uses in this
+     *             process; the system property {@code millrace.nccl.library}; the environment variable; and the usual
+     *             names and directories.
      * @return the library; a driver or a GPU need not be present
-     * @throws MillraceException if no usable libnccl was found; the message states the places that were searched and
-     *                           the setting that names another
+     * @throws MillraceException if no usable libnccl was found; the message states the searched places and the setting
+     *                           that names the library
      */
     public static NcclLibrary load(@Nullable String path) {
         NativeLibrary.Search search = new NativeLibrary.Search("NCCL", Settings.NCCL_LIBRARY,
@@ -65,10 +70,10 @@ public final class NcclLibrary {
     }
 
     /**
-     * Looks for NCCL, for {@code millrace doctor}.
+     * Examines the NCCL installation of this machine, for {@code millrace doctor}.
      *
      * @param path the value of {@code MILLRACE_NCCL_LIBRARY}, or null; see {@link #load(String)}
-     * @return the result; the method does not throw for a missing or broken library
+     * @return the report; a missing or broken library is a part of it and does not cause an exception
      */
     public static NativeLibrary.Report probe(@Nullable String path) {
         try {
@@ -90,25 +95,25 @@ public final class NcclLibrary {
         return library;
     }
 
-    /** {@return the version of the loaded NCCL: 10000 × major + 100 × minor + patch, 22809 for 2.28.9} */
+    /** {@return the version of the loaded NCCL: 10000 × major + 100 × minor + patch, for instance 22809 for 2.28.9} */
     public int version() {
         return intOf(NcclFunction.GET_VERSION, nccl_h::ncclGetVersion);
     }
 
-    /** {@return the version of the loaded NCCL as text: for instance {@code "2.28.9"}} */
+    /** {@return the version of the loaded NCCL as text, for instance {@code "2.28.9"}} */
     public String versionText() {
         return versionText(version());
     }
 
-    /** {@return a version code as text} */
+    /** {@return a version number of NCCL as text, for instance {@code "2.28.9"}} */
     public static String versionText(int version) {
-        // Before 2.9 the major version was multiplied by 1000.
+        // Before 2.9 NCCL multiplied the major version by 1000.
         int major = version < 10_000 ? 1_000 : 10_000;
         return version / major + "." + version % major / 100 + "." + version % 100;
     }
 
     /**
-     * Creates an id for a new communicator, and begins to listen for its ranks.
+     * Creates an id for a new communicator. NCCL begins to listen for connections of the ranks.
      *
      * @throws NcclException if no network interface can be used
      */
@@ -121,9 +126,11 @@ public final class NcclLibrary {
     }
 
     /**
-     * Joins a communicator. Outside a group the method returns when all ranks have joined.
+     * Joins a communicator. Outside a group, the method returns when all ranks have joined.
      *
-     * @param rank this rank, 0 to {@code size - 1}
+     * @param id   id of the communicator, the same for all ranks
+     * @param size number of ranks
+     * @param rank number of this rank, 0 to {@code size - 1}
      */
     public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank) {
         return join(NcclFunction.COMM_INIT_RANK, device, size, rank, NcclConfig.DEFAULT,
@@ -133,9 +140,11 @@ public final class NcclLibrary {
     /**
      * Joins a communicator with the given options.
      *
-     * @param rank   this rank, 0 to {@code size - 1}
-     * @param config options; if it is not blocking, {@linkplain NcclCommunicator#awaitReady wait} for the communicator
-     *               before its first use
+     * @param id     id of the communicator, the same for all ranks
+     * @param size   number of ranks
+     * @param rank   number of this rank, 0 to {@code size - 1}
+     * @param config options; if they make the communicator non-blocking, {@link NcclCommunicator#awaitReady} must
+     *               precede its first use
      */
     public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
         return join(NcclFunction.COMM_INIT_RANK_CONFIG, device, size, rank, config, (out, arena) -> nccl_h
@@ -143,10 +152,12 @@ public final class NcclLibrary {
     }
 
     /**
-     * Joins a communicator of very many ranks through several ids. A part of the ranks gathers at each id.
+     * Joins a communicator with very many ranks through several ids. NCCL distributes the ranks over the ids, so that
+     * no single rank must accept all connections.
      *
      * @param ids  the communicator's ids, the same and in the same order for all ranks; at most one per rank
-     * @param rank this rank, 0 to {@code size - 1}
+     * @param size number of ranks
+     * @param rank number of this rank, 0 to {@code size - 1}
      */
     public NcclCommunicator join(CudaDevice device, List<UniqueId> ids, int size, int rank, NcclConfig config) {
         require(NcclFunction.COMM_INIT_RANK_SCALABLE);
@@ -165,12 +176,12 @@ public final class NcclLibrary {
     }
 
     /**
-     * Joins a communicator that grows by this rank, and possibly by others, while its ranks call
-     * {@link NcclCommunicator#grow}. NCCL 2.29.
+     * Joins a communicator as a new rank, while the existing ranks call {@link NcclCommunicator#grow}. Several ranks
+     * can join at once. Requires NCCL 2.29.
      *
-     * @param id   id that one of its ranks created with {@link NcclCommunicator#newUniqueId}
-     * @param size number of ranks that it will have
-     * @param rank this rank; at least the previous number of ranks, because those keep their numbers
+     * @param id   id that one of the existing ranks created with {@link NcclCommunicator#newUniqueId}
+     * @param size number of ranks of the new communicator
+     * @param rank number of this rank; at least the number of existing ranks, because they keep their numbers
      */
     public NcclCommunicator joinGrowing(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
         return join(NcclFunction.COMM_GROW, device, size, rank, config, (out, arena) -> nccl_h
@@ -191,15 +202,15 @@ public final class NcclLibrary {
         }
     }
 
-    /** {@return NCCL's own settings with the values that it has read; NCCL 2.30.4} */
+    /** {@return NCCL's own settings with the values that NCCL has read; requires NCCL 2.30.4} */
     public NcclParameters parameters() {
         return new NcclParameters(this);
     }
 
     /**
-     * Creates a communicator with all ranks in this process.
+     * Creates a communicator with all its ranks in this process, one for each device.
      *
-     * @return all ranks' ends, in the order of the devices
+     * @return the ends of all ranks, in the order of the devices
      */
     public List<NcclCommunicator> joinAll(List<CudaDevice> devices) {
         if (devices.isEmpty()) {
@@ -221,15 +232,15 @@ public final class NcclLibrary {
         }
     }
 
-    /** Opens a group. This thread's calls are issued as one when the group is closed. */
+    /** Opens a group. NCCL issues the calls of this thread as one when the group is closed. */
     public NcclGroup group() {
         return new NcclGroup(this);
     }
 
     /**
-     * {@return device memory that NCCL can use in place and register}
+     * {@return new device memory that NCCL can register and use in place}
      *
-     * @param bytes number of bytes; NCCL may round up
+     * @param bytes number of bytes; NCCL may round the number up
      */
     public DeviceMemory allocate(CudaDevice device, long bytes) {
         require(NcclFunction.MEM_ALLOC);
@@ -243,25 +254,30 @@ public final class NcclLibrary {
         }
     }
 
-    /** Returns a function for calls with plain numbers, including addresses. Throws if the loaded NCCL lacks it. */
+    /**
+     * Returns a function that takes plain numbers, including addresses, as arguments. Throws if the loaded NCCL lacks
+     * the function.
+     */
     CFunction plain(NcclFunction function) {
         CFunction known = plain[function.ordinal()];
         if (known == null) {
             require(function);
             known = CFunction.at(library.find(function.symbol()).orElseThrow());
-            plain[function.ordinal()] = known; // only final fields, so another thread sees the whole object or null
+            plain[function.ordinal()] = known; // The object has only final fields. Another thread that reads the array
+                                               // without ordering therefore sees
+            // the whole object or null.
         }
         return known;
     }
 
-    /** Throws if the loaded NCCL does not have a function. */
+    /** Throws if the loaded NCCL does not contain a function. */
     void require(NcclFunction function) {
         if (!library.has(function)) {
             throw library.lacks(function, versionText());
         }
     }
 
-    /** Throws if the loaded NCCL is too old for a feature that no exported function reveals. */
+    /** Throws if the loaded NCCL is too old for a feature. Used for features that no exported function reveals. */
     void requireVersion(String what, int since) {
         int version = version();
         if (version < since) {
@@ -270,14 +286,17 @@ public final class NcclLibrary {
         }
     }
 
-    /** Throws unless a call succeeded or is still in progress. */
+    /** Throws if a function has failed. Does not throw if the function returned "in progress". */
     void check(NcclFunction function, int code) {
         if (code != nccl_h.ncclSuccess() && code != nccl_h.ncclInProgress()) {
             throw failure(function, "", MemorySegment.NULL, code);
         }
     }
 
-    /** Logs the failure of a call that releases something. The caller could not act on an exception. */
+    /**
+     * Logs a warning if a function that releases an object has failed. An exception would not help, because the caller
+     * cannot release the object in another way.
+     */
     void checkRelease(NcclFunction function, int code) {
         if (code != nccl_h.ncclSuccess() && code != nccl_h.ncclInProgress()) {
             LOG.warn("{}", failure(function, "", MemorySegment.NULL, code).getMessage());
@@ -292,7 +311,7 @@ public final class NcclLibrary {
         return new NcclException(function.symbol(), where, code, text, last);
     }
 
-    /** Makes a call that writes an int. */
+    /** Calls a function that writes an int, and returns the int. Throws if the function fails. */
     int intOf(NcclFunction function, ToIntFunction<MemorySegment> call) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
@@ -301,7 +320,7 @@ public final class NcclLibrary {
         }
     }
 
-    /** Makes a call that writes a pointer. */
+    /** Calls a function that writes a pointer, and returns the pointer. Throws if the function fails. */
     MemorySegment addressOf(NcclFunction function, ToIntFunction<MemorySegment> call) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);

@@ -6,20 +6,21 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * NCCL's own use of a GPU's memory for a communicator: {@link NcclCommunicator#memory()}. A program that does not need
- * the communicator for a while lets NCCL free the part that it can allocate again. NCCL 2.29.7.
+ * The GPU memory that NCCL itself uses for a communicator: {@link NcclCommunicator#memory()}. NCCL can free a part of
+ * this memory and allocate it again later. A program can use this feature while it does not need the communicator.
+ * Requires NCCL 2.29.7.
  */
 public final class NcclMemory {
 
-    /** A kind of memory, in the order of {@code ncclCommMemStat_t}. */
+    /** Kinds of memory, in the order of {@code ncclCommMemStat_t}. */
     public enum Kind {
         /** Memory that NCCL can free and allocate again. */
         SUSPENDABLE,
-        /** Not memory, but the state: 1 if that memory is freed now, otherwise 0. */
+        /** A state instead of a size: 1 if the {@link #SUSPENDABLE} memory is freed now, otherwise 0. */
         SUSPENDED,
         /** Memory that NCCL cannot free. */
         PERSISTENT,
-        /** All memory. */
+        /** All memory that NCCL uses for the communicator. */
         TOTAL
     }
 
@@ -29,7 +30,7 @@ public final class NcclMemory {
         this.communicator = communicator;
     }
 
-    /** {@return the number of bytes of a kind; the state for {@link Kind#SUSPENDED}} */
+    /** {@return the number of bytes of a kind of memory; 0 or 1 for {@link Kind#SUSPENDED}} */
     public long bytes(Kind kind) {
         communicator.library.require(NcclFunction.COMM_MEM_STATS);
         try (Arena arena = Arena.ofConfined()) {
@@ -40,14 +41,14 @@ public final class NcclMemory {
         }
     }
 
-    /** {@return whether the memory is freed now} */
+    /** {@return whether the suspendable memory is freed now} */
     public boolean isSuspended() {
         return bytes(Kind.SUSPENDED) != 0;
     }
 
     /**
-     * Frees the memory that NCCL can allocate again. All ranks call it after their operations are complete. The
-     * communicator cannot be used until {@link #resume}.
+     * Frees the {@linkplain Kind#SUSPENDABLE suspendable} memory. All ranks must call this method, after their
+     * operations are complete. The communicator cannot be used until {@link #resume}.
      */
     public void suspend() {
         communicator.library.require(NcclFunction.COMM_SUSPEND);
@@ -56,9 +57,9 @@ public final class NcclMemory {
     }
 
     /**
-     * Allocates the memory again. All ranks call it.
+     * Allocates the memory again that {@link #suspend} freed. All ranks must call this method.
      *
-     * @throws NcclException if NCCL refuses, for example because too little memory is left
+     * @throws NcclException if NCCL refuses, for example because too little memory is free
      */
     public void resume() {
         communicator.library.require(NcclFunction.COMM_RESUME);

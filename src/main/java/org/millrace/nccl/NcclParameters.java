@@ -11,8 +11,8 @@ import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.library.NativeLibrary;
 
 /**
- * NCCL's own settings, {@code NCCL_*}, with the values that it has read: {@link NcclLibrary#parameters()}. NCCL 2.30.4,
- * which exposes only a few of its settings this way.
+ * NCCL's own settings, {@code NCCL_*}, with the values that NCCL has read: {@link NcclLibrary#parameters()}. Requires
+ * NCCL 2.30.4, which exposes only a few of its settings in this way.
  */
 public final class NcclParameters {
 
@@ -23,9 +23,10 @@ public final class NcclParameters {
     }
 
     /**
-     * {@return the names of all settings that NCCL documents; with {@code NCCL_PARAM_DUMP_ALL=true} also the others}
+     * {@return the names of all settings that NCCL documents; with {@code NCCL_PARAM_DUMP_ALL=true}, also the names of
+     * the other settings}
      */
-    @SuppressWarnings("restricted") // NCCL's table, with the length that NCCL returns
+    @SuppressWarnings("restricted") // NCCL's array, with the length that NCCL returns
     public List<String> names() {
         library.require(NcclFunction.PARAM_GET_ALL_PARAMETER_KEYS);
         try (Arena arena = Arena.ofConfined()) {
@@ -43,7 +44,7 @@ public final class NcclParameters {
         }
     }
 
-    /** {@return a setting's value as text; empty if this NCCL has no such setting} */
+    /** {@return the value of a setting as text; empty if the loaded NCCL has no such setting} */
     public Optional<String> text(String name) {
         library.require(NcclFunction.PARAM_GET_PARAMETER);
         try (Arena arena = Arena.ofConfined()) {
@@ -58,7 +59,7 @@ public final class NcclParameters {
         }
     }
 
-    /** {@return a setting that can be read repeatedly; empty if this NCCL has no such setting} */
+    /** {@return an object that can read a setting repeatedly; empty if the loaded NCCL has no such setting} */
     public Optional<Parameter> bind(String name) {
         library.require(NcclFunction.PARAM_BIND);
         try (Arena arena = Arena.ofConfined()) {
@@ -81,7 +82,7 @@ public final class NcclParameters {
     /** One of NCCL's settings. */
     public static final class Parameter {
 
-        /** An integer type, and NCCL's function for it. */
+        /** An integer type of settings, with NCCL's function that reads a setting of this type. */
         private enum Integers {
             INT64(NcclFunction.PARAM_GET_I64, 64, true, nccl_h::ncclParamGetI64),
             INT32(NcclFunction.PARAM_GET_I32, 32, true, nccl_h::ncclParamGetI32),
@@ -131,14 +132,15 @@ public final class NcclParameters {
             return name;
         }
 
-        /** {@return its value if it is an integer of any size and sign; otherwise empty} */
+        /** {@return the setting's value if it is an integer of any size, signed or unsigned; otherwise empty} */
         public Optional<BigInteger> integer() {
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
                 for (Integers type : Integers.values()) {
                     library.require(type.function);
                     int code = type.getter.get(handle, out);
-                    if (code != nccl_h.ncclInvalidArgument()) { // that result means another type
+                    if (code != nccl_h.ncclInvalidArgument()) { // NCCL returns this result for a setting of another
+                                                                // type
                         library.check(type.function, code);
                         return Optional.of(type.value(out));
                     }
@@ -147,7 +149,7 @@ public final class NcclParameters {
             }
         }
 
-        /** {@return its value if it is a text; otherwise empty} */
+        /** {@return the setting's value if it is a text; otherwise empty} */
         public Optional<String> text() {
             library.require(NcclFunction.PARAM_GET_STR);
             try (Arena arena = Arena.ofConfined()) {
@@ -161,7 +163,7 @@ public final class NcclParameters {
             }
         }
 
-        /** {@return its value in NCCL's representation, at most 4096 bytes} */
+        /** {@return the setting's value in NCCL's binary representation, at most 4096 bytes} */
         public byte[] bytes() {
             library.require(NcclFunction.PARAM_GET);
             try (Arena arena = Arena.ofConfined()) {

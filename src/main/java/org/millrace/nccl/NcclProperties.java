@@ -7,30 +7,31 @@ import org.millrace.ffi.nccl.ncclCommProperties_t;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * NCCL's properties of a communicator: {@link NcclCommunicator#properties()}. NCCL 2.29.7.
+ * Properties of a communicator that NCCL reports: {@link NcclCommunicator#properties()}. Requires NCCL 2.29.7.
  *
- * @param cudaDevice      number that CUDA gives this rank's GPU in this process
- * @param managedDevice   number that NVIDIA's management library gives the GPU
+ * @param cudaDevice      CUDA's number of this rank's GPU in this process
+ * @param managedDevice   number of this rank's GPU in NVIDIA's management library (NVML)
  * @param deviceFunctions whether kernels can use NCCL's device functions
- * @param multicast       whether kernels can use the NVLink switch's multicast
- * @param gin             implementation of kernels' puts; null for one that these bindings do not know
- * @param railGin         implementation of puts to ranks of the same rail
- * @param memoryTeams     number of teams of ranks that reach each other's memory
- * @param hostPuts        whether {@linkplain NcclCommunicator#putSignal puts and signals} that the host enqueues work
+ * @param multicast       whether kernels can use the multicast of the NVLink switch
+ * @param gin             implementation of the puts that kernels start; null if these bindings do not know the
+ *                        implementation
+ * @param railGin         implementation of the puts that kernels start to ranks of the same rail
+ * @param memoryTeams     number of teams of ranks that can access each other's memory
+ * @param hostPuts        whether the host can enqueue {@linkplain NcclCommunicator#putSignal puts and signals}
  */
 public record NcclProperties(int rank, int size, int cudaDevice, int managedDevice, boolean deviceFunctions,
         boolean multicast, @Nullable Gin gin, @Nullable Gin railGin, int memoryTeams, boolean hostPuts) {
 
-    /** First release with the struct's fields after {@code ginType}. */
+    /** First release that has the fields after {@code ginType} in NCCL's struct. */
     private static final int SINCE = 22907;
 
-    /** Implementations of kernels' puts. */
+    /** Implementations of the puts that kernels start (GIN). */
     public enum Gin {
-        /** None. */
+        /** Kernels cannot start puts. */
         NONE(nccl_h.NCCL_GIN_TYPE_NONE()),
-        /** By a CPU thread. */
+        /** A CPU thread sends the data of the puts. */
         PROXY(nccl_h.NCCL_GIN_TYPE_PROXY()),
-        /** By kernels and network cards alone, GPUDirect Async. */
+        /** Kernels drive the network cards without a CPU thread (GPUDirect Async). */
         GDAKI(nccl_h.NCCL_GIN_TYPE_GDAKI()),
         /** {@code NCCL_GIN_TYPE_GPI} of NCCL 2.30.7. */
         GPI(nccl_h.NCCL_GIN_TYPE_GPI());
@@ -59,7 +60,7 @@ public record NcclProperties(int rank, int size, int cudaDevice, int managedDevi
             MemorySegment out = ncclCommProperties_t.allocate(arena);
             ncclCommProperties_t.size(out, ncclCommProperties_t.sizeof());
             ncclCommProperties_t.magic(out, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
-            // A release refuses versions of later headers. The struct has not changed since.
+            // A release refuses a version that is newer than itself. The struct has not changed since this version.
             ncclCommProperties_t.version(out, Math.min(library.version(), nccl_h.NCCL_VERSION_CODE()));
             communicator.enter(NcclFunction.COMM_QUERY_PROPERTIES,
                     handle -> nccl_h.ncclCommQueryProperties(handle, out));

@@ -10,8 +10,8 @@ import org.millrace.element.Elements;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * A reduction that belongs to one communicator: the sum of elements that are each first multiplied by this rank's
- * scalar.
+ * A reduction that belongs to one communicator. Each rank's elements are multiplied by the scalar of that rank, and the
+ * products are summed.
  */
 public final class NcclReduction implements AutoCloseable {
 
@@ -40,12 +40,15 @@ public final class NcclReduction implements AutoCloseable {
         }
     }
 
-    /** {@return its element type, the only one that it works with} */
+    /** {@return the element type of the reduction; operations of other types cannot use it} */
     public DataType type() {
         return type;
     }
 
-    /** Returns the value that represents it in a call of its communicator. */
+    /**
+     * Returns NCCL's number of this reduction, for a call on its communicator. Throws if the caller is another
+     * communicator or the operands have another type.
+     */
     int code(NcclCommunicator caller, DataType operands) {
         if (caller != communicator) {
             throw new IllegalArgumentException(
@@ -61,7 +64,7 @@ public final class NcclReduction implements AutoCloseable {
         return code;
     }
 
-    /** Destroys the reduction. Operations that were enqueued with it still use it. May be called twice. */
+    /** Destroys the reduction. Operations that were enqueued before still use it. May be called twice. */
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
@@ -74,9 +77,9 @@ public final class NcclReduction implements AutoCloseable {
     }
 
     /**
-     * Writes a number in the representation of an element type. For float types it rounds to nearest, ties to even. As
-     * in CUDA, a number that is too large becomes infinity, or the largest number of an 8-bit type. For integer types
-     * it truncates towards zero and clamps to the type's range.
+     * Returns memory with a number in the representation of an element type. Floats are rounded to nearest, ties to
+     * even. As in CUDA, a number that is too large becomes infinity, or the largest number of an 8-bit type. Integers
+     * are truncated towards zero and clamped to the range of the type.
      */
     static MemorySegment scalar(double value, DataType type, SegmentAllocator allocator) {
         MemorySegment scalar = allocator.allocate(Long.BYTES, Long.BYTES);

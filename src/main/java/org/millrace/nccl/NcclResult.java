@@ -2,7 +2,7 @@ package org.millrace.nccl;
 
 import org.jspecify.annotations.Nullable;
 
-/** The results of NCCL's functions, in the order of {@code ncclResult_t}. */
+/** Results of NCCL's functions, in the order of {@code ncclResult_t}. */
 public enum NcclResult {
     /** The call succeeded. */
     SUCCESS("ncclSuccess", ""),
@@ -16,14 +16,14 @@ public enum NcclResult {
                     + " (NCCL_SOCKET_IFNAME picks another), that"
                     + " /dev/shm is large enough, and the limits on open files and locked memory; NCCL_DEBUG=WARN"
                     + " names the call"),
-    /** NCCL's own invariant is broken, or memory was corrupted. */
+    /** NCCL found an internal error, or memory was corrupted. */
     INTERNAL_ERROR("ncclInternalError",
             "NCCL met a state it does not expect, often a plugin or a mismatch between ranks: compare NCCL_DEBUG=INFO"
                     + " of all ranks"),
-    /** An argument is wrong. */
+    /** The program passed a wrong argument. */
     INVALID_ARGUMENT("ncclInvalidArgument",
             "An argument is wrong, or the communicator is gone: NCCL_DEBUG=WARN says which"),
-    /** A call was made at the wrong time, or ranks disagree. */
+    /** The program made a call that is not allowed in this state, or the calls of ranks differ. */
     INVALID_USAGE("ncclInvalidUsage",
             "The calls do not fit together: two ranks on one GPU, a group left open, a communicator that is still"
                     + " being made, or an option that this NCCL does" + " not have; NCCL_DEBUG=WARN says which"),
@@ -31,7 +31,7 @@ public enum NcclResult {
     REMOTE_ERROR("ncclRemoteError",
             "Another rank failed or the network between was cut: look for the first error among the ranks, and abort"
                     + " this communicator"),
-    /** Not complete yet; no error. */
+    /** The call is not complete yet. This result is no error. */
     IN_PROGRESS("ncclInProgress", "Wait for the communicator before the next call on it"),
     /** An event did not occur within NCCL's time limit; 2.30. */
     TIMEOUT("ncclTimeout",
@@ -47,22 +47,22 @@ public enum NcclResult {
         this.advice = advice;
     }
 
-    /** {@return its name in {@code nccl.h}, for instance {@code "ncclSystemError"}} */
+    /** {@return the result's name in {@code nccl.h}, for instance {@code "ncclSystemError"}} */
     public String symbol() {
         return symbol;
     }
 
-    /** {@return its number in {@code ncclResult_t}: 0 for {@link #SUCCESS}} */
+    /** {@return the result's number in {@code ncclResult_t}: 0 for {@link #SUCCESS}} */
     public int code() {
         return ordinal();
     }
 
-    /** Returns the remedy. */
+    /** Returns the remedy for this error; empty for no error. */
     String advice() {
         return advice;
     }
 
-    /** {@return the result of a code; null for one that NCCL 2.30 does not have} */
+    /** {@return the result with a number in {@code ncclResult_t}; null if NCCL 2.30 has no such result} */
     public static @Nullable NcclResult ofCode(int code) {
         return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : null;
     }

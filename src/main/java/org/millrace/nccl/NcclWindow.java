@@ -8,14 +8,20 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.ffi.nccl.nccl_h;
 
-/** Device memory that all ranks of a communicator registered together, until this object is closed. */
+/**
+ * Device memory that all ranks of a communicator have registered together. The registration ends when this object is
+ * closed.
+ */
 public final class NcclWindow implements AutoCloseable {
 
-    /** Options of a window's registration. */
+    /** Options for the registration of a window. */
     public enum Flag {
-        /** All ranks' parts are the same, so that kernels can reach them directly. They begin at a multiple of 4096. */
+        /**
+         * All ranks register memory of the same size and layout, which begins at a multiple of 4096. Kernels can then
+         * access it directly.
+         */
         SYMMETRIC(nccl_h.NCCL_WIN_COLL_SYMMETRIC()),
-        /** Data of puts becomes visible in the order of the puts; 2.29.7. */
+        /** The data of puts becomes visible in the order of the puts; from 2.29.7 on. */
         STRICT_ORDERING(nccl_h.NCCL_WIN_STRICT_ORDERING());
 
         private final int bit;
@@ -47,7 +53,8 @@ public final class NcclWindow implements AutoCloseable {
         }
         MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
         int flags = wanted.stream().mapToInt(flag -> flag.bit).reduce(nccl_h.NCCL_WIN_DEFAULT(), (a, b) -> a | b);
-        // NCCL may write a window after the call has returned, like a child communicator.
+        // NCCL may write the window's address after the call has returned, as it does for a child communicator. The
+        // memory for the address is therefore never freed.
         MemorySegment slot = Arena.global().allocate(ValueLayout.ADDRESS);
         communicator.enter(NcclFunction.COMM_WINDOW_REGISTER,
                 handle -> nccl_h.ncclCommWindowRegister(handle, address, memory.byteSize(), slot, flags));
@@ -56,13 +63,13 @@ public final class NcclWindow implements AutoCloseable {
 
     /**
      * {@return the {@code ncclWindow_t} for kernels that use NCCL's device functions; 0 if NCCL has no windows on this
-     * machine, or while the group or the communicator that registers it is in progress}
+     * machine, or if the registration is not complete yet (in a group or with a non-blocking communicator)}
      */
     public long address() {
         return slot.get(ValueLayout.ADDRESS, 0).address();
     }
 
-    /** {@return the address of this rank's memory in the window, as its GPU sees it; 2.29} */
+    /** {@return the address of this rank's memory in the window for this rank's GPU; requires NCCL 2.29} */
     public long memoryAddress() {
         communicator.library.require(NcclFunction.WIN_GET_USER_PTR);
         try (Arena arena = Arena.ofConfined()) {
@@ -73,7 +80,10 @@ public final class NcclWindow implements AutoCloseable {
         }
     }
 
-    /** Returns the argument for a call of its communicator. */
+    /**
+     * Returns the {@code ncclWindow_t}, for a call on its communicator. Throws if the caller is another communicator,
+     * or if the window is closed.
+     */
     long addressFor(NcclCommunicator caller) {
         if (caller != communicator) {
             throw new IllegalArgumentException(

@@ -8,8 +8,8 @@ import java.util.HexFormat;
 import org.millrace.ffi.nccl.ncclUniqueId;
 
 /**
- * An id that one rank creates and that all ranks of a communicator need: 128 bytes with an address and a secret. Treat
- * it as a password.
+ * An id that one rank creates and that all ranks of a communicator need. It consists of 128 bytes with an address and a
+ * secret. It must be protected like a password, because any process with the id can join.
  */
 public final class UniqueId {
 
@@ -23,9 +23,9 @@ public final class UniqueId {
     }
 
     /**
-     * {@return an id that another rank sent}
+     * {@return the id with the bytes that another rank sent}
      *
-     * @throws IllegalArgumentException if the number of bytes differs
+     * @throws IllegalArgumentException if the number of bytes is not {@link #BYTES}
      */
     public static UniqueId of(byte[] bytes) {
         if (bytes.length != BYTES) {
@@ -35,10 +35,10 @@ public final class UniqueId {
     }
 
     /**
-     * {@return an id that another rank sent as text}
+     * {@return the id with the text that another rank sent}
      *
      * @param hex 256 hexadecimal digits
-     * @throws IllegalArgumentException if it is anything else
+     * @throws IllegalArgumentException if the text is not 256 hexadecimal digits
      */
     public static UniqueId ofHex(String hex) {
         if (hex.length() != 2 * BYTES) {
@@ -52,12 +52,12 @@ public final class UniqueId {
         return new UniqueId(struct.toArray(ValueLayout.JAVA_BYTE));
     }
 
-    /** {@return a copy of its 128 bytes} */
+    /** {@return a copy of the id's 128 bytes} */
     public byte[] toBytes() {
         return bytes.clone();
     }
 
-    /** {@return its bytes as 256 hexadecimal digits} */
+    /** {@return the id's bytes as 256 hexadecimal digits} */
     public String toHex() {
         return HexFormat.of().formatHex(bytes);
     }
@@ -76,7 +76,10 @@ public final class UniqueId {
         return Arrays.hashCode(bytes);
     }
 
-    /** Returns only enough to distinguish two ids, because a process with the whole id can join. */
+    /**
+     * Returns only a part of the id, which is enough to distinguish two ids. A process with the whole id could join the
+     * communicator.
+     */
     @Override
     public String toString() {
         return "NCCL unique id " + Integer.toHexString(hashCode());
