@@ -36,13 +36,13 @@ import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.nccl.NcclCommunicator;
 
 /**
- * Communicator of libnccl. Its calls block while NCCL connects ranks at their first use. {@link NcclWatch} ends calls
- * that do not return.
+ * Communicator over libnccl, which runs all operations. A call of libnccl may block, because NCCL connects ranks at
+ * their first operation. {@link NcclWatch} ends calls that do not return.
  */
 final class GpuCommunicator implements Communicator {
 
     private static final Logger LOG = LogManager.getLogger(GpuCommunicator.class);
-    /** Time for kernels to leave after an abort. */
+    /** Maximum time to wait after an abort until the running kernels have ended. */
     private static final Duration ABORT_DEADLINE = Duration.ofSeconds(10);
 
     private final GpuRank member;
@@ -56,8 +56,8 @@ final class GpuCommunicator implements Communicator {
     private final Duration patience;
     private final LaunchCounts launched;
     /**
-     * Whether {@link #launched} counts all launches. It does not count the repetitions of a graph. A count that is too
-     * low does not cause a failure.
+     * Whether {@link #launched} counts all operations. It becomes false when the first plan is recorded, because the
+     * operations of a repeated graph are not counted. A count that is too low does not cause a failure.
      */
     private volatile boolean counts = true;
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -78,7 +78,10 @@ final class GpuCommunicator implements Communicator {
         watch.start();
     }
 
-    /** Performs the part of joining that involves other ranks. */
+    /**
+     * Joins the other ranks of a communicator. {@link GpuRank#prepare} precedes this call and makes the preparations
+     * that involve no other rank.
+     */
     static Communicator join(GpuRank.Libraries libraries, String rendezvous, int rank, int size,
             Configuration configuration, CommunicatorListener listener) {
         GpuRank member = GpuRank.meet(libraries, rendezvous, rank, size, configuration, listener);
@@ -157,7 +160,7 @@ final class GpuCommunicator implements Communicator {
         collective(() -> nccl.reduce(send, rank() == root ? receive : null, count, type, op, root, on));
     }
 
-    /** Runs as a group of sends and receives, which every NCCL since 2.7 supports. */
+    /** Runs as a group of sends and receives, which every NCCL release since 2.7 supports. */
     @Override
     public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         CudaStream on = begin(stream);
@@ -239,7 +242,7 @@ final class GpuCommunicator implements Communicator {
         watch.call(call);
     }
 
-    /** Records a CUDA graph. */
+    /** Records the operations as a CUDA graph. */
     @Override
     public Plan plan(DeviceStream stream, Runnable operations) {
         counts = false;
@@ -278,7 +281,9 @@ final class GpuCommunicator implements Communicator {
         failure.throwIfFailed();
     }
 
-    /** Returns the failure. The watch polls NCCL's own error. */
+    /**
+     * Returns the first failure of the communicator, without a query of NCCL. {@link NcclWatch} polls NCCL's own error.
+     */
     @Override
     public Optional<MillraceException> asyncError() {
         return Optional.ofNullable(failure.get()).map(thrown -> MillraceException.again(thrown.getMessage(), thrown));
@@ -306,7 +311,8 @@ final class GpuCommunicator implements Communicator {
                 failure.fail(new AbortedException(what, rank(), CommunicatorException.NOBODY, null, null));
                 givenUp = new DeadlineException(what, rank(), CommunicatorException.NOBODY, null, null);
             }
-            // If a rank left at once, slower peers could not distinguish it from a lost rank.
+            // All ranks leave together. If one rank left at once, slower peers could not distinguish it from a lost
+            // rank.
             MillraceException alone = failure.get() != null ? null : member.control().leaveTogether(patience, begun);
             if (alone instanceof DeadlineException late) {
                 givenUp = late;
@@ -320,7 +326,12 @@ final class GpuCommunicator implements Communicator {
         }
     }
 
-    /** @param together whether the other ranks leave, too; NCCL waits for them when it destroys a communicator */
+    /**
+     * Stops the watch and frees NCCL's communicator.
+     *
+     * @param together whether the other ranks also leave now; NCCL waits for them when it destroys a communicator. If
+     *                 false, NCCL's communicator is aborted instead.
+     */
     private void tearDown(boolean together) {
         boolean isQuiet = watch.stop();
         plans.close();
@@ -343,9 +354,9 @@ final class GpuCommunicator implements Communicator {
     }
 
     /**
-     * Plans of a communicator, which are operations of libnccl captured as CUDA graphs. NCCL keeps the data of their
-     * kernels and of its proxies until a graph is destroyed. All graphs must therefore be destroyed before NCCL's
-     * communicator.
+     * The plans of a communicator. Each plan contains operations of libnccl, captured as a CUDA graph. NCCL keeps the
+     * data of the graph's kernels and proxies until the graph is destroyed. All graphs must therefore be destroyed
+     * before NCCL's communicator.
      */
     static final class GraphPlans implements AutoCloseable {
 
@@ -353,13 +364,18 @@ final class GpuCommunicator implements Communicator {
         private final BiConsumer<CudaGraph.Executable, DeviceStream> launcher;
         private final Set<GraphPlan> plans = ConcurrentHashMap.newKeySet();
 
-        /** @param launcher launches a graph in the same way as the communicator launches operations */
+        /**
+         * Creates the object without plans.
+         *
+         * @param who      name of the rank in messages
+         * @param launcher launches a graph in a stream, in the same way as the communicator launches operations
+         */
         GraphPlans(String who, BiConsumer<CudaGraph.Executable, DeviceStream> launcher) {
             this.who = who;
             this.launcher = launcher;
         }
 
-        /** Records the calls as a plan. None of them runs now. */
+        /** Records the operations as a plan. No operation runs now. */
         Plan capture(CudaStream stream, Runnable operations) {
             requireNoGroup("a plan is made");
             CudaGraph captured = graph(stream, operations);
@@ -376,7 +392,8 @@ final class GpuCommunicator implements Communicator {
                 OperationGroup.record(operations);
             } catch (RuntimeException | Error thrown) {
                 try {
-                    stream.endGraph().close(); // Without this call, the stream would remain unusable.
+                    // Without this call, the stream would stay in the capture and could not be used.
+                    stream.endGraph().close();
                 } catch (RuntimeException invalid) {
                     thrown.addSuppressed(invalid);
                 }

@@ -30,18 +30,18 @@ import org.millrace.element.CopiedSegments;
 import org.millrace.engine.bootstrap.GroupFailure;
 
 /**
- * GPU of a rank. Programs can slice its memory and pass it to operations. A Java program that reads or writes the
- * memory gets an exception. See {@link DeviceSegments}.
+ * The GPU of a rank. Programs can slice the GPU's memory and pass it to operations. If a Java program reads or writes
+ * the memory, an exception is thrown. See {@link DeviceSegments}.
  */
 final class GpuDevice implements Device {
 
     private final CudaDevice cuda;
     private final String name;
     private final GroupFailure failure;
-    /** Failures of open communicators that were split off. */
+    /** Failures of the open communicators that were split off and that use this device, too. */
     private final Set<GroupFailure> others = ConcurrentHashMap.newKeySet();
     private final Set<GpuStream> streams = ConcurrentHashMap.newKeySet();
-    /** Sizes in bytes of memory that was allocated here and is not freed, by address. */
+    /** Memory that was allocated by this object and is not freed: start address to size in bytes. */
     private final ConcurrentSkipListMap<Long, Long> taken = new ConcurrentSkipListMap<>();
     private final StagingMemory staging = new StagingMemory(this::allocate);
     private final StagedCopies copies;
@@ -60,7 +60,8 @@ final class GpuDevice implements Device {
     }
 
     @Override
-    @SuppressWarnings("restricted") // The restricted method adds an action to the end of the arena.
+    // The restricted method reinterpret() adds an action to the end of the arena.
+    @SuppressWarnings("restricted")
     public MemorySegment allocate(long bytes, Arena arena) {
         // CUDA returns no address for an allocation of 0 bytes.
         DeviceMemory memory = cuda.allocate(bytes == 0 ? 1 : bytes);
@@ -138,13 +139,16 @@ final class GpuDevice implements Device {
                 "stream " + stream + " is not an open stream of " + name + ": make it with this device's newStream()");
     }
 
-    /** Adds a communicator that was split off and runs operations on this device, too. */
+    /** Adds a communicator that was split off and will run operations on this device, too. */
     void share(GroupFailure other) {
         users.incrementAndGet();
         others.add(other);
     }
 
-    /** Removes a communicator that is closed. The thread that closed it knows the result of its operations. */
+    /**
+     * Removes a closed communicator. Its failure no longer affects streams, because the thread that closed it knows the
+     * result of its operations.
+     */
     void unshare(GroupFailure other) {
         others.remove(other);
         if (users.decrementAndGet() == 0) {
@@ -154,8 +158,8 @@ final class GpuDevice implements Device {
     }
 
     /**
-     * Throws the failure of any of the device's communicators. The communicators of a stream's kernels are unknown, so
-     * the failure of one communicator may have ended any kernel early.
+     * Throws the failure of any communicator that uses the device. It is unknown which communicators a stream's kernels
+     * belong to. The failure of one communicator may therefore have ended any kernel early.
      */
     void throwIfFailed() {
         failure.throwIfFailed();
@@ -171,7 +175,7 @@ final class GpuDevice implements Device {
         streams.remove(stream);
     }
 
-    /** Waits until no stream contains work. Returns false if the deadline passes before. */
+    /** Waits until all streams are idle. Returns false if the deadline passes before. */
     boolean awaitIdle(Duration deadline) {
         long end = System.nanoTime() + deadline.toNanos();
         boolean idle = true;
@@ -181,7 +185,12 @@ final class GpuDevice implements Device {
         return idle;
     }
 
-    /** Refuses memory that would make a kernel fault. A fault would end this process's use of the GPU. */
+    /**
+     * Throws if a kernel that accesses the segment would cause a fault. After such a fault this process could no longer
+     * use the GPU.
+     *
+     * @param what name of the segment in messages
+     */
     void checkReach(String what, MemorySegment segment, long bytes) {
         if (bytes == 0 || isTaken(segment.address(), bytes)) {
             return;
@@ -190,7 +199,7 @@ final class GpuDevice implements Device {
             throw new IllegalArgumentException(what + ": the segment is host memory;"
                     + " take device memory from Device.allocate, or give the device's view of pinned memory");
         }
-        // The memory was allocated elsewhere, for instance by NCCL or another process. CUDA has its attributes.
+        // Other code allocated the memory, for instance NCCL or another process. CUDA can report its attributes.
         CudaRuntime.PointerAttributes known = CudaRuntime.PointerAttributes.of(cuda.runtime(), segment);
         if (known.kind() == CudaRuntime.PointerAttributes.Kind.UNREGISTERED) {
             throw new IllegalArgumentException(
@@ -204,8 +213,8 @@ final class GpuDevice implements Device {
     }
 
     /**
-     * CUDA stream that fails when a communicator of its device fails. Otherwise, a kernel that waits for a lost rank
-     * would never report it.
+     * A CUDA stream that reports the failure of any communicator that uses the device. Otherwise a wait for a kernel
+     * that waits for a lost rank would never end.
      */
     static final class GpuStream implements DeviceStream {
 
@@ -223,7 +232,8 @@ final class GpuDevice implements Device {
 
         @Override
         public boolean query() {
-            // The order matters, because kernels of an aborted communicator end as if they had completed.
+            // The stream is queried before the failures, because kernels of an aborted communicator end as if they
+            // had completed.
             boolean done = isIdle();
             device.throwIfFailed();
             return done;
@@ -244,7 +254,8 @@ final class GpuDevice implements Device {
             cuda.record(mark);
             return Completions.of(() -> {
                 boolean done = mark.query();
-                device.throwIfFailed(); // After the query of the event, as in query().
+                // As in query(), this call must follow the query of the event.
+                device.throwIfFailed();
                 return done;
             }).whenComplete((_, _) -> mark.close());
         }
@@ -273,12 +284,13 @@ final class GpuDevice implements Device {
             cuda.call(function);
         }
 
-        /** Waits without reporting a failure. Returns false if the deadline passes before. */
+        /** Waits until the stream is idle, without reporting a failure. Returns false if the deadline passes before. */
         boolean awaitIdle(Duration deadline) {
             try {
                 return Waiting.until(cuda::query, deadline);
             } catch (MillraceException | IllegalStateException brokenOrClosed) {
-                return true; // Nothing more can run on the stream.
+                // The stream has failed or is closed, so nothing more can run on it.
+                return true;
             }
         }
 
@@ -295,15 +307,16 @@ final class GpuDevice implements Device {
     }
 
     /**
-     * Copies between a GPU and host memory that it cannot access directly: the Java heap, and memory that is not
-     * pinned. CUDA would read such memory immediately, or block the thread until it is written. The copies use pieces
-     * of pinned memory, in the order of the stream.
+     * Copies between a GPU and host memory that the GPU cannot access directly: the Java heap, and native memory that
+     * is not pinned. Without this class, CUDA would read such memory immediately, before earlier work of the stream.
+     * When it writes such memory, CUDA would block the thread. The copies here use pieces of pinned memory, in the
+     * order of the stream.
      */
     static final class StagedCopies implements AutoCloseable {
 
         /**
-         * Size of a piece in bytes. Pinned memory is expensive. While the host copies a piece, the GPU copies none, and
-         * a call takes 10 µs of that time.
+         * Size of a piece in bytes. Pinned memory is expensive, so a piece is small. However, the GPU does not copy
+         * while the host copies a piece, and each piece costs a host call of 10 µs.
          */
         private static final long PIECE_BYTES = 4 << 20;
 
@@ -317,20 +330,25 @@ final class GpuDevice implements Device {
         }
 
         /**
-         * Allocates the memory for one copy in each direction, before operations are enqueued. Pinning memory may wait
-         * for kernels to end, and may delay operations that these kernels need.
+         * Allocates the pinned memory for one copy in each direction, before the program enqueues operations. Pinning
+         * memory may wait for kernels to end. If these kernels need operations that the program enqueues later, pinning
+         * at that time could block both.
          */
         synchronized void prepare() {
             if (!prepared) {
                 prepared = true;
                 try (StagingMemory.Lease _ = pinned.take(PIECE_BYTES);
                         StagingMemory.Lease _ = pinned.take(PIECE_BYTES)) {
-                    return; // Both pieces are available from now on.
+                    // When the leases close, both pieces are available for copies.
+                    return;
                 }
             }
         }
 
-        /** Returns whether host memory needs a staged copy. CUDA itself makes the copies that a graph records. */
+        /**
+         * Returns whether a copy of host memory must be staged here. False while the stream is being captured: CUDA
+         * itself makes the copies that a graph records.
+         */
         boolean isFor(MemorySegment host, CudaStream stream) {
             if (host.byteSize() == 0 || stream.isCapturing()) {
                 return false;
@@ -368,7 +386,8 @@ final class GpuDevice implements Device {
                     stream.call(() -> there.copyFrom(piece));
                 }
             }
-            stream.call(lease::close); // Runs after the last copy.
+            // The stream calls this function after the last copy.
+            stream.call(lease::close);
         }
 
         @Override

@@ -17,15 +17,16 @@ import org.millrace.nccl.NcclWindow;
 import org.millrace.plugin.InProcessPlugin;
 
 /**
- * One rank of GIN on GPUs, with its GPU, its windows, and the device communicators for its kernels. NCCL's device
- * functions post to queues that this JVM serves through {@link org.millrace.plugin.InProcessPlugin}. The setting
- * {@code MILLRACE_CONNECT_DEADLINE} limits calls that involve other ranks. One thread uses this object.
+ * One rank of GIN on GPUs: its GPU, its windows, and the device communicators for its kernels. Kernels post descriptors
+ * to queues through NCCL's device functions. This JVM serves the queues through
+ * {@link org.millrace.plugin.InProcessPlugin}. The setting {@code MILLRACE_CONNECT_DEADLINE} limits the duration of
+ * calls that involve other ranks. Used by one thread.
  */
 public final class GpuGinRank implements AutoCloseable {
 
     private static final long PAGE = 4096;
 
-    /** Memory of this GPU that kernels of all ranks use in puts. */
+    /** Memory of this rank's GPU that is registered as a window, so that kernels of all ranks can use it in puts. */
     public record GpuWindow(DeviceMemory memory, NcclWindow window) {
     }
 
@@ -43,7 +44,7 @@ public final class GpuGinRank implements AutoCloseable {
      * Joins the other ranks.
      *
      * @param rendezvous address of the rendezvous, as for {@link org.millrace.Millrace#join}
-     * @throws MillraceException if CUDA or NCCL cannot be used, or a rank does not arrive
+     * @throws MillraceException if CUDA or NCCL cannot be used, or if a rank does not join before the deadline
      */
     public static GpuGinRank join(String rendezvous, int rank, int size, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
@@ -55,7 +56,7 @@ public final class GpuGinRank implements AutoCloseable {
         return member.device();
     }
 
-    /** Returns the CUDA runtime, for modules. */
+    /** Returns the CUDA runtime. The program loads its kernels with it. */
     public CudaRuntime cuda() {
         return member.libraries().cuda();
     }
@@ -66,9 +67,9 @@ public final class GpuGinRank implements AutoCloseable {
     }
 
     /**
-     * Allocates memory and registers it as a window. Collective.
+     * Allocates device memory and registers it as a window. All ranks must call this method.
      *
-     * @param bytes size of the window, rounded up to whole pages; the same on all ranks
+     * @param bytes size of the window, rounded up to whole pages of 4096 bytes; the same on all ranks
      */
     public GpuWindow window(long bytes) {
         DeviceMemory memory = nccl().allocate(device(), (bytes + PAGE - 1) / PAGE * PAGE);
@@ -90,9 +91,9 @@ public final class GpuGinRank implements AutoCloseable {
     }
 
     /**
-     * Creates a device communicator. Collective.
+     * Creates a device communicator for kernels. All ranks must call this method.
      *
-     * @param compiledWith {@code NCCL_VERSION_CODE} of the headers that the kernels were compiled with
+     * @param compiledWith {@code NCCL_VERSION_CODE} of the kernels' headers
      */
     public NcclDeviceCommunicator device(NcclDeviceCommunicator.Requirements requirements, int compiledWith) {
         try {
@@ -111,14 +112,14 @@ public final class GpuGinRank implements AutoCloseable {
     }
 
     /**
-     * {@return the counts of kernels' descriptors that this JVM has served, summed over all contexts; zero if the
-     * plugin of another process serves them}
+     * {@return the counts of the descriptors that kernels posted and this JVM has served, summed over all contexts; all
+     * 0 if the plugin of another process serves them}
      */
     public GinServed served() {
         return InProcessPlugin.ginServed();
     }
 
-    /** Throws the failure of another rank or of a connection, if there was one. */
+    /** Throws the failure of another rank or of a connection. Returns if there was no failure. */
     public void throwIfFailed() {
         member.failure().watch();
         member.failure().throwIfFailed();
@@ -131,9 +132,9 @@ public final class GpuGinRank implements AutoCloseable {
     }
 
     /**
-     * Frees all resources and leaves the group. All kernels must have ended, unless this rank has failed. After a
-     * failure, the resources of NCCL stay allocated until the process ends, because freeing them would wait for kernels
-     * that may never end. May be called twice.
+     * Frees all resources and leaves the group of ranks. All kernels must have ended, unless this rank has failed.
+     * After a failure, NCCL's resources stay allocated until the process ends. Freeing them would wait for kernels that
+     * may never end. May be called twice.
      */
     @Override
     public void close() {

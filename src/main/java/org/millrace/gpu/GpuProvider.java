@@ -9,7 +9,7 @@ import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 
-/** Provider of communicators over libnccl, with one GPU for each rank. */
+/** Provider of communicators that use libnccl, with one GPU for each rank. */
 public final class GpuProvider implements CommunicatorProvider {
 
     /** Creates the provider, for {@link java.util.ServiceLoader}. */
@@ -21,7 +21,8 @@ public final class GpuProvider implements CommunicatorProvider {
     }
 
     /**
-     * Loads the CUDA runtime and NCCL and counts the GPUs. Initializes no GPU, and changes no setting that NCCL reads.
+     * Loads the CUDA runtime and NCCL, and counts the GPUs. Does not initialize a GPU, and does not change a setting
+     * that NCCL reads. Returns the reason why the provider cannot be used; empty if it can.
      */
     @Override
     public Optional<String> whyUnusable(Map<String, String> settings) {
@@ -30,7 +31,7 @@ public final class GpuProvider implements CommunicatorProvider {
             libraries.cuda().deviceCount();
             return Optional.empty();
         } catch (ConfigurationException refused) {
-            // This is not an error of the provider. The join method reports the invalid setting.
+            // An invalid setting does not make the provider unusable. The method join() reports the setting.
             return Optional.empty();
         } catch (MillraceException | LinkageError unusable) {
             return Optional.of(reason(unusable));
@@ -38,8 +39,8 @@ public final class GpuProvider implements CommunicatorProvider {
     }
 
     /**
-     * Returns the message of a failure. An error in the initialization of a class has no message, but its cause has
-     * one.
+     * Returns the message of a failure. If the initialization of a class failed, the error has no message, but its
+     * cause has one.
      */
     private static String reason(Throwable unusable) {
         Throwable reason = unusable;

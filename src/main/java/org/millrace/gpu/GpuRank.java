@@ -31,13 +31,19 @@ import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.UniqueId;
 import org.millrace.plugin.InProcessPlugin;
 
-/** Rank that has joined the others, with its GPU, NCCL's communicator, and the control plane. */
+/**
+ * A rank that has joined the other ranks: its libraries, control plane, GPU and NCCL communicator.
+ *
+ * @param control  connections over which ranks agree and learn of failures
+ * @param failure  first failure of the communicator
+ * @param patience maximum duration of an NCCL call that waits for other ranks
+ */
 record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, CudaDevice device,
         NcclCommunicator nccl, Duration patience) {
 
     private static final long LOOK_MILLIS = 20;
 
-    /** CUDA runtime and NCCL, loaded from the paths in the settings. */
+    /** The CUDA runtime and NCCL, loaded from the paths in the settings. */
     record Libraries(CudaRuntime cuda, NcclLibrary nccl) {
 
         static Libraries load(Configuration configuration) {
@@ -48,18 +54,22 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
         }
     }
 
-    /** Performs the part of joining that involves no other rank. */
+    /**
+     * Makes the preparations for joining that involve no other rank: loads the libraries, checks for a GPU and
+     * configures the plugin.
+     */
     static Libraries prepare(Configuration configuration) {
         Libraries libraries = Libraries.load(configuration);
-        libraries.cuda().deviceCount(); // A rank without a GPU fails here, before other ranks wait for it.
+        // If this rank has no GPU, this call throws before other ranks wait for this rank.
+        libraries.cuda().deviceCount();
         InProcessPlugin.configure(variables(configuration));
         InProcessPlugin.activate();
         return libraries;
     }
 
     /**
-     * Returns the settings that the user has set, as environment variables. libnccl and the plugin that it loads
-     * support neither system properties nor sizes with units.
+     * Returns the settings that the user has set, as environment variables for libnccl and the plugin that libnccl
+     * loads. These support neither system properties nor sizes with units, so the values are converted.
      */
     static Map<String, String> variables(Configuration configuration) {
         Map<String, String> variables = new LinkedHashMap<>();
@@ -82,7 +92,7 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
         };
     }
 
-    /** Performs the part of joining that involves other ranks. */
+    /** Joins the other ranks: connects the control plane, chooses the GPU, and joins NCCL's communicator. */
     static GpuRank meet(Libraries libraries, String rendezvous, int rank, int size, Configuration configuration,
             CommunicatorListener listener) {
         Duration patience = configuration.get(Settings.CONNECT_DEADLINE);
@@ -105,7 +115,10 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
         }
     }
 
-    /** Returns this rank in a communicator of some of the ranks; empty if this rank joins no new communicator. */
+    /**
+     * Splits the communicator. Returns this rank in its new communicator; empty if this rank belongs to no new
+     * communicator.
+     */
     Optional<GpuRank> split(int color, int key) {
         ControlPlane group = control.split(color, key);
         try {
@@ -122,10 +135,14 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
         }
     }
 
-    /** Makes an NCCL call that waits for the other ranks. Ends the wait when one of them has failed. */
+    /**
+     * Makes an NCCL call that waits for the other ranks. Throws if one of the ranks fails during the wait, or if the
+     * deadline passes.
+     */
     <T> T bounded(String function, Callable<T> call) {
         return bounded(function + " of rank " + control.rank(), patience, failure, () -> {
-            try (CurrentDevice _ = device.makeCurrent()) { // The thread that makes the call needs a current device.
+            // The call runs on a new thread, which has no current device yet.
+            try (CurrentDevice _ = device.makeCurrent()) {
                 return call.call();
             }
         });
@@ -139,11 +156,13 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
     }
 
     /**
-     * Makes an NCCL call that waits for other ranks without a deadline, on a separate thread. NCCL has communicators
-     * with calls that do not wait, but it starts a thread for each of their operations. If the call is given up, its
-     * thread remains until the call returns, if it ever does. NCCL cannot cancel it.
+     * Makes an NCCL call that may wait for other ranks without a deadline. The call runs on a separate thread. NCCL
+     * also has non-blocking communicators, but for each of their operations it starts a thread. If the deadline passes,
+     * the call's thread remains until the call returns, possibly forever, because NCCL cannot cancel the call.
      *
-     * @param look called repeatedly during the wait; ends the wait by an exception
+     * @param what description of the call in messages
+     * @param look function that this method calls repeatedly during the wait; it ends the wait if it throws an
+     *             exception
      */
     static <T> T bounded(String what, Duration deadline, Runnable look, Callable<T> call) {
         FutureTask<T> task = new FutureTask<>(call);
@@ -176,7 +195,10 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
                 : new MillraceException(what + " failed: " + cause, cause);
     }
 
-    /** Returns the number of ranks with lower numbers on this machine, which have its first GPUs. Collective. */
+    /**
+     * Returns the number of ranks on this machine that have lower numbers than this rank. It determines this rank's
+     * GPU. All ranks must call this method.
+     */
     private static int placeOnMachine(ControlPlane control) {
         byte[] mine = Machine.kernel().getBytes(StandardCharsets.UTF_8);
         byte[][] all = control.allGather(mine);

@@ -27,10 +27,10 @@ import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.proxy.ProxyException;
 
 /**
- * Makes a communicator's NCCL calls, and detects failures while its kernels run. Detection uses a separate thread,
- * because the user's thread may be blocked in a call. It detects another rank's failure, a connection that the takeover
- * lost, NCCL's own error, and a call that does not return. The first failure aborts NCCL's communicator, and kernels
- * and calls then end.
+ * Makes a communicator's NCCL calls, and detects failures while its kernels run. The detection runs on a separate
+ * thread, because the user's thread may be blocked in a call. It detects four kinds of failure: the failure of another
+ * rank, the loss of a connection that the takeover serves, NCCL's own error, and a call that does not return. The first
+ * failure aborts NCCL's communicator, which ends its kernels and calls.
  */
 final class NcclWatch implements Runnable {
 
@@ -48,11 +48,14 @@ final class NcclWatch implements Runnable {
     private final Thread thread;
     private volatile boolean ended;
     /**
-     * Start time of the call in progress, a value of {@link System#nanoTime()}; 0 if no call is in progress. Written by
-     * the user's thread.
+     * Start time of the NCCL call in progress, a value of {@link System#nanoTime()}; 0 if no call is in progress. The
+     * user's thread writes it, and the watching thread reads it.
      */
     private volatile long callSince;
-    /** Start time of the last call that was reported to the program. Used by the watching thread only. */
+    /**
+     * Start time of the last call that the listener was told about because it took long. Used only by the watching
+     * thread.
+     */
     private long toldOf;
 
     NcclWatch(GpuRank member, LaunchCounts launched, Duration stall, Duration late) {
@@ -68,8 +71,8 @@ final class NcclWatch implements Runnable {
     }
 
     /**
-     * Returns the failure of a connection that was taken over. NCCL does not report the ranks that the connection
-     * joins.
+     * Returns the exception for the loss of a connection that the takeover serves. The exception does not name the
+     * peer, because NCCL does not tell which ranks the connection joins.
      */
     private CommunicatorException ofConnection(MillraceException lost) {
         int rank = nccl.rank();
@@ -81,7 +84,7 @@ final class NcclWatch implements Runnable {
         };
     }
 
-    /** Returns NCCL's error as an exception of the matching kind. */
+    /** Returns an error of NCCL as an exception of the matching class. */
     private MillraceException typed(NcclException told) {
         int rank = nccl.rank();
         if (told.result() == NcclResult.REMOTE_ERROR) {
@@ -97,7 +100,7 @@ final class NcclWatch implements Runnable {
         thread.start();
     }
 
-    /** Makes an NCCL call, as part of the thread's group if there is one. */
+    /** Makes an NCCL call. If the thread has opened a group of operations, the call becomes a part of the group. */
     void call(Runnable enqueue) {
         OperationGroup.join(library, () -> new Group(library))
                 .map(Group.class::cast)
@@ -106,8 +109,8 @@ final class NcclWatch implements Runnable {
     }
 
     /**
-     * Makes an NCCL call for some communicators. If NCCL refuses the call, all of them fail, because NCCL may have
-     * launched kernels on some ranks and not on others.
+     * Makes an NCCL call for some communicators. If NCCL refuses the call, all these communicators fail, because NCCL
+     * may have launched kernels on some ranks and not on others.
      */
     private static void watched(Collection<NcclWatch> watches, Runnable call) {
         watches.forEach(each -> each.callSince = System.nanoTime() | 1);
@@ -125,8 +128,8 @@ final class NcclWatch implements Runnable {
     }
 
     /**
-     * All calls of libnccl in a thread's group, for any communicators. It is NCCL's own group, which makes all plans
-     * before it launches one of them.
+     * The calls of libnccl in a thread's group of operations, for one or more communicators. It uses NCCL's own group,
+     * which prepares all plans before it launches the first.
      */
     private static final class Group implements OperationGroup.Part {
 
@@ -137,13 +140,13 @@ final class NcclWatch implements Runnable {
             nccl = library.group();
         }
 
-        /** Does nothing, because NCCL already has all calls. */
+        /** Does nothing, because NCCL has already received all calls. */
         @Override
         public void prepare(boolean alone) {}
 
         /**
-         * Ends NCCL's group, which connects and launches. If this blocks or fails, all members fail, because NCCL does
-         * not report the communicator that caused it.
+         * Ends NCCL's group. NCCL then connects the ranks and launches the kernels. If this call does not return or
+         * fails, all communicators of the group fail, because NCCL does not tell which one caused the failure.
          */
         @Override
         public boolean launch() {
@@ -175,17 +178,19 @@ final class NcclWatch implements Runnable {
         try {
             NcclResult result = nccl.asyncError();
             if (result != NcclResult.SUCCESS && result != NcclResult.IN_PROGRESS) {
-                nccl.awaitReady(Duration.ZERO); // The call throws the error with NCCL's message.
+                // This call throws the error with NCCL's message.
+                nccl.awaitReady(Duration.ZERO);
             }
         } catch (NcclException told) {
             MillraceException kind = typed(told);
             if (kind instanceof PeerLostException) {
-                failure.suspect(kind); // Another rank may report the reason soon.
+                // Another rank may soon report the reason for the loss.
+                failure.suspect(kind);
             } else {
                 failure.fail(kind);
             }
         } catch (IllegalStateException closed) {
-            // The communicator has been closed, and this thread has not yet ended.
+            // The communicator was closed, and stop() has not ended this thread yet.
         }
     }
 
@@ -205,9 +210,11 @@ final class NcclWatch implements Runnable {
     }
 
     /**
-     * Waits until the watching thread has ended, also if the waiting thread is interrupted. Called from another thread.
+     * Waits until the watching thread has ended. An interruption of the calling thread does not end the wait. Called
+     * from another thread than the watching thread.
      *
-     * @return false if an NCCL call does not return; the communicator can then be aborted, but not destroyed
+     * @return false if the watching thread is still in an NCCL call after 10 s; the communicator can then be aborted,
+     *         but not destroyed
      */
     boolean stop() {
         ended = true;
