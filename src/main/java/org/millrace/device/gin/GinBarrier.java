@@ -1,13 +1,14 @@
 package org.millrace.device.gin;
 
 /**
- * A barrier of a team, by signals: {@code ncclGinBarrierSession}. When it returns, every member has arrived. Earlier
- * puts of the members may still be in flight, as with NCCL's relaxed fence level. Where their arrival matters, puts
- * carry signals. In a context, one block of each rank at a time uses a barrier's number.
+ * A barrier of a team that uses signals: {@code ncclGinBarrierSession}. When {@link #sync} returns, every member has
+ * called it. Earlier puts of the members may still be in flight, as with NCCL's relaxed fence level. If a program needs
+ * the arrival of a put, the put must carry a signal. At any time only one block of each rank may use a barrier's number
+ * in a context.
  */
 public final class GinBarrier {
 
-    /** Number of bits of a barrier's epoch, and of the signal's bits that count. */
+    /** Number of bits of a barrier's epoch. Only these low bits of the signal are compared with the epoch. */
     private static final int EPOCH_BITS = Integer.SIZE;
 
     private final HostGin gin;
@@ -22,13 +23,21 @@ public final class GinBarrier {
         this.arrival = RemoteAction.increment(gin.communicator().barrierSignal(barrier));
     }
 
-    /** Returns a barrier of all ranks. */
+    /**
+     * Returns a barrier of all ranks.
+     *
+     * @param number number of the barrier, less than the number of world barriers in the requirements
+     */
     public static GinBarrier world(HostGin gin, int number) {
         GinRequirements requirements = gin.communicator().requirements();
         return new GinBarrier(gin, gin.communicator().world(), checked(number, requirements.worldBarriers(), "world"));
     }
 
-    /** Returns a barrier of this rank's rail. */
+    /**
+     * Returns a barrier of the ranks in this rank's rail.
+     *
+     * @param number number of the barrier, less than the number of rail barriers in the requirements
+     */
     public static GinBarrier rail(HostGin gin, int number) {
         GinRequirements requirements = gin.communicator().requirements();
         return new GinBarrier(gin, gin.communicator().rail(),
@@ -42,7 +51,7 @@ public final class GinBarrier {
         return number;
     }
 
-    /** Returns when all members have called it as often as this one. */
+    /** Waits until all members have called this method as often as this rank. */
     public void sync() {
         for (int i = 1; i < team.ranks(); i++) {
             gin.signal(team, (team.rank() + i) % team.ranks(), arrival);

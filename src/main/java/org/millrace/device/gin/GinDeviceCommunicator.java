@@ -7,8 +7,8 @@ import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
 
 /**
- * A rank's communicator as its blocks see it: contexts, teams and barriers, as in {@code ncclDevComm}. All ranks create
- * it with the same requirements. Safe from any thread.
+ * A rank's communicator for blocks of the emulated device: contexts, teams and barriers, as in {@code ncclDevComm}. All
+ * ranks must create it with the same requirements. Safe from any thread.
  */
 public final class GinDeviceCommunicator implements AutoCloseable {
 
@@ -16,15 +16,19 @@ public final class GinDeviceCommunicator implements AutoCloseable {
     private final GinRequirements requirements;
     private final Arena arena = Arena.ofShared();
     private final HostGinContext[] contexts;
-    /** Epoch of each barrier, by kind, number and context. One block at a time uses a barrier. */
+    /**
+     * Epoch of each barrier in each context, that is the expected value of the barrier's signal. World barriers come
+     * first, then rail barriers. Only one block at a time uses a barrier.
+     */
     private final int[] epochs;
     private final AtomicBoolean closed = new AtomicBoolean();
-    /** Number of signals of each context that have a user. They are the first ones. */
+    /** Number of signals of each context that are reserved for users: the signals with the lowest numbers. */
     private int takenSignals;
 
     /**
-     * Creates the contexts and lets the communicator's agent serve them. A communicator may have several. All ranks
-     * create and close them in the same order, because the contexts get the lowest free numbers.
+     * Creates the contexts and adds them to the communicator's agent. One communicator can have several objects of this
+     * class. All ranks must create and close them in the same order, because new contexts receive the lowest free
+     * numbers.
      *
      * @param requirements the same on every rank
      */
@@ -71,18 +75,21 @@ public final class GinDeviceCommunicator implements AutoCloseable {
         return new GinTeam(rank(), communicator.ranks(), 1);
     }
 
-    /** Returns the team of the ranks near this one. */
+    /** Returns the team of the ranks that are near this rank: {@code lsaSize} consecutive ranks that share memory. */
     public GinTeam lsa() {
         return new GinTeam(rank() % requirements.lsaSize(), requirements.lsaSize(), 1);
     }
 
-    /** Returns the team of the ranks that have this rank's number within their groups of near ranks. */
+    /**
+     * Returns the team of this rank's rail: the ranks that have the same index as this rank within their teams of near
+     * ranks.
+     */
     public GinTeam rail() {
         return new GinTeam(rank() / requirements.lsaSize(), communicator.ranks() / requirements.lsaSize(),
                 requirements.lsaSize());
     }
 
-    /** Returns the struct that a GPU kernel would receive. */
+    /** Returns the struct of a context ({@code ncclGinProxyGpuCtx_t}) that a GPU kernel would receive. */
     public MemorySegment gpuContext(int context) {
         return contexts[context].gpuContext;
     }
@@ -113,7 +120,7 @@ public final class GinDeviceCommunicator implements AutoCloseable {
     }
 
     /**
-     * Takes the contexts from the agent and frees them. Blocks must no longer use them.
+     * Removes the contexts from the agent and frees their memory. Blocks must no longer use the contexts.
      *
      * @throws GinException if the agent does not release a context; the memory is then not freed
      */

@@ -4,9 +4,9 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Device communicators of one communicator that a program's blocks use side by side, so that more descriptors are in
- * flight: DeepEP's {@code dcomms[]}. The holds on their contexts are numbered consecutively, beginning with the first
- * communicator's contexts. Safe from any thread.
+ * Several device communicators of one communicator, which a program's blocks use side by side: DeepEP's
+ * {@code dcomms[]}. More descriptors can then be in flight. The handles of the contexts ({@link HostGin}) are numbered
+ * consecutively, beginning with the contexts of the first device communicator. Safe from any thread.
  */
 public final class GinDeviceCommunicators {
 
@@ -15,7 +15,8 @@ public final class GinDeviceCommunicators {
     /**
      * Combines device communicators.
      *
-     * @param all at least one, of one communicator, created with the same requirements, in the same order on every rank
+     * @param all one or more device communicators of the same communicator with the same requirements; all ranks must
+     *            create them in the same order
      */
     public GinDeviceCommunicators(List<GinDeviceCommunicator> all) {
         this.all = List.copyOf(all);
@@ -34,12 +35,12 @@ public final class GinDeviceCommunicators {
         return new GinDeviceCommunicators(List.of(only));
     }
 
-    /** Returns the device communicator that provides the teams and barriers for all. */
+    /** Returns the first device communicator, which provides the teams and the barriers for all. */
     public GinDeviceCommunicator first() {
         return all.getFirst();
     }
 
-    /** Creates one block's holds on all contexts of all device communicators. */
+    /** Creates one block's handles of all contexts of all device communicators. */
     public HostGin[] hold() {
         return all.stream()
                 .flatMap(each -> IntStream.range(0, each.contexts()).mapToObj(context -> new HostGin(each, context)))
@@ -47,8 +48,9 @@ public final class GinDeviceCommunicators {
     }
 
     /**
-     * Reserves signals of every context for one user, for example a buffer, so that several users share the device
-     * communicators: DeepEP's {@code get_signals_base}. Called in the same order on every rank.
+     * Reserves signals of every context for one user, for example for a buffer of DeepEP. Several users can then share
+     * the device communicators. Corresponds to DeepEP's {@code get_signals_base}. All ranks must call it in the same
+     * order.
      *
      * @param count number of signals
      * @return number of the first signal; the others follow it
@@ -67,8 +69,9 @@ public final class GinDeviceCommunicators {
     }
 
     /**
-     * Returns when the sources of all puts through these holds have been read and their gets have arrived. The memory
-     * may then be reused. Corresponds to DeepEP's quiet, where each thread flushes one context.
+     * Waits until the sources of all puts that were posted through these handles have been read, and until the data of
+     * all gets has arrived. The memory may then be reused. Corresponds to DeepEP's quiet operation: there each thread
+     * flushes one context.
      */
     public static void quiet(HostGin[] holds) {
         for (HostGin gin : holds) {

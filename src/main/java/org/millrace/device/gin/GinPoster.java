@@ -8,8 +8,8 @@ import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
 
 /**
- * Posts a block's descriptors into queues that other blocks also use. The block claims the next place by an atomic add,
- * waits until the place is free, and stores the words.
+ * Posts a block's descriptors into queues that other blocks also use. The block claims the next place of the queue by
+ * an atomic add. It waits until the place is free, and stores the words of the descriptor.
  *
  * <pre>
  *   this block                                       the agent
@@ -34,7 +34,10 @@ final class GinPoster {
         this.queueSize = context.queues.queueSize();
     }
 
-    /** Posts a descriptor, and waits while the queue is full. Returns the place. */
+    /**
+     * Posts a descriptor for a peer. Waits while the peer's queue is full. Returns the index of the descriptor in the
+     * queue.
+     */
     int post(int peer, long[] words) {
         VarHandle.releaseFence();
         int index = context.pis.getAndIncrement(peer);
@@ -48,7 +51,12 @@ final class GinPoster {
         return index;
     }
 
-    /** Posts one descriptor or two, if the queue has room. Claims only places that can be used at once. */
+    /**
+     * Posts one or two descriptors for a peer if the peer's queue has room. Returns false if the queue has no room;
+     * nothing is posted then. Never claims a place that is not free yet.
+     *
+     * @param second second descriptor; null if there is only one
+     */
     boolean tryPost(int peer, long[] words, long @Nullable [] second) {
         int count = second == null ? 1 : 2;
         int index;
@@ -74,7 +82,12 @@ final class GinPoster {
         return context.cis.acquire(peer) - context.pis.acquire(peer) >= 0;
     }
 
-    /** Waits until the descriptors posted for a peer are complete and its gets are visible. */
+    /**
+     * Waits until the agent has completed the descriptors that were posted for a peer before this call, and the data of
+     * the gets is visible.
+     *
+     * @param scratch memory for the words of a descriptor
+     */
     void flush(int peer, long[] scratch) {
         int issued = context.lastIssuedGet.acquire(peer);
         awaitComplete(peer, context.pis.acquire(peer));
@@ -94,7 +107,9 @@ final class GinPoster {
         }
     }
 
-    /** Raises an index to a value, unless another block has raised it further. */
+    /**
+     * Raises a peer's index to a value. Does nothing if another block has raised the index to this value or further.
+     */
     private static void raise(GinIndices indices, int peer, int value) {
         int current = indices.acquire(peer);
         while (value - current > 0 && !indices.compareAndSet(peer, current, value)) {
@@ -109,12 +124,13 @@ final class GinPoster {
     }
 
     /**
-     * A block's wait. It spins, yields, and stops when the communicator fails or the time is over. Used by one block.
+     * A block's wait for a condition. It first spins and then yields. It stops when the communicator fails or the
+     * deadline passes. Used by one block.
      */
     static final class BlockWait {
 
         private static final int SPINS = 64;
-        /** Number of passes between two checks of the clock; a power of two. */
+        /** Number of pauses between two checks of the clock; a power of two. */
         private static final int CLOCK_INTERVAL = 256;
 
         private final GinCommunicator communicator;
@@ -131,7 +147,7 @@ final class GinPoster {
             passes = 0;
         }
 
-        /** Waits a moment. Returns false when the time is over. */
+        /** Waits a moment. Returns false if the deadline has passed. Throws if the communicator has failed. */
         boolean pause() {
             if (passes++ < SPINS) {
                 Thread.onSpinWait();
@@ -144,8 +160,8 @@ final class GinPoster {
                 deadline = System.nanoTime() + nanos;
             } else if ((passes & CLOCK_INTERVAL - 1) == 0) {
                 if (passes < 0) {
-                    passes = SPINS + 1 + CLOCK_INTERVAL; // after a wrap of the counter the block has passed the spin
-                                                         // phase
+                    // The counter has wrapped. This value keeps the block after the phase of spinning.
+                    passes = SPINS + 1 + CLOCK_INTERVAL;
                 }
                 if (deadline - System.nanoTime() < 0) {
                     return false;

@@ -6,20 +6,21 @@ import org.millrace.abi.GinDescriptorFormat;
 /**
  * A program's requirements for a device communicator.
  *
- * @param format        format of the descriptors: selects the NCCL release with the emulated device side
+ * @param format        format of the descriptors, which selects the NCCL release that the emulated device imitates
  * @param queueSize     number of descriptors of each queue, a power of two
  * @param worldBarriers number of barriers of all ranks, in each context
- * @param railBarriers  number of barriers of the ranks of a rail, in each context
- * @param lsaSize       number of consecutive ranks that count as near each other; divides the number of ranks
- * @param firstIndex    initial value of the queues' indices
- * @param deadline      maximum duration of each wait of a block
+ * @param railBarriers  number of barriers of the ranks of each rail, in each context
+ * @param lsaSize       number of consecutive ranks that are near each other (that share memory); the number of ranks
+ *                      must be a multiple of it
+ * @param firstIndex    initial value of the indices of all queues; not 0 in tests of the wrap
+ * @param deadline      maximum duration of a single wait of a block
  */
 public record GinRequirements(GinDescriptorFormat format, int contexts, int queueSize, int signals, int counters,
         int worldBarriers, int railBarriers, int lsaSize, int firstIndex, Duration deadline) {
 
     /**
-     * Returns requirements with default values: queues of 64 descriptors of NCCL 2.30, one barrier of all ranks, no
-     * near ranks, one barrier of each rail, and a deadline of one minute.
+     * Returns requirements with default values: queues of 64 descriptors of NCCL 2.30, one barrier of all ranks, and
+     * one barrier of each rail. No ranks are near each other, and the deadline is one minute.
      */
     public static GinRequirements of(int contexts, int signals, int counters) {
         return new GinRequirements(GinDescriptorFormat.V30, contexts, 64, signals, counters, 1, 1, 1, 0,
@@ -37,8 +38,8 @@ public record GinRequirements(GinDescriptorFormat format, int contexts, int queu
     }
 
     /**
-     * Returns the same requirements with the given number of ranks near each other, and one rail barrier for each of
-     * them.
+     * Returns the same requirements with another {@link #lsaSize}, and with one rail barrier for each of the near
+     * ranks.
      */
     public GinRequirements withLsaSize(int ranks) {
         return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, ranks, ranks,
@@ -50,7 +51,7 @@ public record GinRequirements(GinDescriptorFormat format, int contexts, int queu
                 firstIndex, patience);
     }
 
-    /** Returns the number of signals of a context, including the barriers' signals. */
+    /** Returns the number of signals of a context: the signals for users, and one signal for each barrier. */
     int allSignals() {
         return signals + worldBarriers + railBarriers;
     }

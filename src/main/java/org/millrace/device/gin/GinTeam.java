@@ -1,13 +1,20 @@
 package org.millrace.device.gin;
 
 /**
- * Ranks at equal distances, as {@code ncclTeam}.
+ * A team of ranks, as {@code ncclTeam}. The numbers of the members have a constant distance.
  *
- * @param stride distance between consecutive members in the world
+ * @param rank   index of this rank in the team
+ * @param ranks  number of members
+ * @param stride distance between the rank numbers of consecutive members
  */
 public record GinTeam(int rank, int ranks, int stride) {
 
-    /** Returns a member's number in the world. */
+    /**
+     * Returns the rank number of a member.
+     *
+     * @param worldRank rank number of this rank
+     * @param member    index of the member in the team
+     */
     public int toWorld(int worldRank, int member) {
         if (member < 0 || member >= ranks) {
             throw new IndexOutOfBoundsException("rank " + member + " of a team of " + ranks);

@@ -9,13 +9,14 @@ import org.millrace.gin.GinException;
 import org.millrace.gin.Window;
 
 /**
- * One block's hold on a context. It posts descriptors and waits for signals and counters, as {@code ncclGin} does. Any
- * number of blocks may hold the same context. Each block has its own object, which one thread at a time uses.
+ * One block's handle of a context. It posts descriptors and waits for signals and counters, as {@code ncclGin} does.
+ * Any number of blocks may use the same context. Each block has its own handle, and only one thread at a time uses a
+ * handle.
  *
  * <p>
- * Methods that post have two forms. {@code put} and similar methods wait while the queue is full. {@code tryPut} and
- * similar methods return false instead, for blocks that must not wait. Every wait ends with an exception if the
- * communicator fails, or after the requirements' deadline.
+ * The methods that post descriptors have two forms. {@code put} and similar methods wait while the queue is full.
+ * {@code tryPut} and similar methods return false instead, for blocks that must not wait. Every wait ends with an
+ * exception if the communicator fails, or if the deadline in the requirements passes.
  */
 public final class HostGin {
 
@@ -47,26 +48,29 @@ public final class HostGin {
     }
 
     /**
-     * Copies bytes to a peer's window, which this rank's own window names. Returns when the descriptor is posted.
+     * Copies bytes from a window of this rank to a window of a peer. Returns when the descriptor is posted.
      *
-     * @param source  must not be written until a {@link #flush}, or until the counter has grown
+     * @param peer    index of the peer in the team
+     * @param target  this rank's object of the target window; the bytes go to the peer's part of this window
+     * @param source  window of the source bytes; they must not be changed until a {@link #flush} has returned or the
+     *                counter has increased
      * @param action  action at the peer after the put has arrived
-     * @param counter grows by one when the source has been read; negative for none
+     * @param counter number of the counter that increases by one when the source has been read; negative for none
      */
     public void put(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
             long bytes, RemoteAction action, int counter) {
         postBoth(team, peer, writer.put(target, targetOffset, source, sourceOffset, bytes, action, counter));
     }
 
-    /** Copies bytes to a peer's window, without an action or a counter. */
+    /** Copies bytes from a window of this rank to a window of a peer, without an action or a counter. */
     public void put(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
             long bytes) {
         put(team, peer, target, targetOffset, source, sourceOffset, bytes, RemoteAction.NONE, NO_COUNTER);
     }
 
     /**
-     * Does the same as {@link #put(GinTeam, int, Window, long, Window, long, long, RemoteAction, int)} without waiting.
-     * Returns false if the queue is full and nothing was posted.
+     * Posts the same put as {@link #put(GinTeam, int, Window, long, Window, long, long, RemoteAction, int)}, but does
+     * not wait. Returns false if the queue is full; nothing is posted then.
      */
     public boolean tryPut(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
             long bytes, RemoteAction action, int counter) {
@@ -82,14 +86,19 @@ public final class HostGin {
         }
     }
 
-    /** Stores the lowest 1 to 8 bytes of a value in a peer's window, at any offset. */
+    /**
+     * Stores the lowest 1 to 8 bytes of a value in a peer's window, at any offset.
+     *
+     * @param bytes number of bytes, 1 to 8
+     */
     public void putValue(GinTeam team, int peer, Window target, long targetOffset, long value, int bytes,
             RemoteAction action) {
         postBoth(team, peer, writer.putValue(target, targetOffset, value, bytes, action));
     }
 
     /**
-     * Does the same as {@link #putValue} without waiting. Returns false if the queue is full and nothing was posted.
+     * Posts the same put as {@link #putValue}, but does not wait. Returns false if the queue is full; nothing is posted
+     * then.
      */
     public boolean tryPutValue(GinTeam team, int peer, Window target, long targetOffset, long value, int bytes,
             RemoteAction action) {
@@ -97,19 +106,22 @@ public final class HostGin {
         return poster.tryPost(team.toWorld(communicator.rank(), peer), writer.words, second);
     }
 
-    /** Changes a peer's signal, after all earlier puts of this context to the peer. */
+    /** Changes a signal of a peer. The change becomes visible after all earlier puts of this context to the peer. */
     public void signal(GinTeam team, int peer, RemoteAction action) {
         poster.post(team.toWorld(communicator.rank(), peer), writer.signal(action));
     }
 
-    /** Does the same as {@link #signal} without waiting. Returns false if the queue is full and nothing was posted. */
+    /**
+     * Posts the same change as {@link #signal}, but does not wait. Returns false if the queue is full; nothing is
+     * posted then.
+     */
     public boolean trySignal(GinTeam team, int peer, RemoteAction action) {
         return poster.tryPost(team.toWorld(communicator.rank(), peer), writer.signal(action), null);
     }
 
     /**
-     * Copies bytes from a peer's window. The bytes have arrived after a {@link #flush}. NCCL has this operation from
-     * 2.30 on.
+     * Copies bytes from a peer's window to a window of this rank. The bytes have arrived when a later {@link #flush}
+     * returns. NCCL has this operation from 2.30 on.
      */
     public void get(GinTeam team, int peer, Window source, long sourceOffset, Window target, long targetOffset,
             long bytes) {
@@ -118,8 +130,8 @@ public final class HostGin {
     }
 
     /**
-     * Waits until the sources of all puts of this context have been read and its gets have arrived. Does not wait until
-     * the puts have arrived.
+     * Waits until the sources of all puts of this context have been read, and until the data of its gets has arrived.
+     * The puts may arrive at the peers later.
      */
     public void flush() {
         for (int peer = 0; peer < communicator.world().ranks(); peer++) {
@@ -127,7 +139,10 @@ public final class HostGin {
         }
     }
 
-    /** Returns whether all descriptors posted so far are complete, so that a {@link #flush} of puts would not wait. */
+    /**
+     * Returns whether all descriptors of this context that were posted so far are complete. If so, a {@link #flush} of
+     * puts would not wait.
+     */
     public boolean isFlushed() {
         for (int peer = 0; peer < communicator.world().ranks(); peer++) {
             if (!poster.isFlushed(peer)) {
@@ -138,20 +153,27 @@ public final class HostGin {
     }
 
     /**
-     * Returns the value of a signal of this rank since its last reset. The data of all puts before the signal is
-     * visible.
+     * Returns the increase of a signal of this rank since the signal's last reset. The data of all puts that precede
+     * the signal is then visible.
      */
     public long readSignal(int signal) {
         long value = context.signals.acquire(signal);
         return context.resetsByOffset() ? value - context.signalOffsets.acquire(signal) : value;
     }
 
-    /** Waits until a signal has reached a value. The data of all puts before the signal is then visible. */
+    /**
+     * Waits until a signal of this rank has reached a value. The data of all puts that precede the signal is then
+     * visible.
+     */
     public void waitSignal(int signal, long least) {
         waitSignal(signal, least, Long.SIZE);
     }
 
-    /** Waits for the low bits of a signal, 1 to 64. They are compared by difference, so they may wrap. */
+    /**
+     * Waits until the low bits of a signal have reached a value. They are compared by difference, so they may wrap.
+     *
+     * @param bits number of bits, 1 to 64
+     */
     public void waitSignal(int signal, long least, int bits) {
         wait.begin();
         while (!reached(readSignal(signal), least, bits)) {
@@ -162,7 +184,11 @@ public final class HostGin {
         }
     }
 
-    /** Waits for a condition that other ranks of this process bring about. */
+    /**
+     * Waits until a condition is true. Other ranks of this process make it true.
+     *
+     * @param what description of the condition in messages
+     */
     public void waitUntil(String what, BooleanSupplier condition) {
         wait.begin();
         while (!condition.getAsBoolean()) {
@@ -177,7 +203,7 @@ public final class HostGin {
         return value - least << Long.SIZE - bits >= 0;
     }
 
-    /** Sets a signal and its shadow to 0. No peer may be changing the signal. */
+    /** Sets a signal of this rank and its shadow to 0. No peer may change the signal at the same time. */
     public void resetSignal(int signal) {
         if (context.resetsByOffset()) {
             context.signalOffsets.release(signal, context.signals.acquire(signal));
@@ -187,19 +213,24 @@ public final class HostGin {
         context.shadows.release(signal, 0);
     }
 
-    /** Adds the expected growth of a signal to its shadow. */
+    /**
+     * Adds to the shadow of a signal. The shadow is a local number: the value of the signal that the program expects
+     * next.
+     */
     public void increaseSignalShadow(int signal, long delta) {
         context.shadows.addRelease(signal, delta);
     }
 
-    /** Waits until a signal has grown to its shadow. */
+    /** Waits until a signal has reached its shadow. */
     public void waitSignalMeetShadow(int signal) {
         waitSignal(signal, context.shadows.acquire(signal));
     }
 
     /**
-     * Waits until a signal exceeds its shadow by at least the given amount. Then raises the shadow to the signal.
-     * Returns the difference before that.
+     * Waits until a signal exceeds its shadow by at least the given amount. Then sets the shadow to the value of the
+     * signal.
+     *
+     * @return difference between the signal and the old value of the shadow
      */
     public long waitSignalFollowShadow(int signal, long leastDelta) {
         long before = context.shadows.acquire(signal);
@@ -209,12 +240,15 @@ public final class HostGin {
         return delta;
     }
 
-    /** Returns the value of a counter of this rank since its last reset. */
+    /**
+     * Returns the value of a counter of this rank. It counts the puts with this counter since the last reset, after
+     * their sources have been read.
+     */
     public long readCounter(int counter) {
         return context.counters.acquire(counter);
     }
 
-    /** Waits until a counter has reached a value: the sources of that many puts have been read. */
+    /** Waits until a counter has reached a value. The sources of that number of puts have then been read. */
     public void waitCounter(int counter, long least) {
         GinCells counters = context.counters;
         wait.begin();
@@ -226,7 +260,7 @@ public final class HostGin {
         }
     }
 
-    /** Sets a counter to 0. No put that names the counter may be in flight. */
+    /** Sets a counter to 0. No put that increases this counter may be in flight. */
     public void resetCounter(int counter) {
         context.counters.release(counter, 0);
     }
@@ -237,8 +271,8 @@ public final class HostGin {
     }
 
     /**
-     * Writes the descriptors of one block. A signal in a window needs a separate descriptor after the descriptor of its
-     * put.
+     * Writes the words of one block's descriptors. If the action of a put is a signal in a window, the signal needs a
+     * second descriptor, which follows the descriptor of the put.
      */
     private static final class DescriptorWriter {
 
@@ -250,7 +284,10 @@ public final class HostGin {
             this.format = format;
         }
 
-        /** Fills in {@link #words}. Returns the second descriptor if two are necessary, otherwise null. */
+        /**
+         * Writes the descriptor of a put into {@link #words}. Returns the words of the second descriptor; null if one
+         * descriptor is enough.
+         */
         long @Nullable [] put(Window target, long targetOffset, Window source, long sourceOffset, long bytes,
                 RemoteAction action, int counter) {
             beginPut(counter >= 0 ? GinOp.COUNTER : 0, bytes, action);
@@ -285,7 +322,7 @@ public final class HostGin {
             return signalWords;
         }
 
-        /** Returns the only descriptor. */
+        /** Writes the descriptor of a signal without a put, and returns its words. */
         long[] signal(RemoteAction action) {
             long @Nullable [] inWindow = windowSignal(action);
             if (inWindow == null) {
@@ -295,7 +332,7 @@ public final class HostGin {
             return inWindow == null ? words : inWindow;
         }
 
-        /** Fills in {@link #words}. */
+        /** Writes the descriptor of a get into {@link #words}. */
         void get(Window source, long sourceOffset, Window target, long targetOffset, long bytes) {
             if (!format.hasGets()) {
                 throw new GinException("NCCL 2.28 and 2.29 have no get: require format V30_3 or V30");

@@ -9,8 +9,8 @@ import org.millrace.abi.GinQueueMemory;
 import org.millrace.gin.GinContext;
 
 /**
- * A context's memory, which a GPU and its host would share, and both views of it. The fields are the device's view, and
- * {@link #agentSide} is the agent's view.
+ * The memory of a GIN context, which a GPU and its host would share. The fields are the device's view of this memory,
+ * and {@link #agentSide} is the agent's view.
  */
 final class HostGinContext {
 
@@ -64,8 +64,8 @@ final class HostGinContext {
     }
 
     /**
-     * Returns a view in the global scope, so that an access checks no arena. The memory is freed with the arena, after
-     * the agent has released the context.
+     * Allocates memory and returns it as a segment of the global scope, so that an access checks no arena. The memory
+     * is freed when the arena is closed, after the agent has released the context.
      */
     @SuppressWarnings("restricted")
     private static MemorySegment shared(Arena arena, long bytes) {
@@ -78,8 +78,8 @@ final class HostGinContext {
     }
 
     /**
-     * Returns whether a signal is reset by storing its value as an offset. An agent that only adds then never races
-     * with a store.
+     * Returns whether a signal is reset by storing its value in {@code signalOffsets}. The agent then only adds to the
+     * signal, and no other thread stores to it.
      */
     boolean resetsByOffset() {
         return queues.format().resetsByOffset();

@@ -18,23 +18,27 @@ import org.millrace.gin.Window;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * The same window at each rank near this one. Blocks load from it and store to it without the agent:
- * {@code ncclGetLsaPointer}. A rank that reads a released value with acquire sees everything that the other rank stored
- * before the release. Memory of {@link #allocate} is also accessible from other processes of the host.
+ * The memory of the same window at all ranks near this rank. Blocks load from it and store to it without the agent:
+ * {@code ncclGetLsaPointer}. If a rank reads with acquire a value that another rank stored with release, it sees all
+ * earlier stores of that rank. Memory from {@link #allocate} is also accessible for other processes of the host.
  */
 public final class LsaMemory implements AutoCloseable {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
     /**
-     * Windows by address while ranks look them up. The map holds the segments themselves. A rank that has ended early
-     * therefore causes an exception at other ranks, which would otherwise store to freed memory.
+     * Windows of ranks in this process, by address, while the ranks exchange addresses. The map contains the segments,
+     * not only addresses. If a rank has ended early, an access of another rank therefore throws an exception and does
+     * not write to freed memory.
      */
     private static final Map<Long, MemorySegment> OFFERED = new ConcurrentHashMap<>();
-    /** Memory that other processes can map, by address. */
+    /** Memory from {@link #allocate} that other processes can map, by address. */
     private static final Map<Long, SharedMemory> SHARED = new ConcurrentHashMap<>();
     private static final int SIGNALS = 2;
     private static final long ALIGNMENT = 64;
-    /** Number of words that a rank sends: the address of its window, and the words of {@link SharedMemory#key}. */
+    /**
+     * Number of words that a rank sends to each near rank: the address of its window, and the words of
+     * {@link SharedMemory#key}.
+     */
     private static final int WORDS = 1 + SharedMemory.KEY_WORDS;
 
     private final MemorySegment[] peers;
@@ -48,10 +52,10 @@ public final class LsaMemory implements AutoCloseable {
     }
 
     /**
-     * Returns zeroed memory for a window, valid until the arena is closed. Other processes can map it if the host lets
-     * processes share memory.
+     * Returns memory for a window, filled with zeros and valid until the arena is closed. Other processes can map it if
+     * the host allows processes to share memory.
      */
-    @SuppressWarnings("restricted") // all of the memory, with its exact length
+    @SuppressWarnings("restricted") // the new segment has the exact length of the memory
     public static MemorySegment allocate(Arena arena, long bytes) {
         if (SharedMemory.sealedDomain() == 0) {
             return arena.allocate(bytes, ALIGNMENT);
@@ -65,23 +69,27 @@ public final class LsaMemory implements AutoCloseable {
         });
     }
 
-    /** Returns the number of bytes of the window that {@link #connect} uses for the given number of ranks. */
+    /**
+     * Returns the number of bytes of the window that {@link #connect} uses.
+     *
+     * @param ranks number of ranks near each other
+     */
     public static long bytes(int ranks) {
         return (long) ranks * WORDS * Long.BYTES;
     }
 
-    /** Returns the number of signals that {@link #connect} uses once. */
+    /** Returns the number of signals that {@link #connect} uses, once. */
     public static int signals() {
         return SIGNALS;
     }
 
     /**
-     * Exchanges the locations of windows between the ranks near this one. All of them call it. Ranks of other processes
-     * must have memory of {@link #allocate}.
+     * Exchanges the locations of windows between the ranks near this rank. All near ranks must call it. If they belong
+     * to several processes, the window's memory must come from {@link #allocate}.
      *
-     * @param memory memory of the window, of the same length on every rank
-     * @param offset offset of {@link #bytes} bytes in it that have no other use meanwhile
-     * @param signal first of {@link #signals} signals that are 0 and have no other use meanwhile
+     * @param memory this rank's memory of the window, of the same length on every rank
+     * @param offset offset in the window of {@link #bytes} bytes that have no other use during this call
+     * @param signal number of the first of {@link #signals} signals that are 0 and have no other use during this call
      */
     public static LsaMemory connect(HostGin gin, Window window, MemorySegment memory, long offset, int signal) {
         GinTeam near = gin.communicator().lsa();
@@ -127,21 +135,22 @@ public final class LsaMemory implements AutoCloseable {
     private static @Nullable MemorySegment map(long[] words, long bytes, List<SharedMemory> mapped) {
         long[] key = Arrays.copyOfRange(words, 1, WORDS);
         if (key[1] >>> Integer.SIZE == 0) {
-            return null; // without a descriptor, the memory is not shared
+            // The key has no file descriptor, so the memory cannot be shared.
+            return null;
         }
         SharedMemory theirs = SharedMemory.join(Path.of(""), key, bytes);
         mapped.add(theirs);
         return theirs.segment();
     }
 
-    /** Unmaps memory of other processes, which must no longer be in use. */
+    /** Unmaps the memory of other processes. Blocks must no longer use it. */
     @Override
     public void close() {
         mapped.forEach(SharedMemory::close);
         mapped.clear();
     }
 
-    /** Returns this rank's number among the ranks near it. */
+    /** Returns this rank's index among the near ranks. */
     public int self() {
         return self;
     }
@@ -154,17 +163,20 @@ public final class LsaMemory implements AutoCloseable {
         return peers[peer];
     }
 
-    /** Loads 8 bytes of a rank's window with acquire: sees everything that was stored before their release. */
+    /**
+     * Loads 8 bytes of a rank's window with acquire. This rank then sees all stores that the other rank made before its
+     * release of this value.
+     */
     public long acquire(int peer, long offset) {
         return (long) LONG.getAcquire(peers[peer], offset);
     }
 
-    /** Stores 8 bytes in a rank's window with release: publishes everything that this rank stored before. */
+    /** Stores 8 bytes in a rank's window with release. This publishes all earlier stores of this rank. */
     public void release(int peer, long offset, long value) {
         LONG.setRelease(peers[peer], offset, value);
     }
 
-    /** Adds to 8 bytes of a rank's window with release: publishes everything that this rank stored before. */
+    /** Adds to 8 bytes of a rank's window with release. This publishes all earlier stores of this rank. */
     public void addRelease(int peer, long offset, long value) {
         long ignored = (long) LONG.getAndAddRelease(peers[peer], offset, value);
     }

@@ -5,12 +5,12 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.Window;
 
 /**
- * The action at the peer when a put has arrived: none, or an increase of a signal.
+ * The action at the peer after a put has arrived: none, or an increase of a signal.
  *
- * @param op     0, or bits of {@link GinOp}
+ * @param op     0 for no action, or bits of {@link GinOp}
  * @param signal number of the signal in the context
- * @param window window that holds the signal instead; null for a signal of the context
- * @param offset offset in that window, a multiple of 8
+ * @param window window that contains the signal; null if the signal belongs to the context
+ * @param offset offset of the signal in that window, a multiple of 8
  */
 public record RemoteAction(int op, int signal, long value, @Nullable Window window, long offset) {
 
@@ -24,7 +24,10 @@ public record RemoteAction(int op, int signal, long value, @Nullable Window wind
         return new RemoteAction(GinOp.SIGNAL_ADD, signal, value, null, 0);
     }
 
-    /** Returns an action that increases 8 bytes of a window. NCCL has this from 2.29 on. */
+    /**
+     * Returns an action that increases a signal in a window, which consists of 8 bytes. NCCL has such signals from 2.29
+     * on.
+     */
     public static RemoteAction add(Window window, long offset, long value) {
         return new RemoteAction(GinOp.SIGNAL_ADD | GinOp.VA_SIGNAL, 0, value, window, offset);
     }

@@ -1,9 +1,10 @@
 package org.millrace.device.gin;
 
 /**
- * A barrier of all ranks in two steps, {@code ncclBarrierSession}. First the ranks near each other meet by stores, then
- * the ranks of each rail meet by signals. After it, a rank sees everything that ranks near it stored before. Puts of
- * other ranks may still be in flight, as with {@link GinBarrier}. One block of each rank at a time uses it.
+ * A barrier of all ranks in two steps: {@code ncclBarrierSession}. In the first step, near ranks wait for each other
+ * through shared memory. In the second step, the ranks of each rail wait for each other through signals. After the
+ * barrier, a rank sees all earlier stores of near ranks. Puts of other ranks may still be in flight, as with
+ * {@link GinBarrier}. Only one block of each rank may use the barrier at a time.
  */
 public final class WorldBarrier {
 
@@ -14,11 +15,11 @@ public final class WorldBarrier {
     private long arrivals;
 
     /**
-     * Creates a barrier. All ranks must create it.
+     * Creates a barrier. All ranks must create it with the same arguments.
      *
-     * @param near   ranks near this one
-     * @param offset offset of 8 bytes of every rank's window that are 0 and that only this barrier uses
-     * @param number number of the rail's barrier
+     * @param near   memory of the ranks near this rank
+     * @param offset offset of 8 bytes in the window of every rank; they are 0, and only this barrier uses them
+     * @param number number of the rail barrier for the second step
      */
     public WorldBarrier(HostGin gin, LsaMemory near, long offset, int number) {
         this.gin = gin;
@@ -27,7 +28,7 @@ public final class WorldBarrier {
         this.rail = GinBarrier.rail(gin, number);
     }
 
-    /** Returns when all ranks have called it as often as this one. */
+    /** Waits until all ranks have called this method as often as this rank. */
     public void sync() {
         for (int peer = 0; peer < near.ranks(); peer++) {
             near.addRelease(peer, offset, 1);

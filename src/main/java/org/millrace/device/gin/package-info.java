@@ -1,11 +1,12 @@
 /**
- * The device side of GIN on the emulated device: the operations of a kernel with {@code ncclGin}, in Java. Blocks are
- * threads, or state machines that use the {@code try} methods.
+ * The device side of GIN on the emulated device: the operations of a kernel with {@code ncclGin}, in Java. A block is a
+ * thread, or a state machine that uses the {@code try} methods.
  *
  * <p>
- * {@link org.millrace.device.gin.GinDeviceCommunicator} corresponds to {@code ncclDevComm}. Each block creates its own
- * {@link org.millrace.device.gin.HostGin}, which corresponds to {@code ncclGin}, for its context. All blocks share the
- * context's queues with the agent of {@code org.millrace.gin}, through the same memory as on a GPU.
+ * {@link org.millrace.device.gin.GinDeviceCommunicator} corresponds to {@code ncclDevComm}.
+ * {@link org.millrace.device.gin.HostGin} corresponds to {@code ncclGin}. Each block creates its own object for its
+ * context. The blocks post descriptors into the queues of the context, and the agent of {@code org.millrace.gin} serves
+ * the queues. Both use the same memory layout as with a GPU.
  */
 @NullMarked
 package org.millrace.device.gin;
