@@ -5,7 +5,7 @@ import java.util.function.Supplier;
 /**
  * Checks one thing that Millrace needs or can use.
  *
- * @param look may take a few seconds; does not have to catch unexpected exceptions
+ * @param look runs the check, for a few seconds at most; it need not catch unexpected exceptions
  */
 record Check(String subject, Supplier<CheckResult> look) {
 }

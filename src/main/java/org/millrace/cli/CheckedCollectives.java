@@ -11,8 +11,8 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
 /**
- * One rank's part of collectives on random operands. The results can be compared with a reference that is independent
- * of the measured code. Used by one thread.
+ * One rank's part of collectives on random operands. The rank can compare its results with a reference that is
+ * independent of the measured code. Used by one thread.
  */
 final class CheckedCollectives implements AutoCloseable {
 
@@ -42,8 +42,8 @@ final class CheckedCollectives implements AutoCloseable {
     }
 
     /**
-     * Places operands of the given number of elements, rounded down to a number that divides into equal parts of all
-     * ranks.
+     * Returns the send and receive operands for the given number of elements. The number is rounded down so that it
+     * divides into equal parts for all ranks.
      */
     OperandBuffers place(CollectiveCall call, DataType type, Reduction reduction, long elements, boolean inPlace) {
         return OperandBuffers.of(call, type, reduction, elements, communicator.rank(), send, inPlace ? send : receive);
@@ -53,7 +53,7 @@ final class CheckedCollectives implements AutoCloseable {
         memory.fill(buffers.send(), reference(buffers, operands), communicator.rank());
     }
 
-    /** Runs an operation several times in sequence and waits for the last. */
+    /** Enqueues an operation several times and waits for the last one. */
     void run(OperandBuffers buffers, int times) {
         ReduceOp op = buffers.reduction().operation(communicator.rank());
         for (int i = 0; i < times; i++) {
@@ -65,7 +65,8 @@ final class CheckedCollectives implements AutoCloseable {
     }
 
     /**
-     * Runs an operation once, on fresh operands. Remains of earlier operations therefore cannot pass for its result.
+     * Runs an operation once, on new operands. The result of an earlier operation therefore cannot be mistaken for the
+     * result of this one.
      *
      * @return number of wrong elements in this rank's result
      */
@@ -85,8 +86,9 @@ final class CheckedCollectives implements AutoCloseable {
     }
 
     /**
-     * Returns a question that is true if it is true for any rank. Collective: all ranks ask it and receive the same
-     * answer. Ranks that stop by a clock must agree, because an operation that only some ranks begin never completes.
+     * Returns a question that is true if the given question is true for any rank. Collective: all ranks ask it and
+     * receive the same answer. Ranks that stop after a certain time must agree, because an operation that only some
+     * ranks begin never completes.
      */
     BooleanSupplier forAny(BooleanSupplier question) {
         return () -> memory.exchange(question.getAsBoolean() ? 1 : 0,

@@ -10,15 +10,15 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
 /**
- * An operation as a group calls it, and the parts of every rank's result. In each method, {@code count} is the count
- * that is passed to the call, as in nccl-tests' table.
+ * An operation as the ranks of a communicator call it, with the required result of each rank. In each method,
+ * {@code count} is the count that is passed to the call, as in nccl-tests' table.
  */
 record CollectiveCall(Operation operation, int ranks) {
 
     static final int ROOT = 0;
 
     /**
-     * A part of a rank's result, in the order of its memory.
+     * A part of a rank's result. Parts are listed in the order in which they lie in the receive operand.
      *
      * @param source rank that owns the copied operand; {@link #ALL} for the reduction of all ranks' operands
      */
@@ -36,8 +36,8 @@ record CollectiveCall(Operation operation, int ranks) {
     }
 
     /**
-     * Enqueues the operation once. It is in place if send and receive lie as {@link Operation#sendOffset} and
-     * {@link Operation#receiveOffset} define.
+     * Enqueues the operation once. It is in place if the positions of {@code send} and {@code receive} in one operand
+     * are those of {@link Operation#sendOffset} and {@link Operation#receiveOffset}.
      */
     void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
             ReduceOp op, DeviceStream stream) {
@@ -57,7 +57,9 @@ record CollectiveCall(Operation operation, int ranks) {
         }
     }
 
-    /** Returns the required content of a rank's receive operand. Only the root has a result of a gather or a reduce. */
+    /**
+     * Returns the required content of a rank's receive operand. For a gather or a reduce only the root has a result.
+     */
     List<Part> result(int rank, long count) {
         return switch (operation) {
             case ALL_REDUCE -> List.of(Part.reduced(0, count));
@@ -72,7 +74,7 @@ record CollectiveCall(Operation operation, int ranks) {
         };
     }
 
-    /** Returns the same part of every rank's operand. */
+    /** Returns the same range of every rank's operand, in the order of the ranks. */
     private List<Part> copied(long first, long count) {
         return IntStream.range(0, ranks).mapToObj(source -> Part.copied(source, first, count)).toList();
     }

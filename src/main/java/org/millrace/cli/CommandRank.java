@@ -9,10 +9,13 @@ import java.util.ArrayList;
 import java.util.List;
 import org.millrace.MillraceException;
 
-/** A command that runs as one rank. It is a process of this host, with a watch that ends it when the launcher ends. */
+/**
+ * A command that runs as one rank, in a process of this host. A second process, which rank.sh starts, ends the command
+ * when the launcher ends.
+ */
 final class CommandRank {
 
-    /** Time for the processes that an ended rank has left to close its output. */
+    /** Maximum wait for the end of the rank's output. Processes that an ended rank has started may keep it open. */
     private static final Duration OUTPUT_TIMEOUT = Duration.ofSeconds(2);
 
     private final int rank;
@@ -23,7 +26,7 @@ final class CommandRank {
     /**
      * Starts the process.
      *
-     * @param script the shell script that becomes the rank, rank.sh
+     * @param script text of rank.sh, a shell script that starts the second process and then becomes the command
      * @throws MillraceException if no process can be started
      */
     CommandRank(int rank, CommandRanks.Command command, String script, CommandRanks.RankOutput out,
@@ -67,14 +70,14 @@ final class CommandRank {
     private void awaitEnd(List<Thread> readers) {
         try {
             int status = process.waitFor();
-            close(); // ends the processes that the rank has left
+            close(); // ends the processes that the rank has started and not ended
             RunDeadline deadline = RunDeadline.after(OUTPUT_TIMEOUT);
             for (Thread reader : readers) {
                 reader.join(deadline.remaining());
             }
             ranks.ended(this, status);
         } catch (InterruptedException spurious) {
-            Thread.currentThread().interrupt(); // this object owns the thread and never interrupts it
+            Thread.currentThread().interrupt(); // impossible: no other object knows this thread and can interrupt it
         }
     }
 
@@ -82,14 +85,14 @@ final class CommandRank {
         return "its process (pid " + process.pid() + ") ended: " + ExitStatus.text(status);
     }
 
-    /** Sends a signal to the rank and to the processes that it has started. */
+    /** Sends a signal to the rank, and to the processes that it has started unless the signal is USR1. */
     synchronized void signal(String name) {
         try {
             OutputStream input = process.getOutputStream();
             input.write((name + "\n").getBytes(StandardCharsets.US_ASCII));
             input.flush();
         } catch (IOException gone) {
-            // the rank has ended, and its end thread reports that
+            // the rank has ended, and the thread "end" reports that
         }
     }
 
@@ -107,7 +110,7 @@ final class CommandRank {
         process.destroyForcibly();
     }
 
-    /** Waits until the rank has ended and its end is reported. Returns false if the time passed first. */
+    /** Waits until the rank has ended and its end is reported. Returns false on a timeout. */
     boolean awaitEnd(Duration timeout) throws InterruptedException {
         return end.join(timeout);
     }

@@ -32,9 +32,9 @@ final class CommandRanks implements Ranks {
     record Command(List<String> words, IntFunction<Map<String, String>> variables, Duration grace) {
     }
 
-    /** The signals that ask a program to end. */
+    /** Signals that ask a program to end. */
     private static final List<String> ENDING = List.of("INT", "TERM", "HUP");
-    /** Time for processes to end after SIGKILL. */
+    /** Maximum time that processes need to end after SIGKILL. */
     private static final Duration KILLED = Duration.ofSeconds(3);
 
     private final int size;
@@ -47,7 +47,7 @@ final class CommandRanks implements Ranks {
     private @Nullable Signals signals;
     private boolean stopped;
     private int status;
-    /** The first signal that asks the ranks to end, and the deadline of their end; null if none has arrived. */
+    /** First ending signal, and the deadline for the ranks' end; both are null until such a signal has arrived. */
     private @Nullable String ending;
     private @Nullable RunDeadline end;
 
@@ -94,7 +94,8 @@ final class CommandRanks implements Ranks {
         int number = rank.rank();
         if (code == 0) {
             events.accept(new RankEvent.Finished(number));
-        } else if (ending != null && code == ExitStatus.of(ending)) { // ended by the signal that was passed on
+        } else if (ending != null && code == ExitStatus.of(ending)) { // the signal that was passed on has ended the
+                                                                      // rank
             status = status == 0 ? code : status;
             events.accept(new RankEvent.Finished(number));
         } else {
@@ -118,12 +119,12 @@ final class CommandRanks implements Ranks {
         return status;
     }
 
-    /** Returns the ending signal that was passed on; null if none has arrived. */
+    /** Returns the ending signal that was passed on to the ranks; null if none has arrived. */
     synchronized @Nullable String ending() {
         return ending;
     }
 
-    /** Passes a signal on to all ranks. A second ending signal, and the end of the grace, kill the ranks. */
+    /** Passes a signal on to all ranks. After a second ending signal, or after the grace, the ranks are killed. */
     void pass(String signal) {
         synchronized (this) {
             boolean again = ending != null && ENDING.contains(signal);
@@ -185,12 +186,12 @@ final class CommandRanks implements Ranks {
 
     /**
      * Makes signals of this process call a function instead of ending the process. Uses {@code sun.misc.Signal} of
-     * {@code jdk.unsupported}, because Java has no other way. Uses reflection, because the compiler warns about any
-     * other use. Without that module, signals end this process as usual.
+     * {@code jdk.unsupported}, because Java has no other API for signals. Accesses it by reflection, because the
+     * compiler warns about direct access. Without that module, signals end this process as usual.
      */
     static final class Signals implements AutoCloseable {
 
-        /** The JVM uses SIGQUIT and SIGUSR2 itself. */
+        /** Handled signals. SIGQUIT and SIGUSR2 are missing, because the JVM uses them itself. */
         static final List<String> NAMES = List.of("INT", "TERM", "HUP", "USR1");
 
         private final List<Runnable> undo = new ArrayList<>();
@@ -212,7 +213,7 @@ final class CommandRanks implements Ranks {
                     }
                 }
             } catch (ReflectiveOperationException absent) {
-                // then the ranks end with this process
+                // the signals end this process, and the ranks end with it
             }
         }
 
@@ -244,8 +245,8 @@ final class CommandRanks implements Ranks {
     }
 
     /**
-     * Destination of the ranks' lines. Writes one line at a time, each prefixed with its rank. Bytes are not decoded,
-     * so that output in any encoding arrives unchanged. Callable from any thread.
+     * Destination of the ranks' output. Writes one line at a time, each with its rank as a prefix. Bytes are not
+     * decoded, so that output in any encoding stays unchanged. Callable from any thread.
      */
     static final class RankOutput {
 
@@ -259,8 +260,8 @@ final class CommandRanks implements Ranks {
         }
 
         /**
-         * Passes on the output of a rank until it ends. A carriage return also ends a line, so that progress is
-         * visible.
+         * Passes on the output of a rank until it ends. A carriage return also ends a line, so that a progress display
+         * of the rank is passed on at once.
          *
          * @throws UncheckedIOException if the output cannot be written
          */

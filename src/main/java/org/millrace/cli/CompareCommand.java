@@ -131,7 +131,9 @@ final class CompareCommand extends Subcommand {
         }
     }
 
-    /** Returns four columns: the median of A, the median of B, their difference, and the noise of the difference. */
+    /**
+     * Returns the text of four columns: median of A, median of B, their difference, and the noise of the difference.
+     */
     private static String times(List<Run> runs, String key, String place) {
         double[] a = each(runs, (first, _) -> first, key, place);
         double[] difference = each(runs, (first, second) -> 100 * (second / first - 1), key, place);
@@ -144,7 +146,7 @@ final class CompareCommand extends Subcommand {
                 number("%+.1f%%", median(difference)), runs.size() == 2 ? "-" : number("%.1f%%", noise));
     }
 
-    /** Returns a value for each pair of runs, the smallest first. */
+    /** Returns a value for each pair of runs, in ascending order. */
     private static double[] each(List<Run> runs, DoubleBinaryOperator value, String key, String place) {
         return IntStream.range(0, runs.size() / 2)
                 .mapToDouble(pair -> value.applyAsDouble(runs.get(2 * pair).microseconds(key, place),

@@ -34,8 +34,8 @@ final class Converters {
         }
 
         /**
-         * Returns the allowed values if they are names, otherwise an empty list. A number is not a misspelling of
-         * another number.
+         * Returns the allowed values if they are names, otherwise an empty list. The list serves to find a misspelled
+         * name, and a number is not a misspelling of another number.
          */
         private List<String> names() {
             List<String> names = List.of(type.allowed().split(", "));
@@ -74,7 +74,8 @@ final class Converters {
     }
 
     /**
-     * Number of things that each take threads, sockets and memory, and again for each pair: ranks, contexts, channels.
+     * Number of ranks, contexts or channels. Each of them needs threads, sockets and memory, and so does each pair of
+     * them.
      */
     static final class Few extends OfValueType<Integer> {
         Few() {

@@ -18,7 +18,7 @@ import org.millrace.cuda.CudaRuntime;
 import org.millrace.nccl.NcclLibrary;
 
 /**
- * {@code millrace gin PATTERN --device cuda}, with one process for each rank and GPU.
+ * Runs {@code millrace gin PATTERN --device cuda}, with one process for each rank and GPU.
  *
  * @param plan     plan of the measurement
  * @param settings settings by name
@@ -39,8 +39,8 @@ record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
      * Runs all ranks and prints a table.
      *
      * @param kernels origin of the kernels
-     * @param command command of a rank, by rendezvous and compiled kernels, and then by rank number; the process that
-     *                it starts calls {@link #work}
+     * @param command returns the command of a rank. The first arguments are the rendezvous and the compiled kernels,
+     *                and the last is the rank number. The process of the command calls {@link #work}
      * @param table   receives the results
      * @param err     receives the failures
      * @return whether all data arrived and was right
@@ -108,8 +108,8 @@ record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
     }
 
     /**
-     * Prints a line when all ranks have measured it, with the time of the slowest rank and the total number of wrong
-     * bytes.
+     * Prints a line of the table when all ranks have measured it. The line has the time of the slowest rank and the
+     * total number of wrong bytes.
      */
     private static final class CaseResults implements RankRun.Listener<GinEvent> {
 
@@ -157,8 +157,8 @@ record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
         }
 
         /**
-         * Stores a rank's note. Ranks end in any order, so all notes are printed in rank order after the last one has
-         * arrived.
+         * Stores a rank's note. When the last note has arrived, prints all notes in the order of the ranks, because
+         * ranks end in any order.
          */
         private void note(String text, int rank) {
             notes[rank] = text;

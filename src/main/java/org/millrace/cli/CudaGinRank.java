@@ -25,18 +25,18 @@ final class CudaGinRank implements RankWorker {
 
     /** Number of GIN signals: one for arrivals, one for barriers. */
     private static final int SIGNALS = 2;
-    /** Longest wait of one kernel. The run as a whole has its own deadline. */
+    /** Maximum time that one kernel waits for other ranks. The run as a whole has its own deadline. */
     private static final Duration PATIENCE = Duration.ofSeconds(60);
-    /** Deadline of the kernels that are enqueued at a time, each of them with its own longest wait. */
+    /** Maximum time for the kernels that are enqueued together. Each of them waits at most {@link #PATIENCE}. */
     private static final Duration DEADLINE = PATIENCE.multipliedBy(2);
     private static final int WARMUP_SHARE = 5;
     /**
-     * Rounds before the first line, if its puts are small. Until the JIT compiler has compiled the agents, the line
-     * would be up to 50 % slower.
+     * Minimum number of warm-up rounds of the first line, if its puts are small. Until the JIT compiler has compiled
+     * the agents, the line would be up to 50 % slower.
      */
     private static final int FIRST_WARMUP = 30_000;
     private static final long FIRST_WARMUP_BYTES = 64 << 10;
-    /** Number of bytes behind the put data that must stay untouched. */
+    /** Number of bytes behind the target's data that no put may change. */
     private static final int MARGIN = 256;
     private static final byte UNTOUCHED = 0x5a;
 
@@ -76,7 +76,7 @@ final class CudaGinRank implements RankWorker {
         }
     }
 
-    /** Does nothing. The process ends, and its kernels end with it. */
+    /** Does nothing. The process ends next, and its kernels end with it. */
     @Override
     public void abort() {}
 
@@ -101,7 +101,7 @@ final class CudaGinRank implements RankWorker {
         stream.close();
     }
 
-    /** The part of the measurement that runs when all resources exist. */
+    /** The part of the measurement that follows after all resources are created. */
     private final class Lines {
 
         private final GpuGinRank member;
@@ -138,7 +138,7 @@ final class CudaGinRank implements RankWorker {
                     double nanos = end.millisSince(begin) * 1e6 / line.iterations() / (all ? 1 : 2);
                     reporter.tell(new GinEvent.Measured(rank, index, takesPart() ? nanos : 0, wrong(line.bytes())));
                 }
-                barrier(); // no rank leaves while a peer's kernel may still put to it
+                barrier(); // no rank closes its windows while a peer's kernel may still put to them
                 await();
             }
         }
@@ -149,8 +149,8 @@ final class CudaGinRank implements RankWorker {
         }
 
         /**
-         * Writes the data for the peers and the target bytes that must be overwritten. Then waits for all ranks on the
-         * device.
+         * Writes the data for the peers. Fills the target with bytes that the puts must overwrite. Then enqueues a
+         * barrier of all ranks on the device.
          */
         private void prepare(long bytes) {
             long parts = all ? plan.ranks() : 1;
@@ -186,7 +186,7 @@ final class CudaGinRank implements RankWorker {
             return all || rank < 2;
         }
 
-        /** Waits until the stream is done. Throws early if a kernel gave up or another rank failed. */
+        /** Waits until the stream's work is complete. Throws early if a kernel gave up or another rank failed. */
         private void await() {
             boolean ended = Waiting.until(() -> {
                 kernels.throwIfLate();
@@ -222,7 +222,10 @@ final class CudaGinRank implements RankWorker {
         return (byte) (at * 31 + at / 251 + from * 7L + to * 13L + bytes % 127);
     }
 
-    /** Returns a note that names the server of the kernels. Threads are counted while the contexts exist. */
+    /**
+     * Returns a note that shows whether NCCL or Millrace served the kernels. The threads of both are counted while the
+     * contexts exist.
+     */
     static String note(GinServed served, String setThreadName, OptionalInt nccl, OptionalInt ours) {
         return served + "; " + threads("1".equals(setThreadName), nccl, ours);
     }
@@ -247,9 +250,9 @@ final class CudaGinRank implements RankWorker {
         private ThreadNames() {}
 
         /**
-         * Counts threads.
+         * Counts this process's threads whose names have a prefix.
          *
-         * @param prefix prefix of their names; characters beyond the length that Linux keeps are ignored
+         * @param prefix the prefix; characters beyond the length that Linux keeps are ignored
          * @return current number of such threads; empty if names cannot be read
          */
         public static OptionalInt count(String prefix) {
@@ -269,7 +272,7 @@ final class CudaGinRank implements RankWorker {
             try {
                 return Files.readString(task.resolve("comm"));
             } catch (IOException ended) {
-                return ""; // ended after it was listed
+                return ""; // the thread ended after it was listed
             }
         }
     }

@@ -46,7 +46,7 @@ final class DoctorCommand extends Subcommand {
         try {
             configuration = Configuration.load(parent.settings());
             usable = report.add(new Check("device host", () -> tryOut("host", parent.settings())));
-        } catch (ConfigurationException refused) { // trials that need settings are not possible
+        } catch (ConfigurationException refused) { // checks that need settings are not possible
             report.add(new Check("settings", () -> CheckResult.unusable(String.valueOf(refused.getMessage()))));
         }
         report.end(configuration, usable);

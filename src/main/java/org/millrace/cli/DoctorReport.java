@@ -17,7 +17,8 @@ import org.millrace.config.Settings;
 import picocli.CommandLine.Help.Ansi;
 
 /**
- * Results of doctor: one line per check for people, printed as soon as it is known, or all results as JSON at the end.
+ * Results of doctor. For people, one line for each check is printed as soon as its result is known. As JSON, all
+ * results are printed at the end.
  */
 final class DoctorReport {
 
@@ -37,14 +38,14 @@ final class DoctorReport {
         }
     }
 
-    /** Runs a check and reports its result. Returns true if the thing is found and works. */
+    /** Runs a check and reports its result. Returns true if the checked thing is found and works. */
     boolean add(Check check) {
         CheckResult result;
         try {
             result = check.look().get();
         } catch (ConfigurationException refused) {
             result = CheckResult.unusable("not tried: see the settings below");
-        } catch (RuntimeException | LinkageError failure) { // a failing check must not hide the others
+        } catch (RuntimeException | LinkageError failure) { // an exception of one check must not prevent the others
             result = CheckResult.unusable("the check failed: " + FailureText.of(failure));
         }
         found.put(check.subject(), result);
@@ -69,7 +70,7 @@ final class DoctorReport {
         out.flush();
     }
 
-    /** Returns the given subjects that were found not to work. */
+    /** Returns those of the given subjects that do not work, by the checks so far. */
     String notWorking(Set<String> subjects) {
         return found.entrySet()
                 .stream()
@@ -79,7 +80,7 @@ final class DoctorReport {
                 .collect(Collectors.joining(", "));
     }
 
-    /** Ends the report. {@code configuration} is null if settings are refused. */
+    /** Ends the report. {@code configuration} is null if a setting is not usable. */
     void end(@Nullable Configuration configuration, boolean usable) {
         if (json) {
             out.print(Json.write(document(configuration, usable)));

@@ -14,8 +14,8 @@ import org.millrace.trace.TracedProcess.TracedAgent;
 import org.millrace.trace.TracedProcess;
 
 /**
- * All known facts as data, by the schema in {@code see-inside.md}. Times are milliseconds since 1970. An event that has
- * not happened and an unknown number are null.
+ * All data of processes' traces, by the schema in {@code see-inside.md}. Times are milliseconds since 1970. The time of
+ * an event that has not happened is null, and so is an unknown number.
  */
 final class DumpDocument {
 

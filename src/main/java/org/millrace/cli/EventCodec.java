@@ -7,7 +7,7 @@ import java.util.Optional;
 
 /**
  * Encodes events as lines of text, which a rank in its own process writes to its standard output. A line consists of a
- * prefix, the name of the record, and its components in JSON. A line without the prefix is not an event.
+ * prefix, the name of the event's class, and the event's components in JSON. A line without the prefix is not an event.
  */
 final class EventCodec {
 

@@ -6,7 +6,7 @@ import java.util.Map;
 final class ExitStatus {
 
     private static final int SIGNALED = 128;
-    /** Signals that end processes, by their numbers on Linux. */
+    /** Names of signals that end processes, by their numbers on Linux. */
     private static final Map<Integer, String> SIGNALS = Map.ofEntries(Map.entry(1, "HUP"), Map.entry(2, "INT"),
             Map.entry(3, "QUIT"), Map.entry(4, "ILL"), Map.entry(6, "ABRT"), Map.entry(7, "BUS"), Map.entry(8, "FPE"),
             Map.entry(9, "KILL"), Map.entry(10, "USR1"), Map.entry(11, "SEGV"), Map.entry(12, "USR2"),

@@ -7,7 +7,7 @@ final class FailureText {
 
     private FailureText() {}
 
-    /** Returns the message of a failure, with its type if the message alone is too short. */
+    /** Returns the message of a failure, with the failure's type if the message alone is not enough. */
     static String of(Throwable failure) {
         if (failure instanceof OutOfMemoryError) {
             return "memory ran out: " + failure.getMessage() + "; smaller sizes and fewer ranks need less";
@@ -16,8 +16,8 @@ final class FailureText {
     }
 
     /**
-     * Returns whether a failure is unexpected: Millrace does not report its kind on purpose. Only its stack trace
-     * explains it.
+     * Returns whether a failure is unexpected, so that only its stack trace explains it. A failure that Millrace
+     * reports on purpose has a certain type and a message.
      */
     static boolean isUnexpected(Throwable failure) {
         return failure.getMessage() == null

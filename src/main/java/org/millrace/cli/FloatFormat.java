@@ -3,8 +3,8 @@ package org.millrace.cli;
 import org.millrace.DataType;
 
 /**
- * Encoding of a floating-point type's elements. Deliberately shares no code with the reductions of the emulated device:
- * mistakes in shared code would cancel out.
+ * Encoding of a floating-point type's elements. Deliberately shares no code with the reductions of the emulated device.
+ * A mistake in shared code would affect the result and the expected result alike.
  */
 enum FloatFormat {
     BINARY16(2, 0x1p-11, 0x1p-24) {
@@ -108,10 +108,10 @@ enum FloatFormat {
         };
     }
 
-    /** Returns the number that the low bits represent. */
+    /** Returns the number that the low bits of the argument encode. */
     abstract double decode(long bits);
 
-    /** Returns the bits of a normal number that this format can represent. */
+    /** Returns the bits of a number that is normal and exact in this format. */
     abstract long encode(double value);
 
     int bytes() {
@@ -124,7 +124,7 @@ enum FloatFormat {
     }
 
     /**
-     * Returns the smallest number above zero. Near zero, the largest rounding error does not shrink below half of it.
+     * Returns the smallest number above zero. For results near zero, the largest rounding error is half of this number.
      */
     double smallest() {
         return smallest;

@@ -178,7 +178,7 @@ final class GinCommand extends Subcommand {
             return onGpus(plan, settings);
         }
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
-        // here, so that this process reports an error once, instead of every rank
+        // here, so that only this process reports an error, and not every rank
         EngineProvider.requireUsable(Configuration.load(settings));
         ResultTable table = new ResultTable(spec.commandLine().getOut());
         table.say(
@@ -209,7 +209,7 @@ final class GinCommand extends Subcommand {
         CudaGin gin = new CudaGin(plan.onGpus(deadline), settings);
         if (workerRank != null) {
             gin.work(workerRank, workerRendezvous, cubin);
-            return ExitCode.OK; // the parent decides the exit status
+            return ExitCode.OK; // the parent process determines the exit status
         }
         ResultTable table = new ResultTable(spec.commandLine().getOut());
         table.say("# " + pattern + ", ranks: " + ranks + " (processes with a GPU each) contexts: " + contexts
@@ -221,8 +221,8 @@ final class GinCommand extends Subcommand {
     }
 
     /**
-     * Returns the command of a rank: the arguments of this process and those that make it a rank. The rank then derives
-     * the same plan.
+     * Returns the commands of the ranks, by rank. Each consists of the arguments of this process and of those that make
+     * the process a rank. The rank derives the same plan from them.
      */
     private IntFunction<List<String>> worker(String rendezvous, Path image) {
         return rank -> {
@@ -239,7 +239,8 @@ final class GinCommand extends Subcommand {
     record GinRun(GinPlan plan, Map<String, String> settings, ResultTable table) {
 
         /**
-         * Runs all ranks. Rank 0 prints the results. Then prints for each rank the work that its agent thread served.
+         * Runs all ranks. Rank 0 prints the results. Then prints for each rank the number of descriptors that its agent
+         * served.
          */
         List<RankRun.Failure> run(Duration deadline) {
             @Nullable

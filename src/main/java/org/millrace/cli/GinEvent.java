@@ -1,6 +1,6 @@
 package org.millrace.cli;
 
-/** Report of a rank of a GIN measurement to the process that shows the table. */
+/** Report of a rank in a measurement of GIN. The process that prints the table receives it. */
 sealed interface GinEvent extends RankEvent {
 
     /**
@@ -13,7 +13,7 @@ sealed interface GinEvent extends RankEvent {
     record Measured(int rank, int index, double nanos, long wrong) implements GinEvent {
     }
 
-    /** A line for the user, shown when all ranks have sent theirs. */
+    /** A line for the user, printed when all ranks have sent theirs. */
     record Noted(int rank, String text) implements GinEvent {
     }
 }

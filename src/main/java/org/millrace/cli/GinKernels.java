@@ -20,8 +20,8 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.nccl.NcclDeviceCommunicator;
 
 /**
- * The loaded kernels of {@code gin.cu}. Each launch passes a maximum wait. A kernel that exceeds it stores in pinned
- * memory the signal that it waited for.
+ * The loaded kernels of {@code gin.cu}. Each launch passes a maximum wait. A kernel that would wait longer ends, and
+ * first stores in pinned memory which signal it waited for.
  */
 final class GinKernels implements AutoCloseable {
 
@@ -81,7 +81,7 @@ final class GinKernels implements AutoCloseable {
         launch("ginBarrier", ONE_WARP, arguments.set(1, met), 2);
     }
 
-    /** Enqueues rounds between ranks 0 and 1. */
+    /** Enqueues rounds of puts, or of signals, between ranks 0 and 1. */
     void pingPong(long to, long from, long bytes, long before, long rounds) {
         KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG,
                 ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
@@ -90,7 +90,7 @@ final class GinKernels implements AutoCloseable {
                 6);
     }
 
-    /** Enqueues rounds between all ranks, with a barrier in each. */
+    /** Enqueues rounds of puts between all ranks, with a barrier in each round. */
     void allToAll(int contexts, long to, long from, long bytes, long before, long met, long rounds) {
         KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_INT,
                 ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
@@ -107,8 +107,8 @@ final class GinKernels implements AutoCloseable {
     }
 
     /**
-     * Launches a kernel. Its first parameter is the device communicator, its last two are the maximum wait and the
-     * outcome.
+     * Launches a kernel. Its first parameter is the device communicator. Its last two parameters are the maximum wait
+     * and the address of the outcome.
      */
     private void launch(String name, LaunchShape shape, KernelParameters arguments, int patienceAt) {
         CudaKernel kernel = module.kernel(name);
@@ -132,14 +132,14 @@ final class GinKernels implements AutoCloseable {
     }
 
     /**
-     * Returns a word of the outcome. The acquire load of word 0 pairs with the kernel's fence between its stores to the
-     * other words and to word 0.
+     * Returns a word of the outcome. The acquire load of word 0 pairs with the kernel's fence between its store to word
+     * 0 and its earlier stores to the other words.
      */
     private long word(int index) {
         return (long) WORD.getAcquire(outcome.host(), (long) index * Long.BYTES);
     }
 
-    /** Allocates host memory that the device copies at full speed. Valid until this object is closed. */
+    /** Allocates pinned host memory, which the device copies at full speed. Valid until this object is closed. */
     MemorySegment pinned(CudaDevice device, long bytes) {
         return PinnedMemory.allocate(device, bytes, arena).host();
     }

@@ -15,19 +15,21 @@ import org.millrace.engine.GinRank;
  */
 abstract class GinMeasurement {
 
-    /** Divisor of the number of timed rounds that yields the number of warm-up rounds. */
+    /** Quotient of the number of timed rounds and the number of warm-up rounds. */
     private static final int WARMUP_SHARE = 5;
 
     final GinPlan plan;
     final GinRank.LocalWindow source;
     final GinRank.LocalWindow target;
-    /** GIN of the host side, by context. */
+    /** Host implementation of NCCL's device functions, by context. */
     final HostGin[] gins;
     final GinTeam world;
     private final GinBarrier barrier;
     private final ResultTable table;
 
     /**
+     * Creates the windows, the contexts and the barrier.
+     *
      * @param sourceParts size of the source, in multiples of the largest put
      * @param targetParts size of the target, in multiples of the largest put
      */
@@ -69,7 +71,7 @@ abstract class GinMeasurement {
 
     abstract ResultTable.Column[] columns();
 
-    /** Returns the cells for the given number of rounds, by column. */
+    /** Returns the values of a line by column, for a number of rounds and their total time in microseconds. */
     abstract Object[] row(long bytes, int iterations, double micros);
 
     /** Returns the number of puts of a round. */
@@ -88,12 +90,16 @@ abstract class GinMeasurement {
         barrier.sync();
     }
 
-    /** Ends the check of this rank. Peers may write again when all ranks have checked. */
+    /** Reports that this rank has checked its data. Returns when the peers may write again. */
     void checked() {
         barrier.sync();
     }
 
-    /** @param from origin of the compared data, for messages */
+    /**
+     * Compares received bytes with the expected one. Throws an exception if one differs.
+     *
+     * @param from text for the message that names the origin of the data
+     */
     final void check(long start, long bytes, byte expected, String from) {
         for (long at = 0; at < bytes; at++) {
             if (target.memory().get(ValueLayout.JAVA_BYTE, start + at) != expected) {
@@ -103,7 +109,7 @@ abstract class GinMeasurement {
         }
     }
 
-    /** Returns the content of each byte of a part that a rank puts. */
+    /** Returns the value of all bytes of a part that a rank puts. */
     static byte content(long bytes, int from, int part) {
         return (byte) (bytes % 13 * 17 + from * 5 + part + 1);
     }

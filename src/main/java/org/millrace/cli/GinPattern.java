@@ -18,7 +18,7 @@ enum GinPattern {
     /** Many blocks put at the same time. */
     FLOOD;
 
-    /** Runs one rank's part; rank 0 prints. */
+    /** Runs one rank's part. Rank 0 prints the results. */
     void run(GinPlan plan, GinRank rank, Arena arena, ResultTable table) {
         switch (this) {
             case PUT, SIGNAL -> new PingPong(plan, rank, arena, table).run();
@@ -32,7 +32,7 @@ enum GinPattern {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /** Every rank puts a part of its window to each rank, itself included, spread over the contexts. */
+    /** Every rank puts a part of its window to each rank, itself included. The puts are spread over the contexts. */
     static final class AllToAll extends GinMeasurement {
 
         AllToAll(GinPlan plan, GinRank rank, Arena arena, ResultTable table) {
@@ -73,7 +73,8 @@ enum GinPattern {
                     gins[to % gins.length].put(world, to, target.window(), world.rank() * bytes, source.window(),
                             to * bytes, bytes, RemoteAction.increment(0), -1);
                 }
-                HostGin mine = gins[world.rank() % gins.length]; // puts to a rank use the context with its number
+                HostGin mine = gins[world.rank() % gins.length]; // puts to a rank use the context whose index is the
+                                                                 // rank's number modulo the number of contexts
                 mine.waitSignalFollowShadow(0, plan.ranks());
                 meet();
             }
@@ -87,7 +88,7 @@ enum GinPattern {
         }
     }
 
-    /** Puts or mere signals back and forth between ranks 0 and 1. */
+    /** Ranks 0 and 1 put, or send signals without data, back and forth. */
     static final class PingPong extends GinMeasurement {
 
         private long rounds;
@@ -150,7 +151,7 @@ enum GinPattern {
             gins[0].flush();
         }
 
-        /** Sends one signal each way. Rank 0 therefore writes again only after rank 1 has checked. */
+        /** Sends one signal each way. Rank 0 therefore writes again only after rank 1 has checked its data. */
         @Override
         void checked() {
             rounds(0, 1);
@@ -159,8 +160,9 @@ enum GinPattern {
 
     /**
      * Many blocks put to all other ranks at once, as fast as their queues have room. This is the load of a token
-     * exchange, where the rate of descriptors counts and not their latency. One thread runs all blocks of a rank in
-     * turn. Each block has a context, and its own place in every window. Its last put to a rank carries a signal.
+     * exchange, where the rate of descriptors counts and not their latency. One thread runs all blocks of a rank, one
+     * after the other. Each block has a context, and its own part of every window. Its last put to a rank carries a
+     * signal.
      */
     static final class Flood extends GinMeasurement {
 
@@ -225,7 +227,7 @@ enum GinPattern {
             signals += peers;
             for (int block = 0; block < blocks; block++) {
                 int context = block % gins.length;
-                if (block < gins.length) { // blocks of one context share its signal
+                if (block < gins.length) { // the blocks of a context use one signal, so the first of them waits for all
                     int sharing = (blocks - block + gins.length - 1) / gins.length;
                     gins[context].waitSignal(0, signals * sharing);
                 }

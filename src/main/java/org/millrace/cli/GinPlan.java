@@ -6,14 +6,14 @@ import java.util.List;
 import java.util.Map;
 import org.millrace.abi.GinDescriptorFormat;
 
-/** Plan of the ranks, derived from the options of the command. */
+/** Plan of a measurement of GIN, derived from the options of the command. */
 record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int iterations, int contexts, int blocks,
         GinDescriptorFormat format) {
 
-    /** Number of bytes to transfer for each size. It limits the iterations of large sizes. */
+    /** Maximum number of bytes to transfer for each size. It limits the rounds of large sizes. */
     private static final long VOLUME = 1L << 28;
 
-    /** Returns the sizes of the puts in order; 0 for a mere signal. */
+    /** Returns the sizes of the puts in ascending order; 0 stands for a signal without data. */
     List<Long> sizes() {
         if (pattern == GinPattern.SIGNAL) {
             return List.of(0L);
@@ -42,9 +42,9 @@ record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int 
     }
 
     /**
-     * Plan of the ranks on GPUs.
+     * Plan of a measurement on GPUs.
      *
-     * @param all      whether every rank puts a part to each; otherwise ranks 0 and 1 put or signal in turn
+     * @param all      whether every rank puts a part to each; otherwise ranks 0 and 1 put or signal back and forth
      * @param ranks    number of ranks
      * @param contexts number of GIN contexts to request
      * @param cases    lines of the table, in order
@@ -55,7 +55,7 @@ record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int 
         /**
          * A line of the table.
          *
-         * @param bytes      size of a put; 0 for mere signals
+         * @param bytes      size of a put; 0 for signals without data
          * @param iterations number of timed rounds
          */
         public record Case(long bytes, int iterations) {

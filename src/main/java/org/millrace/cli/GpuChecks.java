@@ -28,12 +28,12 @@ import org.millrace.net.ucx.UcxNetwork;
 import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 
 /**
- * Checks of the software for GPUs, from the driver up. A library is loaded in this process only after a separate
- * process has loaded it without harm.
+ * Checks of the software for GPUs, beginning with the driver. A library is loaded in this process only after a separate
+ * process has loaded it without a crash.
  */
 final class GpuChecks {
 
-    /** Subjects that every device except the emulated one needs. */
+    /** Subjects that a device with GPUs needs. The emulated device needs none of them. */
     static final Set<String> NEEDED = Set.of("driver", "CUDA runtime", "GPUs", "NCCL");
 
     private static final Path DRIVER = Path.of("/proc/driver/nvidia");
@@ -45,7 +45,7 @@ final class GpuChecks {
     private final Map<Probe, Optional<CheckResult>> harms = new EnumMap<>(Probe.class);
     private @Nullable CudaReport cuda;
 
-    /** Starts all trials at once. */
+    /** Starts the trial processes of all libraries at once. */
     GpuChecks(Map<String, String> settings, List<String> arguments) {
         this.settings = settings;
         for (Probe probe : Probe.values()) {
@@ -81,7 +81,7 @@ final class GpuChecks {
         }
     }
 
-    /** Checks UCX and names its possible transports. */
+    /** Checks UCX and names the transports that it offers here. */
     static CheckResult ucx(@Nullable String path) {
         try {
             return CheckResult.works(UcxNetwork.describe(Optional.ofNullable(path).map(Path::of)));
@@ -154,9 +154,9 @@ final class GpuChecks {
     }
 
     /**
-     * Checks the GPUs. The driver may list more GPUs than the CUDA runtime shows this process.
+     * Checks the GPUs. The driver may list more GPUs than the CUDA runtime offers to this process.
      *
-     * @param report report of the runtime; empty if it must not be loaded
+     * @param report report of the runtime; empty if the runtime must not be loaded
      */
     static CheckResult gpus(Path proc, Optional<CudaReport> report) {
         List<String> listed = listed(proc);
@@ -187,17 +187,17 @@ final class GpuChecks {
                         + gpu.getFileName());
             }
         } catch (IOException absent) {
-            // treated as an empty list
+            // as if the driver listed no GPU
         }
         gpus.sort(null);
         return gpus;
     }
 
     /**
-     * Returns checks of the implementations of communicators on the class path. Excludes the emulated device, which a
-     * measurement tests.
+     * Returns a check for each implementation of communicators on the class path. Excludes the emulated device, which
+     * doctor tests with a measurement.
      *
-     * @param missing subjects of {@link #NEEDED} that do not work; called after their checks have run
+     * @param missing returns the subjects of {@link #NEEDED} that do not work; called after their checks have run
      */
     List<Check> devices(Supplier<String> missing) {
         List<String> broken = new ArrayList<>();

@@ -8,7 +8,10 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code millrace help}. Picocli's own help command has an option -h, which all commands here inherit already. */
+/**
+ * {@code millrace help}. Picocli's own help command is not used, because it has an option -h, which all commands here
+ * inherit already.
+ */
 @Command(name = "help", description = "Show the help of a command, as its --help does.")
 final class HelpCommand implements Runnable {
 

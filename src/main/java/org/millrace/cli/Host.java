@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 
-/** Facts about this machine from Linux's own files. On other systems the answers are empty. */
+/** Facts about this machine from files of Linux. On other systems the methods return empty results. */
 final class Host {
 
     private Host() {}
@@ -25,7 +25,7 @@ final class Host {
         return lines(Path.of(path)).stream().findFirst().map(String::strip);
     }
 
-    /** Returns the stripped text after a key and a colon, as in {@code /proc/meminfo}; empty if it is missing. */
+    /** Returns the stripped text after a key and a colon, as in {@code /proc/meminfo}; empty if the key is missing. */
     public static Optional<String> field(String path, String key) {
         return lines(Path.of(path)).stream()
                 .filter(line -> line.startsWith(key + ":") || line.startsWith(key + "\t"))

@@ -3,7 +3,7 @@ package org.millrace.cli;
 import java.io.PrintWriter;
 import picocli.CommandLine.Mixin;
 
-/** A command that inspects processes from outside. */
+/** A command that inspects other processes by their traces. */
 abstract class InspectCommand extends Subcommand {
 
     @Mixin

@@ -12,28 +12,30 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 
-/** Command that starts another JVM like this one. */
+/** Command line that starts another JVM with the options of this one. */
 final class JavaCommand {
 
-    /** Name of the main class. It is text because commands use this class and the main class uses the commands. */
+    /**
+     * Name of the main class. It is a text, because a reference would close a cycle: the main class uses the commands.
+     */
     private static final String MAIN = "org.millrace.cli.Main";
 
     /**
-     * System property with further options, separated by blanks, for every JVM that this class starts. Tests start many
-     * JVMs that live for a second, too short for C2 to pay off. The name is not {@code millrace.*}, because that prefix
-     * marks settings.
+     * System property with further options, separated by blanks, for every JVM that this class starts. Tests use it:
+     * they start many JVMs that live for about a second, in which C2's work does not pay off. The name is not
+     * {@code millrace.*}, because that prefix marks settings.
      */
     static final String OPTIONS = "org.millrace.cli.java.options";
 
     private JavaCommand() {}
 
-    /** Returns the command: the same Java, options, class path, main class and the arguments. */
+    /** Returns the command, with the Java, the options, the class path and the main class of this process. */
     static List<String> of(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        // so that the parent does not wait for a JVM that has run out of memory and cannot report it
+        // a JVM that has run out of memory then ends at once; it could not report that, and the parent would wait
         command.add("-XX:+ExitOnOutOfMemoryError");
-        // excludes debuggers and profilers, because this process already uses their ports
+        // drops debuggers and profilers, because this process already uses their ports
         ManagementFactory.getRuntimeMXBean()
                 .getInputArguments()
                 .stream()
@@ -51,7 +53,7 @@ final class JavaCommand {
     }
 
     /**
-     * Returns the command for one of several ranks of this host. If the ranks outnumber the cores, each has fewer
+     * Returns the command for one of several ranks of this host. If there are more ranks than cores, each has fewer
      * threads and less memory, unless the user has chosen a collector or a heap size.
      */
     static List<String> ofRank(int ranks, List<String> arguments) {
@@ -64,8 +66,8 @@ final class JavaCommand {
     }
 
     /**
-     * Returns a builder of a process for a command. Secret settings are moved from the words to the environment. All
-     * users of the host can read the words, but only the same user can read the environment.
+     * Returns a process builder for a command. Moves secret settings from the command's arguments to the environment.
+     * All users of the host can read the arguments, but only the same user can read the environment.
      */
     static ProcessBuilder builder(List<String> command) {
         List<String> words = new ArrayList<>();

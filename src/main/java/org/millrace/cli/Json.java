@@ -31,7 +31,7 @@ final class Json {
 
     private Json() {}
 
-    /** {@return an extensible object with the given names, each before its value, in this order} */
+    /** {@return a modifiable object, from names that are each followed by their value, in this order} */
     static Map<String, Object> object(@Nullable Object... namesAndValues) {
         Map<String, Object> object = new LinkedHashMap<>();
         for (int i = 0; i < namesAndValues.length; i += 2) {
@@ -41,10 +41,10 @@ final class Json {
     }
 
     /**
-     * Writes a value and a line end. Each level is indented by two blanks.
+     * Converts a value to text with a line end. Each level is indented by two blanks.
      *
      * @param value value to write; numbers that JSON does not have (infinities, NaN) become null
-     * @throws IllegalArgumentException if the value contains an object of any other type
+     * @throws IllegalArgumentException if the value contains an object of a type without a JSON form
      */
     static String write(@Nullable Object value) {
         check(value);
@@ -61,7 +61,7 @@ final class Json {
     }
 
     /**
-     * Reads a value. A whole number becomes a {@link Long}, any other a {@link Double}.
+     * Parses a value. A whole number becomes a {@link Long}, any other number a {@link Double}.
      *
      * @throws IllegalArgumentException if the text is not JSON; the message names the position
      */
@@ -93,13 +93,13 @@ final class Json {
 
     private static final class FiniteNumbers extends TypeAdapter<Double> {
 
-        /** Smallest number that is written with an exponent, because its digits would be hard to read. */
+        /** Smallest number that is written with an exponent. Without one, its many digits would be hard to read. */
         private static final double LONGEST = 1e15;
 
         @Override
         public void write(JsonWriter out, Double value) throws IOException {
             if (Double.isFinite(value)) {
-                // no exponent, so that people can read times, which are long numbers
+                // no exponent, so that people can read times, which have many digits
                 String plain = new BigDecimal(value.toString()).toPlainString();
                 out.jsonValue(
                         Math.abs(value) < LONGEST ? plain.contains(".") ? plain : plain + ".0" : value.toString());

@@ -14,8 +14,8 @@ import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDevice;
 
 /**
- * Compiles the kernels with nvcc and the headers of the installed NCCL. The structures that kernels and NCCL share
- * change with the release.
+ * Compiles the kernels with nvcc and the headers of the installed NCCL. They are compiled on the user's machine,
+ * because the structures that kernels and NCCL share change with the release.
  */
 final class KernelCompiler {
 
@@ -28,7 +28,7 @@ final class KernelCompiler {
     private KernelCompiler() {}
 
     /**
-     * Checks that kernels for a release can use GIN. The compiler's messages for an older release are long.
+     * Checks that kernels for a release can use GIN. For an older release the compiler would write many messages.
      *
      * @param version version code of the release
      * @param text    the version as text
@@ -45,10 +45,10 @@ final class KernelCompiler {
      * Compiles the kernels.
      *
      * @param directory destination of the image and of its sources
-     * @param device    GPU that will run them
+     * @param device    GPU that will run the kernels
      * @param nvcc      compiler; null to search for one
      * @param include   directory of nccl_device.h; null to search for it
-     * @param library   loaded libnccl; the headers may lie next to it
+     * @param library   loaded libnccl; the headers may lie in a directory beside its own
      * @return the image
      */
     static Path compile(Path directory, CudaDevice device, @Nullable Path nvcc, @Nullable Path include, Path library) {
@@ -60,7 +60,7 @@ final class KernelCompiler {
         }
         Path image = directory.resolve("gin.cubin");
         String architecture = "sm_" + device.computeCapability().replace(".", "");
-        // NCCL's own backend for NICs includes DOCA's headers, which are seldom installed.
+        // The option leaves out NCCL's own backend for NICs. It includes DOCA's headers, which are rarely installed.
         run(directory, List.of(compiler.toString(), "-cubin", "-O2", "-std=c++17", "-arch=" + architecture,
                 "-DNCCL_GIN_GDAKI_ENABLE=0", "-I" + headers, unpack(directory).toString(), "-o", image.toString()));
         return image;
@@ -95,7 +95,8 @@ final class KernelCompiler {
             places.add(Path.of(home, "include"));
         }
         if (library.getParent() != null) {
-            places.add(library.getParent().resolve("../include").normalize()); // as in Python's packages
+            places.add(library.getParent().resolve("../include").normalize()); // where Python's packages of NCCL have
+                                                                               // the headers
         }
         places.add(Path.of("/usr/include"));
         places.add(Path.of("/usr/local/include"));

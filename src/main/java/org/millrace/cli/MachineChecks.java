@@ -26,12 +26,12 @@ import org.millrace.net.socket.LocalAddress;
 import org.millrace.plugin.PluginConfiguration;
 import org.millrace.plugin.PluginInstaller;
 
-/** Checks of every machine, in this order. None of them decides whether Millrace is usable at all. */
+/** Checks of every machine, in the order of the report. A failure does not mean that Millrace is unusable. */
 final class MachineChecks {
 
     private static final Path LIMITS = Path.of("/proc/self/limits");
     private static final long FEW_FILES = 1024;
-    /** Docker's default size of a container's shared memory, in bytes. A few connections fill it. */
+    /** Docker's default size of a container's shared memory, in bytes. A few connections need all of it. */
     private static final long LITTLE = 64L << 20;
     private static final String MORE =
             "in a container: start it with --shm-size=1g or more, or with --ipc=host; else: mount -o "
@@ -68,7 +68,7 @@ final class MachineChecks {
         return incomplete == null ? CheckResult.works(java) : CheckResult.unusable(java, incomplete);
     }
 
-    /** Checks the conditions for a JVM that the plugin starts on this Java inside another program. */
+    /** Checks the conditions for a JVM of this Java that the plugin starts inside another program. */
     static CheckResult jvmInPrograms(Path home, Map<String, String> environment) {
         StringBuilder options = new StringBuilder();
         for (String variable : List.of("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")) {
@@ -115,8 +115,8 @@ final class MachineChecks {
     }
 
     /**
-     * Reports the number of threads that the plugin would run in a program with this environment, and the place of its
-     * slots.
+     * Reports how many threads the plugin would run in a program with this environment, and whether its slots would lie
+     * in the GPU's memory.
      */
     static CheckResult proxyThreads() {
         try {
@@ -141,12 +141,12 @@ final class MachineChecks {
         return CheckResult.works(summary.toString());
     }
 
-    /** Converts a value of {@code /proc/meminfo}, which writes {@code 24684096 kB} and means KiB. */
+    /** Converts a value of {@code /proc/meminfo}, such as {@code 24684096 kB}. The unit kB stands for KiB there. */
     private static String kibibytes(String field) {
         return amount(Long.parseLong(field.split(" ")[0]) * 1024);
     }
 
-    /** Checks the file system that processes of one host use to share memory. */
+    /** Checks the file system in which processes of one host share memory. */
     static CheckResult sharedMemory(Path directory) {
         if (!Files.isDirectory(directory)) {
             return CheckResult.missing(directory.toString(), "processes of one host talk over TCP instead");
@@ -158,14 +158,14 @@ final class MachineChecks {
                     "until then processes of one host talk over TCP, and there is no trace for millrace top, unless "
                             + "MILLRACE_TRACE_DIRECTORY names another directory");
         }
-        // does not use its FileStore, which is unknown if the root is not a mount point (chroot)
+        // not by the FileStore, which is unknown if the root is not a mount point (chroot)
         long free = directory.toFile().getUsableSpace();
         String summary = directory + ": " + amount(free) + " free of " + amount(directory.toFile().getTotalSpace());
         return free <= LITTLE ? CheckResult.unusable(summary + ", which is too little", MORE)
                 : CheckResult.works(summary);
     }
 
-    /** Checks the directory where ranks of a run meet and libraries are unpacked. */
+    /** Checks the directory for temporary files: ranks of a run meet there, and libraries are unpacked there. */
     static CheckResult temporaryFiles(Path directory) {
         if (Files.isDirectory(directory) && Files.isWritable(directory)) {
             return CheckResult.works(directory.toString());
@@ -177,7 +177,7 @@ final class MachineChecks {
                         + "plugin's library: millrace plugin install elsewhere");
     }
 
-    /** Checks if the end of another process can be detected. */
+    /** Checks whether this process can detect the end of another process. */
     static CheckResult processes(Path proc, ProcessIdentity self) {
         if (self.namespace() == 0) {
             return CheckResult.unusable("there is no " + proc + ", or it is that of another PID namespace",
@@ -190,7 +190,7 @@ final class MachineChecks {
                                 + "remount,hidepid=0 " + proc + " shows all");
     }
 
-    /** Checks if large payloads between processes of one host are copied once. */
+    /** Checks whether large payloads between processes of one host are copied only once. */
     static CheckResult singleCopies(Map<String, String> settings) {
         return Configuration.load(settings).get(Settings.SHM_SINGLE_COPY).orElse(true)
                 ? CheckResult.works(SingleCopy.describe())
@@ -198,8 +198,8 @@ final class MachineChecks {
     }
 
     /**
-     * Checks if a program under the plugin learns of a lost peer from ncclCommGetAsyncError. Otherwise the result names
-     * the consequence.
+     * Checks whether ncclCommGetAsyncError reports a lost peer to a program under the plugin. Otherwise the result
+     * names the consequence.
      */
     static CheckResult lostPeers(Configuration settings) {
         String untold = settings.get(Settings.ON_LOSS)
@@ -248,7 +248,7 @@ final class MachineChecks {
         return !limit.equals("unlimited");
     }
 
-    /** Returns a soft limit. The file has columns of fixed width: name, soft limit, hard limit, unit. */
+    /** Returns a soft limit by its name. The file has columns of fixed width: name, soft limit, hard limit, unit. */
     private static Optional<String> soft(String name) {
         Pattern pattern = Pattern.compile(Pattern.quote(name) + "\\s+(\\S+)\\s.*");
         return Host.lines(LIMITS)
@@ -259,7 +259,7 @@ final class MachineChecks {
                 .findFirst();
     }
 
-    /** Checks the addresses for connections to other hosts. One address is the usual case, and several are rails. */
+    /** Checks the addresses for connections to other hosts. One address is usual, and each of several is a rail. */
     static CheckResult rails(Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         try {
@@ -275,7 +275,7 @@ final class MachineChecks {
         }
     }
 
-    /** Checks the address that this host's name resolves to here. The other ranks find rank 0 by such a name. */
+    /** Checks the address of this host's name. The other ranks find rank 0 by such a name. */
     static CheckResult hostName(String name, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         try {

@@ -41,7 +41,7 @@ public final class Main {
         AtomicBoolean over = new AtomicBoolean();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             if (!over.get() && StatusLine.isTerminal(StatusLine.ERR)) {
-                System.err.println(); // moves past the terminal's ^C and an incomplete line
+                System.err.println(); // ends the line that the terminal's ^C or an unfinished message has begun
             }
         }, "millrace-interrupted"));
         int status = run(out, err, arguments);
@@ -49,7 +49,7 @@ public final class Main {
         System.exit(status);
     }
 
-    /** Runs a command. Fails if its results could not be written. */
+    /** Runs a command. Returns its exit status, which is a failure if its results could not be written. */
     static int run(StandardOutput out, PrintWriter err, String... arguments) {
         PrintWriter writer = out.writer();
         int status = run(writer, err, arguments);
@@ -67,10 +67,10 @@ public final class Main {
         return run(Map.of(), out, err, arguments);
     }
 
-    /** Runs a command, with further commands by their names. */
+    /** Runs a command. {@code commands} contains further commands by their names. */
     public static int run(Map<String, ?> commands, PrintWriter out, PrintWriter err, String... arguments) {
         try {
-            Millrace.requireNativeAccess(); // before commands and their options access the layouts of native memory
+            Millrace.requireNativeAccess(); // before commands and their options initialize the layouts of native memory
         } catch (MillraceException denied) {
             err.println(prefix() + denied.getMessage());
             return ExitCode.SOFTWARE;
@@ -78,7 +78,8 @@ public final class Main {
         MillraceCommand command = new MillraceCommand();
         CommandLine line = new CommandLine(command);
         commands.forEach(line::addSubcommand);
-        line.getSubcommands().get("run").setStopAtPositional(true); // the words that follow belong to another command
+        line.getSubcommands().get("run").setStopAtPositional(true); // the words after the command of run belong to that
+                                                                    // command
         return line.setOut(out)
                 .setExpandAtFiles(false)
                 .setUsageHelpAutoWidth(true)
@@ -112,8 +113,8 @@ public final class Main {
     }
 
     /**
-     * A stream of results that records write failures. {@link PrintWriter} ignores them, so that a command would end
-     * with status 0 on a full disk.
+     * A stream of results that records write failures. {@link PrintWriter} ignores such failures, so that a command
+     * would end with status 0 on a full disk.
      */
     static final class StandardOutput extends OutputStream {
 
@@ -121,7 +122,11 @@ public final class Main {
         /** First write failure; null if none has occurred. */
         private volatile @Nullable IOException failure;
 
-        /** @param file destination of all output, for example {@code new FileOutputStream(FileDescriptor.out)} */
+        /**
+         * Creates a stream.
+         *
+         * @param file destination of all output, for example {@code new FileOutputStream(FileDescriptor.out)}
+         */
         StandardOutput(OutputStream file) {
             this.file = file;
         }
@@ -165,7 +170,7 @@ public final class Main {
 
         private UsageErrors() {}
 
-        /** Writes the message and a hint at the help to standard error. Returns the exit status. */
+        /** Writes the message to standard error, and how to get help. Returns the exit status. */
         static int report(ParameterException failure, String[] arguments) {
             CommandLine commandLine = failure.getCommandLine();
             PrintWriter err = commandLine.getErr();
@@ -210,8 +215,8 @@ public final class Main {
         }
 
         /**
-         * Returns the first word of a command that looks like an option but is unknown; null if all options are known.
-         * Picocli may complain about a later word instead.
+         * Returns the first word that looks like an option and is not an option of the command; null if all options are
+         * known. Picocli's own message may name a later word.
          */
         private static @Nullable String unknownOption(CommandLine commandLine, List<String> arguments) {
             CommandSpec spec = commandLine.getCommandSpec();

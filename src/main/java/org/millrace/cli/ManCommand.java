@@ -13,7 +13,7 @@ import picocli.CommandLine.Model.PositionalParamSpec;
 import picocli.CommandLine.Model.UsageMessageSpec;
 import picocli.CommandLine.Spec;
 
-/** {@code millrace man}, which writes all commands and options as one page, in the macros of man(7). */
+/** {@code millrace man}. Writes all commands and options as one manual page, in the macros of man(7). */
 @Command(
         name = "man",
         description = {"Write this command line's page for man.",

@@ -10,7 +10,7 @@ import org.millrace.ChannelWork;
 import org.millrace.Communicator;
 import org.millrace.Route;
 
-/** The part of a run that needs a communicator. */
+/** One rank's measurement of a plan, on an open communicator. */
 final class Measurement {
 
     private static final int LARGE_STARTERS = 10;
@@ -21,7 +21,7 @@ final class Measurement {
     private final Communicator communicator;
     private final CheckedCollectives collectives;
     private final PerfWarmUp warmUp;
-    /** Number of wrong elements that no line of the table has reported yet. */
+    /** Number of wrong elements that have not been added to a line of the table. */
     private long wrongSoFar;
     private long checked;
 
@@ -93,9 +93,13 @@ final class Measurement {
     /** Detects a busy JIT compiler. On a machine with few cores it is busy for seconds. */
     private static final class CompilerWatch {
 
-        /** Shortest time between two looks, in milliseconds. It is longer than the compilation of a large method. */
+        /**
+         * Minimum time between two observations, in milliseconds. The compilation of a large method takes less time.
+         */
         private static final long LOOK_MILLIS = 300;
-        /** Divisor of the time between two looks. Less compilation time than this part counts as idle. */
+        /**
+         * The compiler counts as idle if it compiled for less than this fraction of the time between two observations.
+         */
         private static final long BUSY_PARTS = 10;
 
         private final @Nullable CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
@@ -115,7 +119,7 @@ final class Measurement {
         }
     }
 
-    /** Runs operations in sequence, or one at a time if each one is checked. */
+    /** Runs operations. If each one is checked, waits for it before the next one, otherwise only for the last. */
     private void run(OperandBuffers buffers, int index, int operations) {
         if (plan.checking() != PerfPlan.Checking.EVERY) {
             collectives.run(buffers, operations);
@@ -127,7 +131,7 @@ final class Measurement {
         }
     }
 
-    /** Run times of kernels, from the device's records of the most recent ones. */
+    /** Describes the run times of kernels, from the device's records of the most recent ones. */
     private static final class KernelTimes {
 
         private KernelTimes() {}

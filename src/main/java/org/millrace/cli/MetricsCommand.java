@@ -63,7 +63,7 @@ final class MetricsCommand extends InspectCommand {
         int colon = text.lastIndexOf(':');
         try {
             if (colon < 1) {
-                throw new IllegalArgumentException("no address"); // an empty address would mean this host
+                throw new IllegalArgumentException("no address"); // an empty address would stand for this host
             }
             return new InetSocketAddress(
                     LocalAddress.NamedHost.of(text.substring(0, colon), SocketOptions.defaults()).listenAt(),
@@ -74,7 +74,7 @@ final class MetricsCommand extends InspectCommand {
         }
     }
 
-    /** A separate class, so that a Java runtime without the JDK's server can load the command. */
+    /** HTTP server. It is a separate class, so that a Java runtime without the JDK's server can load the command. */
     private static final class Server {
         static final String MODULE = "jdk.httpserver";
 
@@ -100,10 +100,10 @@ final class MetricsCommand extends InspectCommand {
         }
     }
 
-    /** The traces of processes in OpenMetrics' text format 1.0, with the samples of each metric together. */
+    /** Writes the traces of processes in OpenMetrics' text format 1.0, with the samples of each metric together. */
     static final class OpenMetrics {
 
-        /** Content type of an answer. */
+        /** Content type of an HTTP response. */
         static final String CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
         private record Family(String name, String type, String unit, String help, List<String> samples) {

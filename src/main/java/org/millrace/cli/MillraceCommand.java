@@ -29,8 +29,8 @@ final class MillraceCommand implements Runnable {
 
     private static final String CONFIGURATION = "log4j2.configurationFile";
     /**
-     * Name of the level property, which log4j2-millrace-cli.properties reads. The prefix is not {@code millrace.*},
-     * because that prefix marks settings.
+     * Name of the system property for the log level, which log4j2-millrace-cli.properties reads. The prefix is not
+     * {@code millrace.*}, because that prefix marks settings.
      */
     private static final String LEVEL = "org.millrace.cli.level";
 
@@ -56,7 +56,7 @@ final class MillraceCommand implements Runnable {
             description = "Set a setting, stronger than the environment; 'millrace doctor' shows them all.")
     private Map<String, String> settings = new LinkedHashMap<>();
 
-    /** Returns a copy of the command line's settings, by the names of the environment variables. */
+    /** Returns a copy of the settings on the command line. Their keys are the names of the environment variables. */
     Map<String, String> settings() {
         return new LinkedHashMap<>(settings);
     }
@@ -71,7 +71,7 @@ final class MillraceCommand implements Runnable {
             Configuration read = Configuration.load(settings);
             configureLogging(read.get(Settings.LOG_LEVEL), read.get(Settings.LOG_SUBSYSTEMS));
         } catch (IllegalArgumentException refused) {
-            // doctor reports the errors of the settings; every other command reads them again and fails
+            // doctor reports unusable settings, and every other command reads the settings again and fails
             configureLogging(Settings.LOG_LEVEL.defaultValue(), Settings.LOG_SUBSYSTEMS.defaultValue());
         }
     }
@@ -83,9 +83,9 @@ final class MillraceCommand implements Runnable {
     }
 
     /**
-     * Sets our configuration of Log4j, unless the user has named one. The file is not called {@code log4j2.xml} or the
-     * like, so that a program that uses Millrace as a library never finds it by accident. Warnings and errors of every
-     * subsystem are logged, as NCCL does.
+     * Selects Millrace's configuration of Log4j, unless the user has named another. The file is not called
+     * {@code log4j2.xml} or the like, so that a program that uses Millrace as a library never finds it by accident.
+     * Warnings and errors of every subsystem are logged, as in NCCL.
      */
     static void configureLogging(Settings.LogLevel level, Set<LogSubsystem> subsystems) {
         boolean chosen =

@@ -5,7 +5,7 @@ import org.millrace.DataType;
 import org.millrace.Operation;
 
 /**
- * An operation on elements, and the operands of one rank.
+ * An operation with its type and count, and the operands of one rank.
  *
  * @param count count that is passed to the call
  */
@@ -13,8 +13,8 @@ record OperandBuffers(CollectiveCall call, DataType type, Reduction reduction, l
         MemorySegment receive, boolean inPlace) {
 
     /**
-     * Returns the operands for a number of elements of the larger operand. They are in place if {@code send} and
-     * {@code receive} are the same.
+     * Returns the operands for an operation whose larger operand has the given number of elements. They are in place if
+     * {@code send} and {@code receive} are the same segment.
      */
     static OperandBuffers of(CollectiveCall call, DataType type, Reduction reduction, long elements, int rank,
             MemorySegment send, MemorySegment receive) {
@@ -30,7 +30,7 @@ record OperandBuffers(CollectiveCall call, DataType type, Reduction reduction, l
                 receive.asSlice(receiveOffset * bytes, operation.receiveCount(count, ranks) * bytes), inPlace);
     }
 
-    /** Returns whether the result overwrites exactly the send operand. */
+    /** Returns whether the result has exactly the location of the send operand. */
     boolean overwritesOperand() {
         return inPlace && send.byteSize() == receive.byteSize();
     }

@@ -10,7 +10,7 @@ import org.millrace.DeviceStream;
 
 /**
  * Fills and checks device memory from the host, in pieces, so that the host needs no second copy of large operands. On
- * the emulated device the copies are plain ones.
+ * the emulated device the copies are plain copies of host memory.
  */
 final class OperandMemory {
 
@@ -54,7 +54,7 @@ final class OperandMemory {
         });
     }
 
-    /** Fills memory with a value that no result has. */
+    /** Fills memory with the byte {@link #POISON}, so that it cannot be mistaken for a result. */
     void poison(MemorySegment memory) {
         forEachPiece(memory, (piece, target, offset) -> upload(piece.fill(POISON), target));
     }
@@ -78,13 +78,13 @@ final class OperandMemory {
         return wrong[0];
     }
 
-    /** Returns the number of elements that differ from one rank's elements. */
+    /** Returns the number of elements of a piece that differ from elements of one rank's operand. */
     private long countDifferent(MemorySegment piece, Reference reference, int source, long first) {
         int bytes = reference.elementBytes();
         MemorySegment expected = copy.asSlice(0, piece.byteSize());
         reference.fill(expected, source, first, piece.byteSize() / bytes);
         long different = 0;
-        // Searches from one difference to the next. Usually there are few, and with many the time does not matter.
+        // Searches for each next difference. Differences are usually few, and otherwise the time does not matter.
         for (long at = 0; at < piece.byteSize(); at += bytes) {
             long mismatch = MemorySegment.mismatch(piece, at, piece.byteSize(), expected, at, piece.byteSize());
             if (mismatch < 0) {
@@ -96,7 +96,7 @@ final class OperandMemory {
         return different;
     }
 
-    /** Writes a word to the device, runs operations on it, and returns its new value. */
+    /** Copies a word to the device, runs operations on it there, and returns its new value. */
     long exchange(long value, Consumer<MemorySegment> operations) {
         MemorySegment here = host.asSlice(0, Long.BYTES);
         here.set(ValueLayout.JAVA_LONG, 0, value);

@@ -6,10 +6,10 @@ final class Paragraph {
     private Paragraph() {}
 
     /**
-     * Breaks a text between words. A word that is wider than a line, such as a path, stays whole.
+     * Breaks a text between words. A word that is longer than a line, such as a path, stays whole.
      *
      * @param beginning beginning of the first line; the other lines are indented by its length
-     * @param text      may contain line ends, which are kept
+     * @param text      the text; its line ends are kept
      * @param width     width of a line, in characters
      */
     static String wrap(String beginning, String text, int width) {

@@ -30,8 +30,8 @@ import picocli.CommandLine.Mixin;
 final class PerfCommand extends Subcommand {
 
     /**
-     * Device on which each rank is a separate process. NCCL reads the host id from an environment variable, so that
-     * only processes can look like different hosts.
+     * Device on which each rank is a separate process. NCCL reads the host id from an environment variable, so only
+     * separate processes can have different host ids.
      */
     private static final String GPU = "cuda";
     private static final String EMULATED = "host";
@@ -48,16 +48,18 @@ final class PerfCommand extends Subcommand {
         Configuration configuration = Configuration.load(settings);
         long seed = options.seed == null ? ThreadLocalRandom.current().nextLong(Integer.MAX_VALUE) : options.seed;
         PerfPlan plan = options.plan(seed, configuration.get(Settings.FAULT).isPresent());
-        Fault.PlantedFaults.leaveToCaller(); // one rank's process does not know the faults of the others
+        Fault.PlantedFaults.leaveToCaller(); // a rank in its own process does not know whether a fault has happened in
+                                             // another one
         if (options.workerRank != null) {
             RankMain.run(options.workerRank,
                     new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings));
-            return ExitCode.OK; // the parent decides the exit status
+            return ExitCode.OK; // the parent process determines the exit status
         }
         String device = requireDevice(settings);
         processes = options.processes || device.equals(GPU);
         if (device.equals(EMULATED)) {
-            EngineProvider.requireUsable(configuration); // here too, so that one process reports it, not every rank
+            EngineProvider.requireUsable(configuration); // here, so that only this process reports an error, and not
+                                                         // every rank
         }
 
         PerfResults results = new PerfResults(plan);
@@ -82,8 +84,8 @@ final class PerfCommand extends Subcommand {
     }
 
     /**
-     * Returns failures for planted faults that happened to no rank, because the run has then not tested them. Other
-     * devices than these two plant faults of their own.
+     * Returns failures for planted faults that happened at no rank. The run has then not tested them. Other devices
+     * than the emulated one and GPUs have no faults that are planted here.
      */
     private static List<RankRun.Failure> missedFaults(String device, Configuration configuration, PerfResults results) {
         if (!device.equals(EMULATED) && !device.equals(GPU)) {
@@ -115,7 +117,7 @@ final class PerfCommand extends Subcommand {
         return settings;
     }
 
-    /** Returns the device. Runs here, so that one process reports an unknown device, not every rank. */
+    /** Returns the device. Called before ranks start, so that only this process reports an unknown device. */
     private static String requireDevice(Map<String, String> settings) {
         try {
             return Millrace.provider(settings).device();
@@ -141,8 +143,8 @@ final class PerfCommand extends Subcommand {
     }
 
     /**
-     * Returns the variables that distinguish a rank's host. On GPUs each rank is a host by default, elsewhere only on
-     * request.
+     * Returns the environment variables that set a rank's host id. On GPUs each rank has its own host id by default.
+     * Elsewhere it has one only if the user asks for it.
      */
     private Map<String, String> variables(int rank, Map<String, String> settings) {
         boolean emulated = !requireDevice(settings).equals(GPU);
@@ -153,7 +155,10 @@ final class PerfCommand extends Subcommand {
         return emulated ? ProcessRanks.host(host) : ProcessRanks.hostWithGpus(host);
     }
 
-    /** Returns the arguments of this process and those that make it a rank. The rank then derives the same plan. */
+    /**
+     * Returns the arguments of a rank: the arguments of this process, and those that make the process a rank. The rank
+     * derives the same plan from them.
+     */
     private List<String> workerArguments(PerfPlan plan, int rank, String rendezvous) {
         List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
         arguments.addAll(List.of("--worker-rank", String.valueOf(rank), "--worker-rendezvous", rendezvous));

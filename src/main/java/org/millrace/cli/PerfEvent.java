@@ -2,13 +2,13 @@ package org.millrace.cli;
 
 import org.millrace.Route;
 
-/** Report of a rank of a measurement to the process that shows the table. */
+/** Report of a rank in a measurement. The process that prints the table receives it. */
 sealed interface PerfEvent extends RankEvent {
 
     record Joined(int rank, long pid, String host, String device) implements PerfEvent {
     }
 
-    /** The rank has finished the case with this index. */
+    /** The rank has finished the case with this index in the plan. */
     record Measured(int rank, int index, CaseResult outOfPlace, CaseResult inPlace) implements PerfEvent {
     }
 
@@ -20,7 +20,7 @@ sealed interface PerfEvent extends RankEvent {
     record Profiled(int rank, int index, String text) implements PerfEvent {
     }
 
-    /** A planted fault has happened in the rank's process. The text of the fault is the same in every process. */
+    /** A planted fault has happened in the rank's process. All processes use the same text for a fault. */
     record FaultHappened(int rank, String fault) implements PerfEvent {
     }
 
@@ -37,8 +37,8 @@ sealed interface PerfEvent extends RankEvent {
         static final CaseResult NONE = new CaseResult(0, UNCHECKED);
 
         /**
-         * Returns the wrong elements of both ranks and the time of the slower one. A collective is complete when the
-         * last rank has its result.
+         * Combines the results of two ranks: the sum of their wrong elements and the time of the slower one. A
+         * collective is complete when the last rank has its result.
          */
         CaseResult with(CaseResult other) {
             return new CaseResult(Math.max(nanos, other.nanos), wrong == UNCHECKED ? UNCHECKED : wrong + other.wrong);

@@ -8,8 +8,8 @@ import org.millrace.Route;
 import org.millrace.config.Configuration;
 
 /**
- * Results for programs: the content of the table and the circumstances. Times are nanoseconds, sizes bytes, and
- * bandwidths GB/s.
+ * Results of a measurement for programs: the content of the table, and the environment and settings of the run. Times
+ * are nanoseconds, sizes bytes, and bandwidths GB/s.
  */
 final class PerfJson {
 
@@ -21,7 +21,7 @@ final class PerfJson {
         this.results = results;
     }
 
-    /** Returns the whole document. */
+    /** Returns the whole document as text. */
     String write(boolean processes, Configuration configuration, List<String> failures) {
         Map<String, Object> document = new LinkedHashMap<>();
         document.put("collective", plan.collective().label());

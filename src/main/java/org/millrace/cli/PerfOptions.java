@@ -22,7 +22,7 @@ import picocli.CommandLine.Spec.Target;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options of {@code perf}. An option that nccl-tests also has is named as there. */
+/** The options of {@code perf}. An option that nccl-tests has too has the same name here. */
 final class PerfOptions {
 
     private static final int DEFAULT_FACTOR = 2;
@@ -226,7 +226,7 @@ final class PerfOptions {
                         sizes, collective.parts(ranks), iterations == null ? 0 : iterations,
                         warmup == null ? -1 : warmup),
                 checking(faultPlanted), data, deadline, profile, register,
-                // Ranks agree on its end by an operation, which a planted fault may falsify.
+                // Ranks agree on the end of an automatic warm-up by an operation, which a planted fault may falsify.
                 warmup == null && !faultPlanted);
     }
 
@@ -243,7 +243,7 @@ final class PerfOptions {
         }
     }
 
-    /** Returns the options in one line, as nccl-tests prints them. */
+    /** Returns a description of the options in one line, in the form of nccl-tests. */
     String describe(PerfPlan plan, boolean asProcesses) {
         PerfPlan.Case first = plan.cases().getFirst();
         PerfPlan.Case last = plan.cases().getLast();
@@ -260,8 +260,8 @@ final class PerfOptions {
     }
 
     /**
-     * Arguments that are names. A collective is one name. Types and reductions may be several names, separated by
-     * commas, or {@code all}.
+     * Arguments that consist of names. A collective is one name. Types and reductions are one or several names,
+     * separated by commas, or {@code all}.
      */
     static final class Selection {
 
@@ -273,7 +273,7 @@ final class PerfOptions {
         record Reductions(List<Reduction> values) {
         }
 
-        /** Parses types by NCCL's name (float) or ours (float32). */
+        /** Parses types by NCCL's name (float) or Millrace's name (float32). */
         static final class TypesConverter implements ITypeConverter<Types> {
             @Override
             public Types convert(String text) {

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /**
- * A page for browsers. It shows time and bandwidth by size, with a line for each run, and all values in a sortable
- * table. It contains all its resources, including uPlot's script, and loads nothing from the network.
+ * An HTML page of measurements. It shows time and bandwidth by size, with a line for each run, and all values in a
+ * sortable table. It contains all its resources, including uPlot's script, and loads nothing from the network.
  */
 final class PerfPage {
 
@@ -24,14 +24,14 @@ final class PerfPage {
     private final List<Object> runs = new ArrayList<>();
     private final List<String> collectives = new ArrayList<>();
 
-    /** Adds a document that {@link PerfJson} wrote. Refuses any other text. */
+    /** Adds a document that {@link PerfJson} wrote. Throws an exception for any other text. */
     void add(String name, String document) {
         if (!(Json.read(document) instanceof Map<?, ?> run) || !(run.get("results") instanceof List<?> rows)
                 || !(run.get("collective") instanceof String collective)
                 || !(run.get("environment") instanceof Map<?, ?> environment)) {
             throw new IllegalArgumentException("no results of 'millrace perf --json'");
         }
-        // one line for each type and operation, because --type all and --op all measure several
+        // one line for each pair of type and operation, because --type all and --op all measure several
         Map<String, List<Object>> lines = new LinkedHashMap<>();
         for (Object each : rows) {
             Map<?, ?> row = (Map<?, ?>) each;
@@ -60,7 +60,7 @@ final class PerfPage {
         Map<String, Object> data = Json.object("title",
                 String.join(", ", collectives.stream().distinct().toList()) + ": time and bandwidth by size", "about",
                 "Times are those of one operation, averaged over the iterations, of the slowest rank.", "runs", runs);
-        // Keeps data as data: without "<", no text in it can end the script element that contains it.
+        // Without "<", no text in the data can end the script element that contains the data.
         String json = Json.write(data).replace("<", "\\u003c");
         return resource("chart.html").replace("/*STYLE*/", resource(UPLOT + "uPlot.min.css"))
                 .replace("/*UPLOT*/", resource(UPLOT + "uPlot.iife.min.js"))

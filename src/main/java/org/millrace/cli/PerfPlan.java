@@ -7,21 +7,21 @@ import org.millrace.DataType;
 import org.millrace.Operation;
 
 /**
- * Plan of a measurement. It is the same for every rank. Each rank derives it from the command line alone, so that ranks
- * never have to agree on it.
+ * Plan of a measurement. It is the same for every rank. Each rank derives the plan from the command line alone, so that
+ * ranks need not exchange it.
  */
 record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking checking, long seed, Duration deadline,
         boolean profile, boolean register, boolean warmsUp) {
 
-    /** Operations with results that are compared with a reference. */
+    /** Selection of the operations whose results are compared with a reference. */
     enum Checking {
-        /** No operation, for pure timing. */
+        /** No operation, so that the run only measures times. */
         NONE,
-        /** One more operation after the timed ones, on separate operands. */
+        /** One additional operation after the timed ones, on separate operands. */
         AFTERWARDS,
         /**
-         * Every operation, each on separate operands, because a planted fault may hit any of them. Times then include
-         * filling and comparing.
+         * Every operation, each on separate operands, because a planted fault may hit any of them. The times then
+         * include filling and comparing the operands.
          */
         EVERY
     }
@@ -29,8 +29,8 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     /**
      * One line of the table.
      *
-     * @param count  number of elements of one rank's larger operand; the call receives fewer if the other operand is
-     *               only a part of it
+     * @param count  number of elements of one rank's larger operand. The count that is passed to the call is smaller if
+     *               the other operand is only a part of this one
      * @param warmup number of operations before the timed ones; an upper bound if the plan warms up automatically
      */
     record Case(int index, DataType type, Reduction reduction, long count, int warmup, int iterations) {
@@ -46,9 +46,10 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     }
 
     /**
-     * The sizes of nccl-tests, from the smallest to the largest, by a factor or a step.
+     * The sizes of nccl-tests, from the smallest to the largest. Each follows from the previous one by a factor or a
+     * step.
      *
-     * @param max    bytes that no size exceeds
+     * @param max    upper limit of all sizes, in bytes
      * @param factor quotient of a size and the previous size; 1 if {@code step} is used
      * @param step   difference of a size and the previous size, in bytes; 0 if {@code factor} is used
      */
@@ -56,7 +57,7 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
 
         List<Long> list() {
             List<Long> sizes = new ArrayList<>();
-            // a size that no longer grows (factor 0) ends the list, and so does one that is too large
+            // the list ends with the largest size, or when sizes no longer grow (factor 0)
             for (long size = min; size <= max && (sizes.isEmpty() || size > sizes.getLast()); size =
                     size * factor + step) {
                 sizes.add(size);
@@ -66,42 +67,42 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     }
 
     /**
-     * Bounds for the default number of iterations. With 20,000, the few milliseconds that the JIT compiler takes from
-     * the cores hardly change the average of operations that take microseconds. For large operands, a line moves at
-     * most BYTES_PER_LINE for each rank, but runs at least 4 operations.
+     * Bounds for the default number of timed operations of a line. The JIT compiler takes the cores for a few
+     * milliseconds. With 20,000 operations, this hardly changes the average of operations that take microseconds. For
+     * large operands, a line moves at most BYTES_PER_LINE for each rank, but runs at least 4 operations.
      */
     private static final long BYTES_PER_LINE = 256L << 20;
     private static final int MOST_ITERATIONS = 20_000;
     private static final int FEWEST_ITERATIONS = 4;
     /**
-     * Warm-up operations of the first line, while the JIT compiler is at work. Without them, small operations would run
-     * in the interpreter during the measurement.
+     * Number of warm-up operations of the first line, during which the JIT compiler is busy. Without them, small
+     * operations would run in the interpreter during the measurement.
      */
     private static final int WARMUP_OF_THE_FIRST = 10_000;
     /**
-     * Warm-up operations of the sizes from FIRST_OF_LOOPS to LAST_OF_LOOPS. They run loops that smaller ones never
-     * enter, so that the compiler is at work again. Larger sizes run no other loops.
+     * Number of warm-up operations of the sizes from FIRST_OF_LOOPS to LAST_OF_LOOPS. These sizes run loops that
+     * smaller ones never enter, so that the JIT compiler is busy again. Larger sizes run no other loops.
      */
     private static final int WARMUP_OF_LOOPS = 2000;
     private static final long FIRST_OF_LOOPS = 64 << 10;
     private static final long LAST_OF_LOOPS = 4 << 20;
     private static final int WARMUP_SHARE = 5;
-    /** Operations of the automatic warm-up before the first line. About as many operations start the JIT compiler. */
+    /** Number of operations of the automatic warm-up before the first line. It is enough to start the JIT compiler. */
     private static final int STARTERS = 300;
     /**
-     * Minimum number of operations before the first line, if small operations are measured. The JIT compiler needs as
-     * many. Compiled operations take a tenth of the time.
+     * Number of operations of the automatic warm-up before the first line, if small operations are measured. The JIT
+     * compiler needs this number. Compiled operations take a tenth of the time.
      */
     private static final int STARTERS_OF_SMALL = 30_000;
 
-    /** Returns the number of timed operations of a size; {@code asked} is 0 for the default. */
+    /** Returns the number of timed operations of a size. {@code asked} is the user's number, or 0 for the default. */
     static int iterations(int asked, long bytes) {
         return asked > 0 ? asked : Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), FEWEST_ITERATIONS, MOST_ITERATIONS);
     }
 
     /**
-     * Returns the default number of warm-up operations for the first type and reduction. Used if the user has chosen
-     * neither this number nor the number of timed operations.
+     * Returns the default number of warm-up operations of a line of the first type and reduction. Used if the user has
+     * chosen neither this number nor the number of timed operations.
      */
     private static int warmup(boolean first, int timed, long bytes) {
         if (first && timed == MOST_ITERATIONS) {
@@ -112,8 +113,8 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
 
     /**
      * Returns the lines of the table: all types, for each type all reductions, and for each reduction all sizes. Sizes
-     * are rounded down to a multiple of the type and of the operand's parts. A size that then appears twice is measured
-     * once.
+     * are rounded down to a multiple of the type's size and of the operand's parts. If two sizes become equal, one line
+     * measures both.
      *
      * @param parts  number of equal parts of the larger operand
      * @param warmup number of operations before the timed ones; negative for the default
@@ -140,15 +141,15 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
         return cases;
     }
 
-    /** Returns the bounded number of operations of a warm-up with a size: at least 1. */
+    /** Returns a number of warm-up operations that moves at most BYTES_PER_LINE with the given size, and at least 1. */
     static int bounded(int operations, long bytes) {
         return Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), 1, operations);
     }
 
     /**
      * Returns the number of operations of the smallest size before the first line; 0 if the plan does not warm up
-     * automatically. If the number is large, more follow until the JIT compiler is idle. The number is small if the
-     * first line has few warm-up operations, or if each operation is checked.
+     * automatically. After a large number, more operations follow until the JIT compiler is idle. The number is small
+     * if the first line has few warm-up operations, or if each operation is checked.
      */
     int starters() {
         return !warmsUp ? 0

@@ -17,8 +17,8 @@ import org.millrace.Route;
 import org.millrace.net.link.Fault;
 
 /**
- * Combines the measurements of the ranks. Every rank reports its cases in order, so that lines are completed in order
- * too.
+ * Combines the measurements of the ranks. Every rank reports its cases in the order of the plan, so lines are completed
+ * in this order too.
  */
 final class PerfResults {
 
@@ -33,7 +33,7 @@ final class PerfResults {
     private final PerfEvent.@Nullable CaseResult[] outOfPlace;
     private final PerfEvent.@Nullable CaseResult[] inPlace;
     private final List<List<Route>> routes = new ArrayList<>();
-    /** Run times of kernels by rank, for each case. */
+    /** Run times of kernels as text, by rank, for each case. */
     private final List<Map<Integer, String>> profiles = new ArrayList<>();
     private final Set<String> faults = new HashSet<>();
     private final List<Row> rows = new ArrayList<>();
@@ -77,7 +77,7 @@ final class PerfResults {
         return known == null ? added : known.with(added);
     }
 
-    /** Returns the lines that were completed since the last call. */
+    /** Returns the lines of the table that were completed since the last call. */
     List<Row> takeComplete() {
         int begin = rows.size();
         int complete = plan.cases().size();
@@ -91,7 +91,7 @@ final class PerfResults {
     }
 
     /**
-     * Returns the route of one operation from the reports of its ranks, because each rank knows only its own side.
+     * Combines the routes that the ranks have reported for one operation, because each rank knows only its own side.
      * Values that differ between ranks are joined with a plus sign. Empty if no rank has reported a route.
      */
     private static Optional<Route> route(List<Route> told) {
@@ -126,7 +126,7 @@ final class PerfResults {
         return rows;
     }
 
-    /** Returns the last known activity of every rank. */
+    /** Returns the last known activity of every rank, as text. */
     String whereabouts() {
         return IntStream.range(0, plan.ranks()).mapToObj(this::whereabouts).collect(Collectors.joining(", "));
     }
@@ -163,13 +163,14 @@ final class PerfResults {
     private double busFactor() {
         int ranks = plan.ranks();
         return switch (plan.collective()) {
-            case ALL_REDUCE -> 2.0 * (ranks - 1) / ranks; // a ring moves every byte twice, except a rank's own share
+            case ALL_REDUCE -> 2.0 * (ranks - 1) / ranks; // a ring moves every byte twice, except for the rank's own
+                                                          // part
             case ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, GATHER, SCATTER -> (ranks - 1.0) / ranks;
             case BROADCAST, REDUCE, SEND_RECEIVE -> 1;
         };
     }
 
-    /** Returns the average over all lines, in place and out of place; 0 without lines. */
+    /** Returns the average bus bandwidth of all lines, in place and out of place, in GB/s; 0 without lines. */
     double averageBusBandwidth() {
         return rows.stream()
                 .flatMapToDouble(row -> Stream.of(row.outOfPlace(), row.inPlace())

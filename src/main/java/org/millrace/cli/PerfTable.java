@@ -6,9 +6,9 @@ import java.util.Optional;
 import org.millrace.Route;
 
 /**
- * Prints the table of nccl-tests, column for column, so that parsers of their table can read ours. Lines that are not
- * results begin with {@code #}. On a terminal, a line below the table shows the current activity while the next line
- * takes long.
+ * Prints a table with the columns of nccl-tests, so that programs that parse nccl-tests' table can read it. Lines that
+ * are not results begin with {@code #}. On a terminal, a line below the table shows the current activity while the next
+ * line of the table takes long.
  */
 final class PerfTable implements RankRun.Listener<PerfEvent> {
 
@@ -22,6 +22,8 @@ final class PerfTable implements RankRun.Listener<PerfEvent> {
     private Optional<Route> route = Optional.empty();
 
     /**
+     * Creates a table.
+     *
      * @param how      options in one line
      * @param terminal whether {@code out} is a terminal
      */
@@ -83,7 +85,7 @@ final class PerfTable implements RankRun.Listener<PerfEvent> {
                 "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
     }
 
-    /** Prints a line. Prints the route before the first line, and again before each line with another route. */
+    /** Prints a line of the table. Prints the route before it if the route differs from that of the previous line. */
     void print(PerfResults.Row row) {
         if (!row.route().equals(route)) {
             route = row.route();

@@ -7,12 +7,12 @@ import java.util.function.LongSupplier;
 import java.util.function.UnaryOperator;
 
 /**
- * The automatic warm-up of a measurement. It runs operations in rounds and ends for all ranks together when it has
- * taken its time, added up over all lines.
+ * The automatic warm-up of a measurement. It runs operations in rounds. It ends for all ranks together when its time in
+ * all lines adds up to two seconds on one rank.
  */
 final class PerfWarmUp {
 
-    /** Maximum number of operations after which the ranks compare their times. */
+    /** Maximum number of operations of a round. After each round the ranks compare their times. */
     static final int ROUND = 1000;
     private static final long ROUND_BYTES = 8 << 20;
     private static final Duration TIME = Duration.ofSeconds(2);
@@ -25,7 +25,7 @@ final class PerfWarmUp {
     /**
      * Creates a warm-up that has taken no time yet.
      *
-     * @param forAny makes a question of one rank the question of all: true if the answer is true for any rank
+     * @param forAny converts a question of one rank to a question of all ranks, which is true if it is true for any
      */
     PerfWarmUp(LongSupplier nanoTime, UnaryOperator<BooleanSupplier> forAny) {
         this.nanoTime = nanoTime;
@@ -34,12 +34,12 @@ final class PerfWarmUp {
     }
 
     /**
-     * Runs one operation at least, so that a line's connections and memory have been used. Rounds double, so that slow
-     * operations end soon after the time.
+     * Runs at least one operation, so that a line's connections and memory have been used. The size of rounds doubles,
+     * so that a warm-up of slow operations ends soon after its time.
      *
-     * @param operations number of operations to run if there is time
+     * @param operations number of operations to run if the time suffices
      * @param bytes      size of an operation
-     * @param more       whether further operations follow within half of the time; collective
+     * @param more       whether to run more operations after that number, within half of the time; collective
      * @param round      runs a number of operations and waits for them
      */
     void run(int operations, long bytes, BooleanSupplier more, IntConsumer round) {

@@ -14,8 +14,8 @@ import org.millrace.net.link.Fault;
 final class PerfWorker implements RankWorker {
 
     /**
-     * Extra time beyond the deadline of the parent process. The parent ends the run with a better message; this
-     * deadline serves if it cannot.
+     * Extra time beyond the deadline of the parent process. Normally the parent ends the run, with a better message.
+     * The longer deadline applies if the parent cannot do so.
      */
     private static final Duration SLACK = Duration.ofSeconds(10);
 
@@ -39,8 +39,8 @@ final class PerfWorker implements RankWorker {
 
     @Override
     public void run(Reporter reporter) {
-        // Shared, because the emulated device's threads read and write the operands. Closed last, when no thread
-        // accesses them any longer.
+        // Shared, because the emulated device's threads read and write the operands. The arena is closed last, when
+        // no thread accesses the operands any longer.
         try (Arena arena = Arena.ofShared();
                 Communicator communicator = Millrace.join(rendezvous, rank, plan.ranks(), settings)) {
             joined = communicator;
@@ -57,8 +57,8 @@ final class PerfWorker implements RankWorker {
     }
 
     /**
-     * Reports the faults that have happened since the start of this rank. If ranks are threads, this includes faults of
-     * other ranks: it only matters that a fault has happened to one of them.
+     * Reports the planted faults that have happened since the start of this rank. If ranks are threads, this includes
+     * faults of other ranks. This does no harm, because a fault need only have happened at one of them.
      */
     private void tellOfFaults(Reporter reporter) {
         Fault.PlantedFaults.counts().forEach((fault, count) -> {
@@ -78,15 +78,15 @@ final class PerfWorker implements RankWorker {
     }
 
     /**
-     * Measures, and aborts after a failure while stream and communicator are still open. Their close() would otherwise
-     * wait for operations that may never end.
+     * Measures. After a failure, aborts the communicator before the stream and the communicator are closed. Their
+     * close() would otherwise wait for operations that may never end.
      */
     private void measure(Communicator communicator, DeviceStream stream, Arena arena, Reporter reporter) {
         try (CheckedCollectives collectives =
                 new CheckedCollectives(communicator, stream, arena, plan.largestBytes(), deadline, plan.register())) {
             new Measurement(plan, communicator, collectives).run(reporter);
         } catch (Throwable failure) {
-            reporter.fail(failure); // before the abort makes the peers fail, so that the cause is reported first
+            reporter.fail(failure); // before the abort, which makes the peers fail, so that the cause is reported first
             communicator.abort();
             throw failure;
         }

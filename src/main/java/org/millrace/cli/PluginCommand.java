@@ -126,8 +126,9 @@ final class PluginCommand implements Runnable {
     }
 
     /**
-     * Installs the command {@code millrace} in a directory that contains the jar: {@code bin/millrace}, its completion
-     * and its manual page. The latter two lie where shells and man search for a command of {@code bin}.
+     * Installs the command {@code millrace} in the directory of the jar. It consists of {@code bin/millrace}, its
+     * completion and its manual page. Shells and man search the directories of the latter two for a command in
+     * {@code bin}.
      */
     static final class Launcher {
 

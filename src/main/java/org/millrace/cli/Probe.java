@@ -21,11 +21,11 @@ import org.millrace.nccl.NcclLibrary;
  * A native library that doctor loads. A separate process loads it first, because a damaged library can end the process.
  */
 enum Probe {
-    /** libnccl. */
+    /** The library libnccl. */
     NCCL(Settings.NCCL_LIBRARY),
-    /** libcudart, including the driver and the GPUs. */
+    /** The library libcudart, including the driver and the GPUs. */
     CUDA(Settings.CUDART_LIBRARY),
-    /** libucp, including the network cards that it supports. */
+    /** The library libucp, including the network cards that it supports. */
     UCX(Settings.UCX_LIBRARY),
     /** NCCL network plugin that the settings choose as the network, if any. */
     NET_PLUGIN(Settings.NETWORK.name() + "=" + Settings.PLUGIN_PREFIX, configuration -> {
@@ -48,8 +48,8 @@ enum Probe {
     }
 
     /**
-     * Returns the path in the settings; null if they name none or are refused. Another check of doctor reports refused
-     * settings.
+     * Returns the library's path in the settings; null if they contain none, or if a setting is not usable. Another
+     * check of doctor reports unusable settings.
      */
     @Nullable
     String path(Map<String, String> overrides) {
@@ -60,7 +60,7 @@ enum Probe {
         }
     }
 
-    /** Loads the library, queries all its facts and discards the answers. */
+    /** Loads the library, queries all its facts and discards the results. */
     void run(Map<String, String> overrides) {
         switch (this) {
             case NCCL -> NcclLibrary.probe(path(overrides));
@@ -70,11 +70,12 @@ enum Probe {
         }
     }
 
-    /** Another JVM that loads a library, and its outcome. */
+    /** A separate JVM that loads a library, and its outcome. */
     static final class Trial {
 
         /**
-         * Time limit, in seconds. A driver takes some seconds to initialize eight GPUs. One that takes longer is stuck.
+         * Time limit, in seconds. A driver takes some seconds to initialize eight GPUs. A driver that takes longer than
+         * this limit is stuck.
          */
         private static final long PATIENCE_SECONDS = 60;
         private final Probe probe;
@@ -102,7 +103,10 @@ enum Probe {
             }
         }
 
-        /** Returns the reason why the library must not be loaded in this process; empty if the trial succeeded. */
+        /**
+         * Waits for the trial. Returns the reason why this process must not load the library; empty if the trial
+         * succeeded.
+         */
         Optional<CheckResult> harm() {
             boolean ended = false;
             try {

@@ -19,7 +19,7 @@ import org.millrace.config.Settings;
 /** Ranks that are separate processes. */
 final class ProcessRanks implements Ranks {
 
-    /** Time for a rank to end after each of three steps: the request to end, SIGTERM, and SIGKILL. */
+    /** Maximum time for ranks to end after each of three steps: the end of their input, SIGTERM, and SIGKILL. */
     private static final Duration PATIENCE = Duration.ofSeconds(3);
 
     private final List<RankProcess> processes = new ArrayList<>();
@@ -30,7 +30,9 @@ final class ProcessRanks implements Ranks {
     private final PrintWriter err;
     private boolean stopped;
 
-    /** Creates the ranks. {@code variables} are added to a rank's environment unless they are already set there. */
+    /**
+     * Creates the ranks. {@code variables} are added to a rank's environment, unless this process has set them already.
+     */
     ProcessRanks(int size, IntFunction<List<String>> command, IntFunction<Map<String, String>> variables,
             Consumer<RankEvent> events, PrintWriter err) {
         this.size = size;
@@ -71,10 +73,11 @@ final class ProcessRanks implements Ranks {
     }
 
     /**
-     * Returns the variables of a host with GPUs. NCCL connects ranks of one host by NVLink or shared memory, without a
-     * network and a proxy to measure. A separate host id makes each rank a host. A user who wants all ranks on one host
-     * sets {@code NCCL_HOSTID} to any value. NCCL names its threads, so that they can be told apart. Kernels are loaded
-     * eagerly: loading at launch may make CUDA wait for running kernels, which may in turn wait for copies.
+     * Returns the environment variables of a host with GPUs. NCCL connects ranks of one host by NVLink or shared
+     * memory, without a network and a proxy to measure. A separate host id makes each rank a host. A user who wants all
+     * ranks on one host sets {@code NCCL_HOSTID} to any value. The variables also make NCCL name its threads, so that
+     * they can be distinguished. Kernels are loaded eagerly. If they were loaded at launch, CUDA might wait for running
+     * kernels, which may in turn wait for copies.
      */
     static Map<String, String> hostWithGpus(int number) {
         Map<String, String> variables = new HashMap<>(host(number));
@@ -82,26 +85,26 @@ final class ProcessRanks implements Ranks {
         return variables;
     }
 
-    /** Returns the variables that make a host of all ranks that share them. */
+    /** Returns the environment variables of a host. Ranks with the same variables are on the same host. */
     static Map<String, String> host(int number) {
         return Map.of(Settings.HOST_ID.name(), hostName(number));
     }
 
     /**
-     * Returns the name of a run's host, counted from 0. It is short, because pairs in {@code MILLRACE_LINK} consist of
-     * such names.
+     * Returns the name of a host of a run, by its number from 0. The name is short, because users write pairs of such
+     * names in {@code MILLRACE_LINK}.
      */
     static String hostName(int number) {
         return "host" + number;
     }
 
     /**
-     * A rank in a separate process. It writes events to its standard output. All other output is passed on with its
-     * rank as a prefix. The process ends when its standard input ends, so that it never outlives this process.
+     * A rank in a separate process. The rank writes events to its standard output. All other output is passed on with
+     * the rank as a prefix. The process ends when its standard input ends, so that it never outlives this process.
      */
     private static final class RankProcess {
 
-        /** Beginning of the last message of a JVM that {@link JavaCommand} started and that ran out of memory. */
+        /** Beginning of the last message of a JVM that {@link JavaCommand} started and that has no memory left. */
         private static final String OUT_OF_MEMORY = "java.lang.OutOfMemoryError";
 
         private final int rank;
@@ -161,7 +164,7 @@ final class ProcessRanks implements Ranks {
                     action.accept(line);
                 }
             } catch (IOException | UncheckedIOException closed) {
-                // the process has ended, and its exit status tells the reason
+                // the process has ended, and the exit status shows the reason
             }
         }
 
@@ -174,7 +177,7 @@ final class ProcessRanks implements Ranks {
                 try {
                     return process.waitFor();
                 } catch (InterruptedException spurious) {
-                    // this object owns the thread and never interrupts it
+                    // impossible: no other object knows this thread and can interrupt it
                 }
             }
         }
@@ -200,7 +203,7 @@ final class ProcessRanks implements Ranks {
             }
         }
 
-        /** Returns the remaining time, but enough to read the output of a process that ended at the last moment. */
+        /** Returns the remaining time, and at least the time to read the output of a process that has just ended. */
         private static Duration atLeast(RunDeadline deadline) {
             Duration left = deadline.remaining();
             return left.toMillis() > 100 ? left : Duration.ofMillis(100);

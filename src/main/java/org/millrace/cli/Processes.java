@@ -38,7 +38,7 @@ final class Processes {
                     + " set.")
     private @Nullable Path directory;
 
-    /** Traces of processes that were alive in an earlier look. */
+    /** Trace files of processes that were alive in an earlier call of {@link #living}. */
     private final Set<Path> lived = new HashSet<>();
 
     /** Reads the traces of the selected processes. Reports unreadable traces on standard error. */
@@ -49,8 +49,8 @@ final class Processes {
     }
 
     /**
-     * Returns the processes from {@link #read} that are alive or were in an earlier look. Returns all if processes are
-     * named.
+     * Returns those of the processes from {@link #read} that are alive, or were alive in an earlier call. Returns all
+     * of them if the user has named processes.
      */
     List<TracedProcess> living(List<TracedProcess> read) {
         read.stream().filter(TracedProcess::alive).map(TracedProcess::file).forEach(lived::add);
@@ -61,7 +61,7 @@ final class Processes {
         return pids;
     }
 
-    /** Reads all traces, regardless of the named processes. */
+    /** Reads all traces, even if the user has named processes. */
     List<TracedProcess> readAll() {
         return readAll(directory());
     }
@@ -75,7 +75,7 @@ final class Processes {
         }
     }
 
-    /** Returns the result of {@link #read}. If processes are named, at least one of them must exist. */
+    /** Returns the result of {@link #read}. Throws an exception if the user has named processes and none exists. */
     List<TracedProcess> readNamed() {
         return pids.isEmpty() ? read() : require();
     }
@@ -88,7 +88,7 @@ final class Processes {
         return found;
     }
 
-    /** Returns a message that nothing was found, with possible reasons. */
+    /** Returns a message that no trace was found, with possible reasons. */
     String nothing() {
         return (pids.isEmpty() ? "no process of this user" : "none of the processes " + pids) + " has a trace in "
                 + directory()
@@ -117,8 +117,8 @@ final class Processes {
     }
 
     /**
-     * Returns the state of a silent process. A process of another PID namespace may have ended unnoticed, so it is only
-     * silent.
+     * Returns the state of a process that writes nothing to its trace. It is "silent" for a process of another PID
+     * namespace, because the end of such a process may not be detected.
      */
     private static String quiet(TracedProcess process) {
         return process.identity().isOfThisNamespace() ? "stopped" : "silent";

@@ -9,7 +9,7 @@ record RandomOperands(long seed) {
 
     private static final long GOLDEN = 0x9E37_79B9_7F4A_7C15L;
 
-    /** Returns the operands of a case. The two placements have different operands. */
+    /** Returns the operands of a case. The operations in place and out of place have different operands. */
     static RandomOperands of(long seed, int index, boolean inPlace) {
         return new RandomOperands(mix(seed + mix(2L * index + (inPlace ? 1 : 0))));
     }

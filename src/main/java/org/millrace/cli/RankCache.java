@@ -30,23 +30,23 @@ import org.millrace.plugin.StartupCache;
 
 /**
  * Startup cache for the ranks of {@code millrace run} if their command is {@code java} with jars on its class path. A
- * separate process in the background creates it after a first run. It does not record the user's program, because a JVM
- * that records takes longer to end, and fails where recording is impossible. There is one cache for each Java, class
- * path and set of relevant options, in the user's directory for caches. In case of doubt, ranks start without a cache
- * and without an error.
+ * separate process in the background creates the cache after the first run. That process does not run the user's
+ * program, because a JVM that records takes longer to end, and fails where recording is impossible. There is one cache
+ * for each Java, class path and set of relevant options, in the user's directory for caches. In case of doubt, ranks
+ * start without a cache and without an error.
  */
 final class RankCache {
 
     private static final int MOST_CACHES = 8;
     /**
-     * Time before another attempt to create an unfinished cache. It is long, because the creating process has the
-     * lowest priority. Also the time limit of that process.
+     * Time after which an unfinished cache is created anew. It is long, because the process that creates the cache has
+     * the lowest priority. It is also the time limit of that process.
      */
     private static final Duration DEADLINE = Duration.ofMinutes(10);
 
     /**
-     * Options that make ranks of a host share the pages of a cache, 8 MB for each rank. The JVM maps the cache at the
-     * address that it was created for.
+     * Options with which the ranks of a host share the memory pages of a cache, 8 MB for each rank. The JVM then maps
+     * the cache at the address that the cache was created for.
      */
     private static final List<String> SHARED = List.of("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0");
 
@@ -54,13 +54,13 @@ final class RankCache {
     private static final Set<String> WITH_VALUE =
             Set.of("--add-modules", "--add-opens", "--add-exports", "--add-reads", "--enable-native-access");
     /**
-     * Options that must be the same for creating and using a cache. Others are dropped, because they may open ports and
-     * write files.
+     * Options that must be the same when a cache is created and used. Other options are dropped for the creation,
+     * because they may open ports and write files.
      */
     private static final Pattern KEPT = Pattern
             .compile("--(add-(modules|opens|exports|reads)|enable-native-access)=.*|--enable-preview|-Xm[nsx]\\w+"
                     + "|-XX:[+-](Use(?!Shared)|Unlock)\\w+|-XX:\\w*(HeapSize|RAM|Alignment)\\w*=.*");
-    /** Options that exclude a cache: modules, agents, the user's own archives, and options in files. */
+    /** Options with which no cache is used: modules, agents, the user's own archives, and options in files. */
     private static final Pattern REFUSED = Pattern.compile("@.*|--.*|-[pm]|-(agent|javaagent"
             + "|X(run|share|debug|bootclasspath)).*|-XX:.*(AOT|Archive|Shared|Flags=|OptionsFile).*");
 
@@ -69,7 +69,11 @@ final class RankCache {
     final Path file;
     private final List<String> java;
 
-    /** @param java command that the cache serves, with kept options and class path */
+    /**
+     * Creates the description of a cache.
+     *
+     * @param java command that creates the cache: a Java with the kept options and the class path
+     */
     private RankCache(List<String> words, Path file, List<String> java) {
         this.words = words;
         this.file = file;
@@ -105,7 +109,7 @@ final class RankCache {
                 stamp.append("%n%s %d %s".formatted(each, Files.size(each), Files.getLastModifiedTime(each)));
             }
             UUID name = UUID.nameUUIDFromBytes(stamp.toString().getBytes(StandardCharsets.UTF_8));
-            command.addAll(SHARED); // a JVM that does not know these options creates no cache
+            command.addAll(SHARED); // a JVM that does not know these options fails and creates no cache
             command.addAll(List.of("-cp", String.join(File.pathSeparator, entries)));
             return new RankCache(words, directory.resolve(name + ".aot"), command);
         } catch (IOException | UncheckedIOException | InvalidPathException none) {
@@ -113,7 +117,7 @@ final class RankCache {
         }
     }
 
-    /** Returns the Java that a word starts; null for another command. */
+    /** Returns the path of the Java that a word starts; null if the word starts another program. */
     private static @Nullable Path java(String word, Map<String, String> environment) throws IOException {
         if (!Path.of(word).endsWith("java")) {
             return null;
@@ -136,8 +140,8 @@ final class RankCache {
     }
 
     /**
-     * Adds the kept options and returns the class path. Returns an empty path, which means the current directory, if no
-     * class path is given or if the options exclude a cache.
+     * Adds the kept options of a command to a list. Returns the command's class path. The path is empty, which stands
+     * for the current directory, if none is given or if the options exclude a cache.
      */
     private static String read(List<String> words, Map<String, String> environment, List<String> kept) {
         List<String> options = new ArrayList<>();
@@ -168,8 +172,8 @@ final class RankCache {
     }
 
     /**
-     * Adds the jars of an entry, and the jars that their manifests name. A JVM itself does not detect changes of these
-     * jars.
+     * Adds the jars of a class path entry, and the jars that their manifests name. They are part of the cache's name,
+     * because a JVM does not detect changes of the latter.
      */
     private static void addJars(String entry, Set<Path> jars) throws IOException {
         if (entry.equals("*") || entry.endsWith("/*")) {
@@ -196,7 +200,7 @@ final class RankCache {
         }
     }
 
-    /** Returns the command, with the cache if it exists. */
+    /** Returns the command of the ranks, with the cache if it exists. */
     List<String> words() {
         try {
             if (Files.size(file) == 0 || !Integer.valueOf(User.ID).equals(User.ownerOf(file))) {
@@ -207,15 +211,15 @@ final class RankCache {
             return words;
         }
         List<String> with = new ArrayList<>(words);
-        // a cache that does not fit is ignored without a message
+        // the JVM ignores a cache that does not match it, without a message
         with.addAll(1, List.of("-XX:AOTCache=" + file, "-Xlog:aot*=off", "-Xlog:cds*=off"));
         with.addAll(1, SHARED);
         return with;
     }
 
     /**
-     * Creates the cache unless it exists. An empty file marks a cache that is being created, or a failed attempt, which
-     * is not repeated for a while.
+     * Starts a process that creates the cache, unless the cache exists. An empty file marks a cache that is being
+     * created, or a failed attempt. Such an attempt is not repeated for a while.
      */
     void makeInBackground() {
         try {
@@ -237,14 +241,14 @@ final class RankCache {
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
         } catch (IOException none) {
-            // ranks start without a cache, as before
+            // ranks start without a cache
         }
     }
 
     /**
-     * Creates a cache and deletes the least recently used ones.
+     * Creates a cache and deletes the least recently used caches.
      *
-     * @param words file of the cache, followed by the command that it serves
+     * @param words file of the cache, followed by the command that creates it
      */
     public static void main(String[] words) throws IOException {
         Path file = Path.of(words[0]);

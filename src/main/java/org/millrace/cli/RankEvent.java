@@ -4,8 +4,8 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 
 /**
- * Report of a rank to the process that started it. Every command has further records. {@link EventCodec} must be able
- * to write their components.
+ * Report of a rank to the process that started it. Every command adds its own records. {@link EventCodec} must be able
+ * to write the components of each record.
  */
 interface RankEvent {
 
@@ -16,8 +16,7 @@ interface RankEvent {
     }
 
     /**
-     * Last event of a rank that gave up; {@code died} is true if its process ended without reporting the failure
-     * itself.
+     * Last event of a rank that failed. {@code died} is true if its process ended without reporting the failure itself.
      */
     record Failed(int rank, String message, String trace, boolean died) implements RankEvent {
 

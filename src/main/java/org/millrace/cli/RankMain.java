@@ -9,17 +9,19 @@ import java.time.Duration;
 final class RankMain {
 
     /**
-     * Time for the communicator to notify its peers. It is shorter than the parent's time limit, so that the parent
-     * need not terminate this process.
+     * Time for the communicator to notify its peers. It is shorter than the time that the parent process waits, so that
+     * the parent need not kill this process.
      */
     private static final Duration PATIENCE = Duration.ofSeconds(2);
 
     private RankMain() {}
 
-    /** Runs the rank until it ends or the parent ends. Never throws, because failures are events too. */
+    /**
+     * Runs the rank until it ends or the parent process ends. Never throws, because a failure is reported as an event.
+     */
     static void run(int rank, RankWorker worker) {
         PrintStream events = System.out;
-        System.setOut(System.err); // standard output carries only events; all other output would corrupt them
+        System.setOut(System.err); // standard output carries only events, and other output in it would corrupt them
         Thread.ofPlatform().daemon().name("parent-watch").start(() -> {
             awaitEnd(System.in);
             endEarly(worker);
@@ -39,10 +41,10 @@ final class RankMain {
         } catch (InterruptedException ended) {
             Thread.currentThread().interrupt();
         }
-        System.exit(1); // the rank may wait where an abort does not reach it, as in join
+        System.exit(1); // the rank may be in a wait that an abort does not end, as in join
     }
 
-    /** Returns when the parent has closed the stream or has ended. */
+    /** Returns when the parent process has closed the stream or has ended. */
     private static void awaitEnd(InputStream parent) {
         try {
             while (parent.read() >= 0) {

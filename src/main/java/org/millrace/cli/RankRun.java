@@ -13,12 +13,12 @@ import org.millrace.config.ValueTypes;
 import org.millrace.engine.bootstrap.RemoteFailure;
 
 /**
- * Runs ranks to their end. It starts them, receives their reports, and ends all of them when one fails or the deadline
- * passes. Every command with ranks uses this loop. Used by one thread.
+ * Runs ranks until all have ended. It starts them, receives their reports, and ends all of them when one fails or the
+ * deadline passes. Every command with ranks uses this loop. Used by one thread.
  */
 final class RankRun<E extends RankEvent> {
 
-    /** Reason why a run ended early: a sentence, and a stack trace or an empty text. */
+    /** Reason why a run ended early: a sentence, and a stack trace, which may be empty. */
     record Failure(String message, String trace) {
     }
 
@@ -28,10 +28,10 @@ final class RankRun<E extends RankEvent> {
         /** Handles a report that is not a rank's last one. */
         void heard(E event);
 
-        /** Called when some time has passed without an event. */
+        /** Called when no event has arrived for some time. */
         default void waiting() {}
 
-        /** Returns the message for a deadline that has passed. */
+        /** Returns the message for a run whose deadline has passed. */
         default String overdue(RunDeadline deadline) {
             return "not finished after " + ValueTypes.DurationType.text(deadline.allowed()) + " (--deadline)";
         }
@@ -43,8 +43,8 @@ final class RankRun<E extends RankEvent> {
 
     private static final Duration TICK = Duration.ofMillis(500);
     /**
-     * Time to collect further failures. The failure of one rank makes others fail, and its own report may arrive after
-     * theirs. All reports are collected before the ranks are ended, but the loop waits no longer than this.
+     * Maximum time to collect further failures. The failure of one rank makes others fail, and the report of the first
+     * may arrive last. The ranks are ended when all reports are collected, or after this time.
      */
     private static final Duration SETTLE = Duration.ofSeconds(2);
     /** Time for the threads or processes of finished ranks to end. */
@@ -74,8 +74,8 @@ final class RankRun<E extends RankEvent> {
     }
 
     /**
-     * Runs to the end. No rank outlives this call. Returns the reasons why the run is not complete, the likeliest cause
-     * first.
+     * Runs ranks until all have ended. No rank outlives this call. Returns the reasons why the run is not complete, the
+     * likeliest cause first; an empty list for a complete run.
      */
     static <E extends RankEvent> List<Failure> run(int size, Launcher launcher, RunDeadline deadline, Class<E> type,
             Listener<E> listener) {
@@ -83,7 +83,7 @@ final class RankRun<E extends RankEvent> {
         try (RunScope scope = new RunScope()) {
             Ranks ranks = launcher.launch(scope.rendezvous(), run.queue::add);
             scope.owns(ranks);
-            return run.run(ranks, deadline); // the scope ends the ranks that still run
+            return run.run(ranks, deadline); // closing the scope ends the ranks that still run
         }
     }
 
@@ -110,7 +110,7 @@ final class RankRun<E extends RankEvent> {
             Thread.currentThread().interrupt();
             return List.of(new Failure("the run was interrupted", ""));
         }
-        // a rank that died is the cause of the other failures, and cannot report it itself
+        // a rank whose process died is the cause of the other failures, so its message is the first
         return failed.stream()
                 .sorted(Comparator.comparing(failure -> !failure.died()))
                 .map(failure -> new Failure(
@@ -119,7 +119,7 @@ final class RankRun<E extends RankEvent> {
                 .toList();
     }
 
-    /** Handles one event. Returns false if none arrived in time. */
+    /** Handles one event. Returns false if none arrived within the given time. */
     private boolean hear(Duration patience) throws InterruptedException {
         RankEvent event = queue.poll(patience.toNanos(), TimeUnit.NANOSECONDS);
         switch (event) {

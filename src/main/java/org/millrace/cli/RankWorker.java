@@ -5,7 +5,7 @@ import java.util.function.Consumer;
 /** Work of one rank, which runs as a thread or as a process. */
 interface RankWorker {
 
-    /** Does all the work. An exception from it is reported to the other ranks and the user. */
+    /** Does all the work. An exception that it throws is reported to the other ranks and the user. */
     void run(Reporter reporter) throws Exception;
 
     /**
@@ -13,7 +13,7 @@ interface RankWorker {
      */
     void abort();
 
-    /** Receives the reports of one rank, and ensures that the last one is Finished or Failed. Used by one thread. */
+    /** Passes on the reports of one rank, and ensures that the last one is Finished or Failed. Used by one thread. */
     final class Reporter {
 
         private final int rank;

@@ -156,7 +156,7 @@ final class RecordCommand implements Runnable {
     @Command(name = "export", description = "Write steps and operations for other programs.")
     static final class Export extends Reading {
 
-        /** Formats for other programs. */
+        /** Formats of an export. */
         enum Format {
             CSV, CHROME
         }

@@ -13,12 +13,12 @@ import org.millrace.rehearsal.RecordedRun.Process;
 import org.millrace.rehearsal.RecordedRun.Step;
 
 /**
- * Writes a recording for other programs, line by line, because it may have millions of steps. Times are microseconds
- * since the recording began.
+ * Writes a recording in a format of other programs. It writes line by line, because a recording may have millions of
+ * steps. Times are microseconds since the recording began.
  */
 final class RecordingExport {
 
-    /** Gap between spans in a row, because viewers treat two adjoining spans as nested. */
+    /** Gap between two spans of a row, in nanoseconds. Viewers treat two spans without a gap as nested. */
     private static final long GAP_NANOS = 2;
 
     private final RecordedRun run;
@@ -91,7 +91,7 @@ final class RecordingExport {
         return rows.computeIfAbsent(of, made -> new Row(process.pid(), rows.size(), name));
     }
 
-    /** A row and further rows of the same name, for overlapping spans. */
+    /** A row of the viewer, and further rows with the same name for overlapping spans. */
     private final class Row {
 
         private static final int LANES = 100;

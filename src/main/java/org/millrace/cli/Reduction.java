@@ -10,7 +10,7 @@ enum Reduction {
     MAX,
     MIN,
     AVG,
-    /** A sum of elements that each rank first multiplies by its own factor. */
+    /** A sum of elements. Each rank first multiplies its elements by its own factor. */
     MULSUM;
 
     /** Returns the operator that a rank passes to the collective. */

@@ -25,16 +25,16 @@ abstract class Reference {
         return elementBytes;
     }
 
-    /** Returns the bits of an element of a rank's operand. */
+    /** Returns the bits of an element in a rank's send operand. */
     abstract long element(int rank, long index);
 
     /**
-     * Returns whether an element is a right result of the reduction of all ranks' elements. Only the low bits that
-     * belong to the element are compared.
+     * Returns whether bits are a right result of reducing one element of all ranks. Only as many low bits as the
+     * element has are compared.
      */
     abstract boolean isRight(long bits, long index);
 
-    /** Fills memory with elements of a rank's operand. */
+    /** Fills memory with elements of a rank's send operand. */
     void fill(MemorySegment memory, int rank, long first, long count) {
         for (long i = 0; i < count; i++) {
             set(memory, elementBytes, i, element(rank, first + i));
@@ -74,7 +74,7 @@ abstract class Reference {
         private final int ranks;
         private final RandomOperands operands;
         private final boolean unsigned;
-        /** Number of bits of a long above the bits of the type. */
+        /** Number of high bits of a long that the type does not use. */
         private final int spare;
 
         IntegerReference(DataType type, Reduction reduction, int ranks, RandomOperands operands) {
@@ -92,8 +92,8 @@ abstract class Reference {
         }
 
         /**
-         * Returns random bits. For an average they are so small that the sum does not wrap. The quotient of a wrapped
-         * sum would depend on the rank that divides.
+         * Returns random bits. For an average the numbers are so small that their sum does not wrap around. The average
+         * would otherwise depend on which rank divides.
          */
         @Override
         long element(int rank, long index) {
@@ -133,8 +133,9 @@ abstract class Reference {
     }
 
     /**
-     * Reference for floating-point numbers. It computes in double precision and allows the error of rounding to the
-     * type after every step. A collective may combine ranks in any order, so that results may differ by this error.
+     * Reference for floating-point numbers. It computes in double precision. A collective rounds to the type after
+     * every step and may combine ranks in any order, so the reference accepts results within the error of this
+     * rounding.
      */
     static final class FloatReference extends Reference {
 
@@ -146,11 +147,11 @@ abstract class Reference {
         private final RandomOperands operands;
         private final int fractionBits;
         /**
-         * Largest error in units of the combined magnitudes: (1 + u)^n - 1 for n roundings, plus the reference's own
-         * error.
+         * Largest relative error of a result. The unit is the sum of the elements' magnitudes. The value is (1 + u)^n -
+         * 1 for n roundings with error u, plus the reference's own error.
          */
         private final double relative;
-        /** Largest error where numbers are too small for the relative one. */
+        /** Largest absolute error, for numbers that are too small for the relative error. */
         private final double absolute;
 
         FloatReference(FloatFormat format, Reduction reduction, int ranks, RandomOperands operands) {
@@ -188,8 +189,8 @@ abstract class Reference {
         }
 
         /**
-         * Returns a number that is exact in this type, with random fraction bits. Even ranks have numbers from 1 to 2
-         * and odd ranks from ½ to 1, so that products stay near 1. Half of all numbers are negative.
+         * Returns a number that is exact in this type, with random fraction bits. The numbers of even ranks are from 1
+         * to 2 and those of odd ranks from ½ to 1, so that products stay near 1. Half of all numbers are negative.
          */
         private double value(int rank, long index) {
             long bits = operands.bits(rank, index);
@@ -222,7 +223,7 @@ abstract class Reference {
                 expected /= ranks;
                 magnitude /= ranks;
             }
-            return Math.abs(actual - expected) <= relative * magnitude + absolute; // false for NaN
+            return Math.abs(actual - expected) <= relative * magnitude + absolute; // a comparison with NaN is false
         }
     }
 }

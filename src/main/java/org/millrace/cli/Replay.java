@@ -15,12 +15,12 @@ import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordedRun.Call;
 
 /**
- * Repeats the operations of a recorded rank. The data is zeros, because filling it takes no time and sums of zeros stay
- * zero.
+ * Repeats the operations of a recorded rank. The data is zeros, because new memory is filled with zeros and sums of
+ * zeros stay zero.
  */
 final class Replay {
 
-    /** Approximate delay of a thread's wakeup from a sleep. */
+    /** Typical delay of a thread's wakeup after its sleep, in nanoseconds. */
     private static final long LATE_NANOS = 100_000;
 
     private final Communicator communicator;
@@ -103,7 +103,7 @@ final class Replay {
             if (left > 2 * LATE_NANOS) {
                 LockSupport.parkNanos(left - LATE_NANOS);
             } else {
-                Thread.yield(); // there may be fewer cores than ranks
+                Thread.yield(); // lets other ranks run, if there are fewer cores than ranks
             }
         }
     }

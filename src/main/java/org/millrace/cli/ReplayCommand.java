@@ -44,7 +44,7 @@ import picocli.CommandLine.Parameters;
         sortOptions = false)
 final class ReplayCommand extends Subcommand {
 
-    /** Size of the replay's own recording, in bytes. Data and steps are of interest in the original recording only. */
+    /** Size of the replay's own recording, in bytes. The replay records only operations, without data and steps. */
     private static final long REPLAY_BYTES = 1L << 30;
 
     @Parameters(paramLabel = "DIR", description = "What MILLRACE_RECORD was.")
@@ -120,9 +120,10 @@ final class ReplayCommand extends Subcommand {
         Map<String, String> settings = settings(run);
         if (workerRank != null) {
             RankMain.run(workerRank, new Worker(plan, settings));
-            return ExitCode.OK; // the parent decides the exit status
+            return ExitCode.OK; // the parent process determines the exit status
         }
-        LinkNetwork.require(Configuration.load(settings), // here, so that one process reports it, not every rank
+        LinkNetwork.require(Configuration.load(settings), // here, so that only this process reports an error, and not
+                                                          // every rank
                 IntStream.range(0, plan.size())
                         .mapToObj(rank -> ProcessRanks.hostName(rank / ranksPerHost))
                         .distinct()
@@ -231,7 +232,10 @@ final class ReplayCommand extends Subcommand {
         return all;
     }
 
-    /** Returns the time from the first call to the last end, of the rank that took longest; 0 if ends are unknown. */
+    /**
+     * Returns the time from a rank's first call to the end of its last operation, in nanoseconds, for the rank with the
+     * longest time. Returns 0 if the ends are unknown.
+     */
     private static long span(ReplayPlan plan, int without) {
         long longest = 0;
         for (int rank = 0; rank < plan.size(); rank++) {
@@ -283,8 +287,8 @@ final class ReplayCommand extends Subcommand {
         }
 
         /**
-         * Replays, and aborts after a failure while the stream is still open. Its close() would otherwise wait for
-         * operations that may never end.
+         * Replays. After a failure, aborts the communicator before the stream is closed. The stream's close() would
+         * otherwise wait for operations that may never end.
          */
         private void replay(Communicator made, DeviceStream stream, Arena arena, Reporter reporter) {
             try {
@@ -292,7 +296,7 @@ final class ReplayCommand extends Subcommand {
                 replay.warmUp(plan.warmUp());
                 replay.run(plan.launches(workerRank));
             } catch (Throwable failure) {
-                reporter.fail(failure); // before the abort makes the peers fail
+                reporter.fail(failure); // before the abort, which makes the peers fail
                 made.abort();
                 throw failure;
             }

@@ -16,16 +16,16 @@ import org.millrace.rehearsal.RecordedRun.Call;
 
 /**
  * Operations that each rank of a recorded communicator repeats. If some ranks lack records at the beginning or the end,
- * all ranks begin and end with a collective that all have.
+ * the operations of all ranks begin and end with a collective that all ranks have recorded.
  */
 final class ReplayPlan {
 
     /**
      * Operations of one kernel.
      *
-     * @param afterEnd whether the program called them after its previous operations had ended
-     * @param nanos    duration of the program's pause, in nanoseconds; from the end of the previous operations if
-     *                 {@code afterEnd}, otherwise from their call
+     * @param afterEnd whether the program called the operations after its previous operations had ended
+     * @param nanos    duration of the program's pause, in nanoseconds. It begins with the end of the previous
+     *                 operations if {@code afterEnd}, otherwise with their call
      */
     public record Launch(List<Call> calls, boolean afterEnd, long nanos) {
     }
@@ -77,7 +77,8 @@ final class ReplayPlan {
     }
 
     /**
-     * Keeps the calls from the first to the last collective that all ranks have. Keeps all calls if none are missing.
+     * Keeps only the calls from the first to the last collective that all ranks have recorded. Keeps all calls if no
+     * records are missing.
      */
     private void align(boolean isPartOfAll) {
         long first = 0;
@@ -118,7 +119,7 @@ final class ReplayPlan {
         throw new MillraceException("collective " + sequence + " is missing: it was not recorded");
     }
 
-    /** Checks that each send of a rank has a receive of its peer. Otherwise the replay would wait forever. */
+    /** Checks that each send of a rank has a receive of its peer. Without one, the replay would wait forever. */
     private void requireThatTransfersMeet() {
         Map<List<Integer>, Integer> open = new HashMap<>();
         calls.forEach((rank, own) -> own.stream().filter(Call::isTransfer).forEach(call -> {
@@ -140,7 +141,7 @@ final class ReplayPlan {
         return size;
     }
 
-    /** {@return number of other recorded communicators} */
+    /** {@return number of recorded communicators that are not repeated} */
     public int others() {
         return others;
     }
@@ -157,8 +158,8 @@ final class ReplayPlan {
     }
 
     /**
-     * {@return operations that a rank repeats, by kernel. If the kernels are unknown, sends and receives between two
-     * collectives form one kernel. They may have been one group with halves that need each other}
+     * {@return operations that a rank repeats, by kernel. If the kernels are unknown, all sends and receives between
+     * two collectives form one kernel, because they may have been a group in which sends and receives need each other}
      */
     public List<Launch> launches(int rank) {
         List<List<Call>> groups = new ArrayList<>();

@@ -7,13 +7,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A table for people, printed line by line during the measurement, and the same lines for programs. Callable from any
- * thread.
+ * A table of results. It is printed line by line during the measurement, and keeps the lines for programs. Callable
+ * from any thread.
  */
 final class ResultTable {
 
     /**
-     * A column. {@code format} contains a width, as in {@code %12.2f}; {@code key} is the name of its values in JSON.
+     * A column. {@code format} contains a width, as in {@code %12.2f}. {@code key} is the name of the column's values
+     * in JSON.
      */
     record Column(String title, String key, String format) {
 
@@ -52,7 +53,7 @@ final class ResultTable {
         out.flush();
     }
 
-    /** Prints text between the lines. It is not part of the lines for programs. */
+    /** Prints text between the lines of the table. The lines for programs do not contain it. */
     synchronized void say(String text) {
         out.println(text);
         out.flush();

@@ -38,8 +38,8 @@ final class RunCommand extends Subcommand {
 
     private static final int SECRET_BYTES = 32;
     /**
-     * Deadline of a run without a time limit. It is longer than any run, and short enough for arithmetic without
-     * overflow.
+     * Deadline of a run for which the user sets none. It is longer than any run, and short enough for arithmetic
+     * without overflow.
      */
     private static final Duration NO_LIMIT = Duration.ofDays(36_500);
 
@@ -110,8 +110,7 @@ final class RunCommand extends Subcommand {
         Map<String, String> settings = settings();
         require(port == null || port > 0 && port < 1 << Short.SIZE, "--master-port: a number from 1 to 65535");
         List<String> hosts = hosts();
-        LinkNetwork.require(Configuration.load(settings), hosts); // here, so that one process reports it, not every
-                                                                  // rank
+        LinkNetwork.require(Configuration.load(settings), hosts); // here, so that the error is reported once
         Map<String, String> common = common(settings);
         RankCache cache = cache(common);
         CommandRanks.Command command = new CommandRanks.Command(cache == null ? words : cache.words(),
@@ -149,10 +148,10 @@ final class RunCommand extends Subcommand {
         return settings;
     }
 
-    /** Returns the variables that all ranks share. */
+    /** Returns the environment variables that are the same for all ranks. An empty value removes a variable. */
     private Map<String, String> common(Map<String, String> settings) {
         Map<String, String> common = new LinkedHashMap<>();
-        // removes the variable of an outer torchrun, because its store does not serve these ranks
+        // removes the variable of an outer torchrun, because torchrun's store does not serve these ranks
         common.put("TORCHELASTIC_USE_AGENT_STORE", "");
         if (System.getenv("MILLRACE_SECRET") == null) {
             byte[] secret = new byte[SECRET_BYTES];
@@ -193,7 +192,7 @@ final class RunCommand extends Subcommand {
         return IntStream.range(0, ranks).mapToObj(rank -> ProcessRanks.hostName(rank / each)).toList();
     }
 
-    /** Returns a port that is free now; rank 0 takes it a moment later. */
+    /** Returns a port that is free now. Rank 0 binds it a moment later. */
     private static int freePort() {
         try (ServerSocket socket = new ServerSocket(0)) {
             return socket.getLocalPort();

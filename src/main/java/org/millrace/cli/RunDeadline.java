@@ -2,7 +2,7 @@ package org.millrace.cli;
 
 import java.time.Duration;
 
-/** Time limit for an event. */
+/** Time limit, and the time at which it passes. */
 record RunDeadline(Duration allowed, long nanoTime) {
 
     static RunDeadline after(Duration allowed) {

@@ -12,7 +12,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 
-/** Circumstances of a run for its JSON document. */
+/** Environment and settings of a run, for its JSON document. */
 final class RunJson {
 
     private static final double NANOS = 1e9;
@@ -29,7 +29,8 @@ final class RunJson {
     }
 
     /**
-     * Returns all settings by name. Each has its value, a text that Millrace would parse as this value, and its origin.
+     * Returns all settings by name. Each entry has the setting's value, its origin, and a text from which Millrace
+     * would parse this value.
      */
     static Map<String, Object> settings(Configuration configuration) {
         Map<String, Object> settings = new LinkedHashMap<>();

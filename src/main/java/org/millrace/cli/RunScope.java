@@ -20,15 +20,15 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.SharedDirectory;
 
 /**
- * Resources that a run creates on the machine and removes when it ends for any reason: the ranks, and a private
- * directory where they meet.
+ * Resources that a run creates on the machine: the ranks, and a private directory where they meet. They are removed
+ * however the run ends.
  */
 final class RunScope implements AutoCloseable {
 
     private static final String PREFIX = "millrace-perf-";
     /**
-     * Name of a file that is locked as long as the run lives. The system unlocks it when the process is killed, in any
-     * container.
+     * Name of a file that is locked as long as the run exists. The system releases the lock when the process is killed,
+     * in any container.
      */
     private static final String OWNER = "owner";
 
@@ -57,8 +57,8 @@ final class RunScope implements AutoCloseable {
     }
 
     /**
-     * Creates a directory that only its owner can read. It lies in memory if the directory for temporary files is not
-     * writable.
+     * Creates a directory that only its owner can read. If the directory for temporary files is not writable, the new
+     * directory lies in memory.
      */
     private static Path newDirectory() throws IOException {
         String name = PREFIX + ProcessHandle.current().pid() + "-";
@@ -72,7 +72,10 @@ final class RunScope implements AutoCloseable {
         }
     }
 
-    /** Locks the file and then gives it its name. A directory without a file of this name is still being created. */
+    /**
+     * Locks the file under a temporary name, and then renames it to {@link #OWNER}. A directory without a file of that
+     * name is therefore still being created.
+     */
     private static FileChannel lock(Path directory) throws IOException {
         Path making = directory.resolve(OWNER + ".new");
         FileChannel channel = FileChannel.open(making, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
@@ -95,12 +98,12 @@ final class RunScope implements AutoCloseable {
                 }
             }
         } catch (IOException | DirectoryIteratorException unreadable) {
-            // directories of other runs are no reason to fail
+            // the run does not need the cleanup of other runs' directories
         }
     }
 
     private static boolean isLeftOver(Path directory) {
-        // excludes this process's directories, because closing a second channel would release the process's own lock
+        // excludes directories of this process: closing a second channel would release the process's own lock
         boolean own = directory.getFileName().toString().startsWith(PREFIX + ProcessHandle.current().pid() + "-");
         try {
             if (own || !Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS) || !PrivateFile.isOurs(directory)) {
@@ -130,7 +133,7 @@ final class RunScope implements AutoCloseable {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException shuttingDown) {
-            // then the hook cleans up too, which does no harm
+            // the hook runs too, and finds nothing to clean
         }
     }
 
@@ -142,7 +145,7 @@ final class RunScope implements AutoCloseable {
         try {
             owner.close();
         } catch (IOException closed) {
-            // the end of the process unlocks it
+            // the end of the process releases the lock
         }
     }
 
@@ -151,7 +154,7 @@ final class RunScope implements AutoCloseable {
         try (Stream<Path> files = Files.walk(directory)) {
             deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
         } catch (IOException | UncheckedIOException gone) {
-            return; // deleted already
+            return; // the directory was deleted before
         }
         for (Path path : deepestFirst) {
             try {

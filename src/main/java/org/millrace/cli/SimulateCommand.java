@@ -109,7 +109,7 @@ final class SimulateCommand extends Subcommand {
         return ExitCode.OK;
     }
 
-    /** Returns a page with bars. The length of a bar is its share of the longest operation of its kind and size. */
+    /** Returns a page with bars. The longest operation of each kind and size has a bar of full length. */
     private String page(List<Forecast.Row> rows, String basis) {
         StringBuilder page = new StringBuilder("<!DOCTYPE html><meta charset=\"utf-8\"><title>millrace simulate</title>"
                 + "<style>body{font:14px sans-serif}td{padding:2px 8px;white-space:nowrap}i{display:inline-block;"

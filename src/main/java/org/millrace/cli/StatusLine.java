@@ -7,8 +7,8 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * A line on a terminal with the current activity. Each text replaces the previous text. Without a terminal nothing is
- * shown.
+ * A line on a terminal that shows the current activity. Each text replaces the previous text. Without a terminal
+ * nothing is shown.
  */
 final class StatusLine {
 
@@ -27,8 +27,8 @@ final class StatusLine {
     }
 
     /**
-     * Returns whether a standard stream is a terminal. {@link System#console()} knows only input and output together,
-     * and nothing about standard error.
+     * Returns whether a standard stream is a terminal. {@link System#console()} does not suffice, because it reports on
+     * input and output together, and not on standard error.
      */
     static boolean isTerminal(int descriptor) {
         try {

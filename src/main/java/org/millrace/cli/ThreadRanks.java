@@ -11,7 +11,7 @@ import org.apache.logging.log4j.LogManager;
 /** Ranks that are threads of this process. */
 final class ThreadRanks implements Ranks {
 
-    /** Time for a communicator to abort. It notifies its peers and waits for its own threads. */
+    /** Maximum time for a communicator to abort: it notifies its peers and waits for its own threads. */
     private static final Duration PATIENCE = Duration.ofSeconds(3);
 
     private final List<RankWorker> workers = new ArrayList<>();
@@ -23,15 +23,15 @@ final class ThreadRanks implements Ranks {
             RankWorker each = worker.apply(rank);
             RankWorker.Reporter reporter = new RankWorker.Reporter(rank, events);
             workers.add(each);
-            // daemons, because a rank that ignores all requests must not keep the process alive
+            // daemon threads, because a rank that does not end must not keep the process alive
             threads.add(Thread.ofPlatform().daemon().name("rank-" + rank).unstarted(() -> reporter.run(each)));
         }
     }
 
     @Override
     public void start() {
-        // Loads Log4j. If the first rank that needs it were interrupted during the loading, Log4j would print a stack
-        // trace.
+        // Loads Log4j before the ranks need it. Log4j would print a stack trace if a rank were interrupted while it
+        // loads Log4j.
         LogManager.getContext(false);
         threads.forEach(Thread::start);
     }
@@ -45,7 +45,7 @@ final class ThreadRanks implements Ranks {
                 .map(worker -> Thread.ofPlatform().daemon().name("abort").start(worker::abort))
                 .toList();
         await(aborts, PATIENCE);
-        // for ranks that wait outside of a communicator, as in join
+        // ends the waits of ranks outside of a communicator, as in join
         threads.forEach(Thread::interrupt);
         awaitEnd(PATIENCE);
     }

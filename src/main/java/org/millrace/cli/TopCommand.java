@@ -82,13 +82,16 @@ final class TopCommand extends InspectCommand {
     }
 
     /**
-     * Exclusive use of the terminal. New content replaces the previous one, and keys are read without Enter. The
+     * Exclusive use of the terminal. New content replaces the previous content, and keys are read without Enter. The
      * original state is restored on close, and when the process ends.
      */
     static final class Terminal implements AutoCloseable {
 
         static final int USUAL_WIDTH = 80;
-        /** Moves the cursor to the top left. The following sequences clear the rest of a line and of the screen. */
+        /**
+         * Escape sequence that moves the cursor to the top left. The following sequences clear the rest of a line and
+         * of the screen.
+         */
         private static final String HOME = "\u001b[H";
         private static final String CLEAR_LINE = "\u001b[K";
         private static final String CLEAR_BELOW = "\u001b[J";
@@ -104,7 +107,7 @@ final class TopCommand extends InspectCommand {
             Runtime.getRuntime().addShutdownHook(atEnd);
             stty("-icanon", "-echo");
             Thread reader = new Thread(this::readKeys, "millrace-keys");
-            reader.setDaemon(true); // a read does not return before a key is pressed
+            reader.setDaemon(true); // because a read does not return before a key is pressed
             reader.start();
         }
 
@@ -136,7 +139,7 @@ final class TopCommand extends InspectCommand {
             }
         }
 
-        /** Returns the current numbers of lines and columns, which may change at any time. */
+        /** Returns the terminal's current numbers of lines and columns. The user may change them at any time. */
         int[] size() {
             try {
                 String[] words = stty("size").split(" ");

@@ -21,7 +21,7 @@ import org.millrace.trace.TracedProcess.TracedAgent;
 import org.millrace.trace.TracedProcess;
 import org.millrace.trace.TracedState;
 
-/** Activity between two looks at processes. */
+/** Activity of processes between two readings of their traces. */
 final class TopView {
 
     private final List<TracedProcess> processes;
@@ -31,8 +31,10 @@ final class TopView {
     private final Map<String, TracedConnection> before = new HashMap<>();
 
     /**
-     * @param earlier the same processes some time ago; the rates of a process that is missing here start at its
-     *                beginning
+     * Creates a view of two readings.
+     *
+     * @param earlier earlier reading of the same processes. The rates of a process that is missing in it are averages
+     *                since the process's start
      */
     TopView(List<TracedProcess> earlier, List<TracedProcess> now) {
         processes = now;
@@ -82,7 +84,7 @@ final class TopView {
         List<String> contexts = gin.lines(width, Math.max(2, (height - lines.size()) / 2));
         int room = Math.max(1, height - lines.size() - contexts.size() - 3);
         if (sorted.size() > room) {
-            // active connections first, then those that have been idle for the shortest time
+            // active connections first, then those with the shortest idle time
             sorted.sort(Comparator.comparingDouble((TracedLink link) -> -bytesPerSecond(link))
                     .thenComparingDouble(TracedLink::standsSeconds));
             sorted = sorted.subList(0, room);
@@ -122,14 +124,16 @@ final class TopView {
         return table;
     }
 
-    /** Returns a rate of bytes; empty if all connections are direct and nothing is counted. */
+    /**
+     * Returns a process's rate of bytes; empty if all its connections are direct, because their bytes are not counted.
+     */
     private String rate(TracedProcess process, boolean sends) {
         List<TracedLink> own = links.stream().filter(link -> link.process() == process).toList();
         return !own.isEmpty() && own.stream().allMatch(link -> link.connection().isDirect()) ? ""
                 : Units.decimal(sum(process, sends));
     }
 
-    /** Returns the processor time of all agents as a percentage of one core. */
+    /** Returns the processor time of all agents of a process, as a percentage of one core. */
     private String cpu(TracedProcess process) {
         TracedProcess earlier = processesBefore.get(process.file().toString());
         double nanos = process.agents().stream().mapToLong(TracedAgent::cpuNanos).sum();
@@ -189,7 +193,7 @@ final class TopView {
         return table;
     }
 
-    /** Returns the network and the purpose of a connection. Collectives are the default and are not named. */
+    /** Returns the network of a connection, and its purpose unless it serves collectives. */
     private static String network(ConnectionIdentity identity) {
         return identity.network() + (identity.kind() == 1 ? " p2p" : "");
     }
@@ -224,7 +228,7 @@ final class TopView {
         return all;
     }
 
-    /** Activity of GIN contexts between two looks at processes. */
+    /** Activity of GIN contexts between two readings of traces. */
     static final class GinView {
 
         private record Context(TracedProcess process, TracedGin gin, double seconds, @Nullable TracedGin before) {
@@ -249,7 +253,11 @@ final class TopView {
 
         private final List<Context> contexts = new ArrayList<>();
 
-        /** @param seconds time between the two looks, in seconds */
+        /**
+         * Creates a view of two readings.
+         *
+         * @param seconds returns the time between the two readings of a process, in seconds
+         */
         GinView(List<TracedProcess> earlier, List<TracedProcess> now, ToDoubleFunction<TracedProcess> seconds) {
             Map<String, TracedGin> before = new HashMap<>();
             for (TracedProcess process : earlier) {
@@ -273,7 +281,7 @@ final class TopView {
         }
 
         /**
-         * Returns an empty line and a table with at most the given number of lines; nothing without contexts.
+         * Returns an empty line and a table, with at most the given number of lines; an empty list without contexts.
          */
         List<String> lines(int width, int height) {
             if (contexts.isEmpty()) {

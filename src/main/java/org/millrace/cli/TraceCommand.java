@@ -37,25 +37,27 @@ final class TraceCommand extends InspectCommand {
     }
 
     /**
-     * The last steps in the format of Chrome's trace viewer, which Perfetto reads as well. There is a process for each
-     * rank, a row for each channel and direction, and a row for each communicator's operations. Spans that have not
-     * ended yet end at the time of the reading. Viewers require that spans of a row nest. A span that begins before
-     * another has ended therefore moves to a further row of the same name. Times are microseconds since the first span
-     * began, because a double cannot hold nanoseconds since 1970. {@code otherData} has the time of that first span.
+     * The last steps in the format of Chrome's trace viewer, which Perfetto reads as well. The viewer shows a process
+     * for each rank, a row for each channel and direction, and a row for each communicator's operations. Spans that
+     * have not ended yet end at the time of the reading. Viewers require that spans of a row nest. A span that begins
+     * before another has ended therefore moves to a further row of the same name. Times are microseconds since the
+     * first span began, because a double cannot hold nanoseconds since 1970. {@code otherData} has the time of that
+     * first span.
      */
     static final class ChromeTrace {
 
         private static final int OPERATION_ROWS = 1_000_000;
         private static final int GIN_ROWS = 2_000_000;
-        /** Distance between the row numbers of two connections. */
+        /** Distance between the row numbers of two connections, and so the maximum number of rows of a connection. */
         private static final int LANES = 256;
         /**
-         * Maximum shift of a span's beginning that avoids a further row. Recorded times are inexact, because clocks are
-         * not read each time.
+         * Maximum time by which a span's beginning is moved to avoid a further row, in nanoseconds. Recorded times are
+         * inexact, because the clock is not read for each of them.
          */
         private static final long TOLERANCE_NANOS = 1_000;
         /**
-         * Gap between spans, and shortest span. Viewers treat two adjoining spans as nested, and ignore an empty one.
+         * Gap between two spans, and minimum length of a span, in nanoseconds. Viewers treat two spans without a gap as
+         * nested, and ignore an empty span.
          */
         private static final long GAP_NANOS = 2;
 
@@ -126,8 +128,8 @@ final class TraceCommand extends InspectCommand {
         }
 
         /**
-         * Adds a span for a queue. Only the counters of a queue are known. Since the last change, either descriptors
-         * are under way or none are.
+         * Adds a span for a queue, from the queue's last change. A trace contains only the counters of a queue, and not
+         * its descriptors. The span has not ended if descriptors are still in flight.
          */
         private void add(TracedProcess process, int row, TracedGin context, Queue queue) {
             Map<String, Object> what = Json.object("taken", queue.taken(), "completed", queue.completed());
@@ -161,7 +163,7 @@ final class TraceCommand extends InspectCommand {
                 add(process, first + lane, span, begun, end);
             }
             if (free.isEmpty() && first < OPERATION_ROWS) {
-                name("thread_name", process, first, name); // shows an idle connection, too
+                name("thread_name", process, first, name); // shows the row of an idle connection, too
             }
         }
 
@@ -172,7 +174,7 @@ final class TraceCommand extends InspectCommand {
         }
 
         private void add(TracedProcess process, int row, Span span, long begun, long end) {
-            long nanos = process.epochMillis() * 1_000_000 + begun - process.epochNanos(); // since 1970
+            long nanos = process.epochMillis() * 1_000_000 + begun - process.epochNanos(); // nanoseconds since 1970
             begin = Math.min(begin, nanos);
             Map<String, Object> event = event("X", span.name, process, row);
             event.put("ts", nanos);

@@ -2,17 +2,17 @@ package org.millrace.cli;
 
 import java.util.Locale;
 
-/** Numbers for people, in few characters. */
+/** Formats numbers for people, in few characters. */
 final class Units {
 
     private Units() {}
 
-    /** Returns a number with a decimal prefix: 1.23G. */
+    /** Returns a number with a decimal unit prefix: 1.23G. */
     static String decimal(double number) {
         return scaled(number, 1000);
     }
 
-    /** Returns bytes with a binary prefix, as on the command line: 16M is 16 MiB. */
+    /** Returns a number of bytes with a binary unit prefix, as on the command line: 16M is 16 MiB. */
     static String bytes(double number) {
         return scaled(number, 1024);
     }
@@ -54,7 +54,7 @@ final class Units {
         return String.format(Locale.ROOT, "%.1f", nanos / 1e3);
     }
 
-    /** Returns a part as a percentage of the whole; empty if the whole is 0. */
+    /** Returns a part as a percentage of the whole, without the sign; empty if the whole is 0. */
     static String percent(double part, double whole) {
         return whole <= 0 ? "" : String.format(Locale.ROOT, "%.0f", 100 * part / whole);
     }

@@ -79,8 +79,8 @@ final class WhyCommand extends InspectCommand {
     }
 
     /**
-     * Returns the verdicts to report. A verdict on a job that has ended is left out if another job stalls, unless the
-     * user named processes.
+     * Returns the verdicts to report. Omits verdicts on jobs that have ended if another job stalls, unless the user has
+     * named processes.
      */
     static List<Verdict> told(List<Verdict> verdicts, boolean named) {
         List<Verdict> stalls = verdicts.stream().filter(verdict -> verdict.cause() != Cause.ENDED).toList();
