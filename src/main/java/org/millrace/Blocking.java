@@ -92,7 +92,7 @@ final class Blocking {
     }
 
     /**
-     * Refuses an operand whose size differs from the count of this rank, before this rank sends anything.
+     * Refuses an operand if its size differs from the count of this rank. Called before this rank sends anything.
      *
      * @param isOptional whether the counts may be missing on this rank
      */

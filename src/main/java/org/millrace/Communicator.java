@@ -227,8 +227,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Allows operations to use memory in place. An operation whose operands lie in the memory sends from it and
-     * receives into it without a copy through slots. The device and the path to the peer must support this; all other
+     * Allows operations to use memory in place. An operation with operands in the memory sends from the memory and
+     * receives into it, without a copy through slots. The device and the path to the peer must support this; all other
      * operations run as before. Only this rank is affected: other ranks may register other memory, or none.
      *
      * @param memory native memory that every thread may use; it must exist until the registration is closed

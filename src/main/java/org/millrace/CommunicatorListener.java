@@ -3,7 +3,7 @@ package org.millrace;
 /**
  * Receives reports of stalled operations and lost ranks, also while the program makes no calls. Programs set it by
  * {@link JoinBuilder#onStall} and {@link JoinBuilder#onLoss}. A method that is not overridden prints the report to
- * standard error. Each event causes one call, on a thread of its own. The called method may therefore block, and may
+ * standard error. Each event causes one call, on a separate thread. The called method may therefore block, and may
  * abort the communicator.
  */
 public interface CommunicatorListener {
@@ -24,7 +24,7 @@ public interface CommunicatorListener {
      * Reports that a rank is lost and the communicator has failed. Operations in progress and later calls throw the
      * same failure.
      *
-     * @param loss exception with the lost rank, and the means by which the loss was detected
+     * @param loss exception with the lost rank and with the means of detection
      */
     default void lost(PeerLostException loss) {
         String rank = "rank " + loss.rank();

@@ -30,7 +30,7 @@ public interface CommunicatorProvider {
      *                   read, or {@code tcp:HOST:PORT}, an address at which rank 0 listens
      * @param rank       this rank, 0 to {@code size - 1}
      * @param size       number of ranks
-     * @param settings   settings of this communicator that override the environment; names are those of the environment
+     * @param settings   settings of this communicator that override the environment, by the names of the environment
      *                   variables
      * @param listener   receives stalls and losses
      * @return this rank's communicator

@@ -1,8 +1,8 @@
 package org.millrace;
 
 /**
- * Element types of collective operations. The order, the codes and the sizes are those of {@code ncclDataType_t} in
- * NCCL 2.28's {@code nccl.h}.
+ * Element types of collective operations. Order, codes and sizes are the same as in {@code ncclDataType_t} in NCCL
+ * 2.28's {@code nccl.h}.
  */
 public enum DataType {
     /** Signed 8-bit integer. */

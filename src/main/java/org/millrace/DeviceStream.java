@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.concurrent.CompletionStage;
 
 /**
- * A queue of operations on a {@link Device}. The operations run one after another, in the order in which they were
- * enqueued. Operations of different streams may overlap.
+ * A queue of operations on a {@link Device}. The operations run one after another, in the order of their enqueueing.
+ * Operations of different streams may overlap.
  */
 public interface DeviceStream extends AutoCloseable {
 

@@ -224,7 +224,7 @@ public final class JoinBuilder {
      * listener prints stalls to standard error.
      *
      * @param listener receives a text with the stalled operation, the missing rank and the time; called once for each
-     *                 such operation, on a thread of its own
+     *                 such operation, on a separate thread
      * @return this
      */
     public JoinBuilder onStall(Consumer<String> listener) {
@@ -236,7 +236,7 @@ public final class JoinBuilder {
      * Sets the listener for lost ranks. It is called also while the program makes no calls. The default listener prints
      * losses to standard error.
      *
-     * @param listener receives the exception that later calls throw; called once, on a thread of its own
+     * @param listener receives the exception that later calls throw; called once, on a separate thread
      * @return this
      */
     public JoinBuilder onLoss(Consumer<PeerLostException> listener) {

@@ -23,8 +23,8 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
     }
 
     /**
-     * Launchers in the order in which their variables are checked. Slurm is last, so that variables set by hand within
-     * a Slurm job take precedence.
+     * Launchers in the order of their check. Slurm is last, so that variables set by hand within a Slurm job take
+     * precedence.
      */
     private static final List<Launcher> LAUNCHERS =
             List.of(new Launcher("torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),

@@ -30,7 +30,7 @@ public final class Millrace {
     private Millrace() {}
 
     /**
-     * Joins the group for which a launcher has started this process. The launcher's environment determines rank, size
+     * Joins the group of this process, which a launcher has started. The launcher's environment determines rank, size
      * and rendezvous: {@code RANK}, {@code WORLD_SIZE}, {@code MASTER_ADDR} and {@code MASTER_PORT} of torchrun, or the
      * variables of Open MPI, MPICH, MVAPICH and Slurm. torchrun's store occupies {@code MASTER_PORT}, so the next port
      * is used. Blocks until all ranks have joined.
@@ -77,7 +77,7 @@ public final class Millrace {
         builder().device("host").runLocally(ranks, program);
     }
 
-    /** {@return a builder for a join with settings of its own} */
+    /** {@return a builder for a join with individual settings} */
     public static JoinBuilder builder() {
         return new JoinBuilder();
     }
@@ -102,8 +102,8 @@ public final class Millrace {
      * @param rendezvous meeting place of the ranks, the same for all: {@code file:PATH} or {@code tcp:HOST:PORT}
      * @param rank       this rank, 0 to {@code size - 1}
      * @param size       number of ranks
-     * @param settings   settings of this communicator that override system properties and the environment; names are
-     *                   those of the environment variables
+     * @param settings   settings of this communicator that override system properties and the environment, by the names
+     *                   of the environment variables
      * @return this rank's communicator
      * @throws IllegalArgumentException if an argument or a setting is not usable
      * @throws MillraceException        if no provider is usable, or if the group was not completed
@@ -154,9 +154,9 @@ public final class Millrace {
      *
      * <p>
      * The order within one communicator matters: all ranks enqueue its operations in the same order. A stream continues
-     * when all operations of the group on that stream are complete. libnccl launches the operations of each
-     * communicator on the streams of these operations. With libnccl, use a separate stream for each communicator if
-     * operations of one communicator wait for operations of another.
+     * when all operations of the group on that stream are complete. libnccl launches each operation on its own stream.
+     * With libnccl, use a separate stream for each communicator if operations of one communicator wait for operations
+     * of another.
      *
      * <p>
      * Operations enqueued by other threads do not belong to the group. A {@link Plan} can be neither created nor

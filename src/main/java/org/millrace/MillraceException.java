@@ -46,8 +46,8 @@ public class MillraceException extends RuntimeException {
     }
 
     /**
-     * Returns an exception that repeats a failure for another thread or a later call. Its class is that of the reason
-     * if the reason is an exception of Millrace, otherwise {@link MillraceException}.
+     * Returns an exception that repeats a failure for another thread or a later call. It has the class of the reason if
+     * the reason is an exception of Millrace, otherwise {@link MillraceException}.
      *
      * @param text   the new message
      * @param reason the exception to repeat

@@ -68,7 +68,7 @@ public final class OperationGroup {
     }
 
     /**
-     * Runs a function whose operations are recorded for a {@link Plan} instead of executed.
+     * Runs a function. The operations that it calls are recorded for a {@link Plan} instead of executed.
      *
      * @param operations the argument of {@link Communicator#plan}; runs on the calling thread
      */
@@ -91,7 +91,7 @@ public final class OperationGroup {
      * Calls a function when the operations that the calling thread has enqueued are launched. This is immediately, or
      * at the end of the thread's open group.
      *
-     * @param owner  owner of the part to which the operations belong
+     * @param owner  owner of the part that the operations belong to
      * @param action receives the reason why that part could not be launched, or null. If several communicators share
      *               the part, the operations of all of them fail
      */

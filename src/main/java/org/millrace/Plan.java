@@ -11,7 +11,7 @@ public interface Plan extends AutoCloseable {
     /**
      * Enqueues the operations of the plan. They use the contents that the plan's operands have when the operations run.
      *
-     * @param stream stream of the launch; it may differ from the stream with which the plan was created
+     * @param stream stream of the launch; it may differ from the stream of the plan's creation
      * @throws MillraceException     if the communicator has failed or is closed
      * @throws IllegalStateException if the plan is closed, or in a group
      */

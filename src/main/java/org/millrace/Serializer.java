@@ -4,8 +4,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Function;
 
 /**
- * Converts objects to bytes and back, for the object operations of {@link BlockingOperations}. There is no default
- * serializer. The bytes come from other processes, and Java's own deserialization would allow them to create any
+ * Converts objects to bytes and back, for the object operations of {@link BlockingOperations}. A default serializer
+ * does not exist. The bytes come from other processes, and Java's own deserialization would allow them to create any
  * object.
  *
  * @param <T> type of the objects

@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory of a {@link Device} to which host operands are copied while an operation runs. This class is for implementers
+ * Memory of a {@link Device} that holds copies of host operands while an operation runs. This class is for implementers
  * of devices, not for programs. Allocation and release of GPU memory can wait for kernels. Unused memory is therefore
  * kept for later operations until the device is closed. Safe from any thread.
  */
@@ -133,7 +133,7 @@ public final class StagingMemory implements AutoCloseable {
         }
     }
 
-    /** Frees all memory. No thread may access operands any more. Closing twice is allowed. */
+    /** Frees all memory. No thread may access operands at this time or later. Closing twice is allowed. */
     @Override
     public void close() {
         List<Block> last;

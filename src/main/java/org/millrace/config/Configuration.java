@@ -252,8 +252,8 @@ public final class Configuration {
     }
 
     /**
-     * {@return the value of a setting if it is set, otherwise empty} For settings whose default depends on the code
-     * that reads them.
+     * {@return the value of a setting if it is set, otherwise empty} For a setting without a common default: the code
+     * that reads the setting determines the default.
      *
      * @param setting one of {@link Settings}
      * @param <T>     type of the setting's values

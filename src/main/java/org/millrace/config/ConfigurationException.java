@@ -1,8 +1,8 @@
 package org.millrace.config;
 
 /**
- * One or more settings are unknown or not usable. The message has one line for each of these settings: its name, its
- * value, its origin and the allowed values.
+ * One or more settings are unknown or not usable. The message has one line for each such setting: its name, its value,
+ * its origin and the allowed values.
  */
 public class ConfigurationException extends IllegalArgumentException {
 

@@ -78,7 +78,7 @@ public final class Settings {
         }
     }
 
-    /** Location of the kernels for which the plugin works. */
+    /** Location of the kernels that the plugin serves. */
     public enum Kernels {
         NONE,
         GPU,

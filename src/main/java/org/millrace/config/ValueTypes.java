@@ -107,7 +107,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return the type whose values are a few words, in upper or lower case}
+     * {@return a type with a few words as values, in upper or lower case}
      *
      * @param words the allowed words, in lower case
      */
@@ -123,7 +123,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return the type whose values are a few words, in upper or lower case, and texts with a certain prefix}
+     * {@return a type with a few words, in upper or lower case, and texts with a certain prefix as values}
      *
      * @param prefix prefix of the texts; more text must follow
      * @param rest   description of the text after the prefix
@@ -137,7 +137,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return the type whose texts are a few words, each with a value}
+     * {@return a type with a few words, each of which stands for a value}
      *
      * @param meanings the values by their words
      * @param allowed  the words, as text that completes "allowed: "
@@ -211,7 +211,7 @@ public final class ValueTypes {
      *
      * @param min      minimum value
      * @param max      maximum value
-     * @param multiple unit of which sizes must be a multiple; 1 for any size
+     * @param multiple unit, sizes must be multiples of this number; 1 for any size
      */
     public record SizeType(long min, long max, long multiple) implements ValueType<Long> {
 
@@ -253,7 +253,7 @@ public final class ValueTypes {
         }
 
         /**
-         * {@return a size with the largest unit of which it is a multiple, for instance {@code "64K"}}
+         * {@return a size as a whole number of the largest possible unit, for instance {@code "64K"}}
          *
          * @param bytes the size
          */
@@ -314,7 +314,7 @@ public final class ValueTypes {
         }
 
         /**
-         * {@return a duration with the largest unit of which it is a multiple, for instance {@code "30s"}}
+         * {@return a duration as a whole number of the largest possible unit, for instance {@code "30s"}}
          *
          * @param value a duration of whole microseconds
          */

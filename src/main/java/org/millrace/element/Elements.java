@@ -193,7 +193,7 @@ public final class Elements {
     }
 
     /**
-     * Rounding to odd: an inexact result becomes the neighbor whose last bit is one. A format with two bits less can
+     * Rounding to odd: an inexact result becomes its neighbor with a last bit of one. A format with two bits less can
      * neither represent that neighbor nor treat it as a tie. Rounding the result to nearest in such a format therefore
      * equals rounding the exact value (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
      */
@@ -204,7 +204,7 @@ public final class Elements {
         /**
          * Returns {@code x * s + y} such that rounding the result to a 16-bit format equals rounding the exact value. A
          * second rounding is wrong only if the first one is inexact and produces a tie for the second, which is rare.
-         * In that case the sum is computed again from the product, which binary64 represents exactly.
+         * This method then computes the sum again from the product, which binary64 represents exactly.
          *
          * @param extraBits number of fraction bits that binary32 has and the 16-bit format lacks
          * @param least     sums of a smaller magnitude are always computed again, because the 16-bit format has fewer

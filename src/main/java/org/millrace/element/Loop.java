@@ -53,7 +53,7 @@ interface Loop {
         }
     }
 
-    /** Layout of an element in memory, and the Java type in which the element is computed. */
+    /** Layout of an element in memory, and the Java type that computes with the element. */
     enum Representation {
         /** 8 bits, computed in 32 bits: sign-extended when loaded, truncated when stored. */
         BYTE(1),

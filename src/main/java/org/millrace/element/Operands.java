@@ -126,7 +126,7 @@ public final class Operands {
         }
     }
 
-    /** Refuses a count for which the size of all ranks' elements in bytes would exceed {@link Long#MAX_VALUE}. */
+    /** Refuses a count if the size of all ranks' elements in bytes would exceed {@link Long#MAX_VALUE}. */
     private void checkCount(Operation operation, long count) {
         long most = Long.MAX_VALUE / Long.BYTES / ranks;
         if (count > most || count < -most) {

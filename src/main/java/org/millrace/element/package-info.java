@@ -39,7 +39,7 @@
  * </ul>
  *
  * <p>
- * A sum or product of several NaNs is one of these NaNs, with its sign and payload: the processor selects the first
+ * A sum or product of several NaNs is one NaN among them, with its sign and payload: the processor selects the first
  * operand. The JVM decides which operand is the first one when it compiles the loop, so two runs may differ. 8-bit
  * floats have only one NaN. All ranks get the same bits. If several ranks compute the same element independently, every
  * NaN is replaced by the NaN with all bits set except the sign ({@code ElementKernel.alike}). CUDA's NaN is the same;

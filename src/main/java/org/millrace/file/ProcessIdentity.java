@@ -89,8 +89,8 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
 
     /**
      * Returns whether the process is certainly dead; false in case of doubt. If {@code /proc} does not show the
-     * process, it may hide processes ({@code hidepid}). In that case a {@code kill} without a signal determines whether
-     * a process with the number exists.
+     * process, it may hide processes ({@code hidepid}). A {@code kill} without a signal then determines whether a
+     * process with the number exists.
      */
     public boolean isProvablyDead() {
         if (!isOfThisNamespace()) {

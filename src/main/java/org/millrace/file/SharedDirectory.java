@@ -6,7 +6,7 @@ import java.nio.file.Path;
 /** The directory for files that processes of one user share. */
 public final class SharedDirectory {
 
-    /** Linux's directory for shared memory, whose files are in memory. */
+    /** Linux's directory for shared memory. Its files are in memory. */
     public static final Path MEMORY = Path.of("/dev/shm");
 
     private SharedDirectory() {}

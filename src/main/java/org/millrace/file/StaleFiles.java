@@ -14,7 +14,7 @@ import org.apache.logging.log4j.Logger;
 /**
  * Deletes files that would otherwise stay forever. When this process ends, it deletes its own files that are still
  * there. It ends, for instance, by Ctrl-C, which a terminal sends to all processes of a run at once, by SIGTERM, or by
- * an exit that closes nothing. The other files are those of killed processes.
+ * an exit that closes nothing. The other files belong to killed processes.
  */
 public final class StaleFiles {
 
@@ -65,12 +65,12 @@ public final class StaleFiles {
         DIRECTORIES.forEach(StaleFiles::sweep);
     }
 
-    /** Deletes files of this user in a directory whose processes are provably dead. */
+    /** Deletes files of this user in a directory if the processes that created them are provably dead. */
     public static void sweep(Path directory) {
         sweep(directory, ProcessIdentity::isProvablyDead);
     }
 
-    /** Deletes files of this user in a directory whose processes are dead by the caller's own test. */
+    /** Deletes files of this user in a directory if the caller's test states that the creating process is dead. */
     public static void sweep(Path directory, Predicate<ProcessIdentity> dead) {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, FileName.ANY)) {
             for (Path file : files) {

@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
 /**
- * The user of this process, to whom the files belong that the process creates. Users are compared by number. Containers
- * may run as users without a name, and the lookup of a name may use a network.
+ * The user of this process, who owns the files that the process creates. Users are compared by number. Containers may
+ * run as users without a name, and the lookup of a name may use a network.
  */
 public final class User {
 

@@ -72,7 +72,7 @@ public final class BundledLibrary {
         return resource;
     }
 
-    /** Returns the library's file if the resource is a file of its own; null if it is packed in a jar. */
+    /** Returns the library's file if the resource is a separate file; null if it is packed in a jar. */
     public static @Nullable Path file() {
         URL resource = resource();
         try {
@@ -84,7 +84,7 @@ public final class BundledLibrary {
 
     /**
      * Calls a function of the caller with a file that contains the library. The function must load the library, because
-     * this method may delete the file afterwards. The file is not needed any more once the library is loaded.
+     * this method may delete the file afterwards. A loaded library does not need its file.
      */
     public static <T> T load(Function<Path, T> loader) {
         Path file = file();

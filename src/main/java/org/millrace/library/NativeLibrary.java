@@ -141,8 +141,8 @@ public final class NativeLibrary {
     /**
      * Creates an exception for a function that the library does not export.
      *
-     * @return exception whose message has the function, the library's version and path, and the release that has the
-     *         function
+     * @return exception with a message that has the function, the library's version and path, and the release that has
+     *         the function
      */
     public MillraceException lacks(NativeFunction function, String version) {
         return new MillraceException(function.symbol() + " is not in the loaded " + search.title() + " " + version
@@ -310,7 +310,7 @@ public final class NativeLibrary {
      *
      * @param title       usual name of the library, for instance {@code "NCCL"}
      * @param setting     setting that names the file, or a folder that contains it
-     * @param names       file names of the library, in the order in which they are tried
+     * @param names       file names of the library, in the order of the search
      * @param directories directories to search after the dynamic loader
      * @param functions   functions that the binding calls
      * @param remedy      sentence that states how to get the library

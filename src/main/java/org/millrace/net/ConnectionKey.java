@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
  */
 public record ConnectionKey(long high, long low) {
     /**
-     * Compares two keys. Replaces the record's own method, for which the JVM generates code at its first call. That
-     * would delay the start of the process.
+     * Compares two keys. Replaces the record's own method: the JVM would generate its code at the first call, and delay
+     * the start of the process.
      */
     @Override
     public boolean equals(@Nullable Object other) {

@@ -20,7 +20,7 @@ public interface DeviceRegion extends MemoryRegion {
     /** {@return size of the memory in bytes} */
     long bytes();
 
-    /** {@return the ticket by which another process of this host can map the memory; null if it cannot be mapped} */
+    /** {@return the ticket that another process of this host needs to map the memory; null if it cannot be mapped} */
     @Nullable
     Ticket ticket();
 
@@ -38,7 +38,7 @@ public interface DeviceRegion extends MemoryRegion {
     Copies copies();
 
     /**
-     * Lends a file descriptor of the memory as a DMA-BUF, by which the driver of a network card can access the memory.
+     * Lends a file descriptor of the memory as a DMA-BUF. The driver of a network card uses it to access the memory.
      *
      * @param use function that receives the descriptor and returns a value of at least 0. The descriptor is closed
      *            after the call. The card can access the memory as long as the memory exists.
@@ -132,7 +132,7 @@ public interface DeviceRegion extends MemoryRegion {
         }
     }
 
-    /** Permission to use copies, for another thread than the one that serves the connection. */
+    /** Permission to use copies, for another thread than the serving thread of the connection. */
     interface Use extends AutoCloseable {
 
         @Override

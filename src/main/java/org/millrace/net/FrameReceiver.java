@@ -16,8 +16,8 @@ public interface FrameReceiver extends FrameEnd {
     FrameHeader poll();
 
     /**
-     * Accepts the frame whose header was polled last, and sets the destination for its payload. The network may write
-     * the payload at any time until {@link #framesCompleted()} counts the frame.
+     * Accepts the frame of the header polled last, and sets the destination for its payload. The network may write the
+     * payload at any time until {@link #framesCompleted()} counts the frame.
      *
      * @param region the destination; null only if the payload's length is 0
      * @param offset offset of the payload's first byte in the region
@@ -38,8 +38,8 @@ public interface FrameReceiver extends FrameEnd {
     }
 
     /**
-     * Accepts the frame whose header was polled last, and sets pages as the destination for its payload. The network
-     * fills the pages in their order. In all other respects this method is like {@link #accept(MemoryRegion, long)}.
+     * Accepts the frame of the header polled last, and sets pages as the destination for its payload. The network fills
+     * the pages in their order. Otherwise this method is like {@link #accept(MemoryRegion, long)}.
      *
      * @param pages the pages
      * @param first index of the first page; the payload uses as many following pages as it needs
@@ -62,7 +62,7 @@ public interface FrameReceiver extends FrameEnd {
      * destination and the length of the payload must be multiples of 8. A thread that polls the destination then never
      * sees half a word.
      *
-     * @param bytes length of the longest payload for which the caller requires this
+     * @param bytes length of the longest payload that the caller needs stored in this way
      */
     default boolean storesWholeWords(long bytes) {
         return false;

@@ -3,7 +3,7 @@ package org.millrace.net;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The sending end of a connection. Frames arrive in the order in which they were offered. Used by one thread at a time.
+ * The sending end of a connection. Frames arrive in the order of the offers. Used by one thread at a time.
  */
 public interface FrameSender extends FrameEnd {
 

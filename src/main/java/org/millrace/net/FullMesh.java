@@ -7,8 +7,8 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 
 /**
- * The connections of a rank in a group in which all ranks are connected with each other. There is one connection in
- * each direction for each pair of ranks.
+ * The connections of a rank in a group of ranks that are all connected with each other. There is one connection in each
+ * direction for each pair of ranks.
  *
  * @param senders   senders by the receiving rank; null for this rank
  * @param receivers receivers by the sending rank; null for this rank

@@ -12,7 +12,7 @@ public interface Network extends AutoCloseable {
     /**
      * Opens a listener for peers.
      *
-     * @return a listener with a secret of its own
+     * @return a listener with its own secret
      * @throws ConnectionException if no listener can be opened
      */
     Listener listen();

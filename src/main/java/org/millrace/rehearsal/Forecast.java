@@ -215,7 +215,9 @@ public final class Forecast {
         }
     }
 
-    /** Program of a block whose tasks each receive a frame, send a frame, or forward a received frame. */
+    /**
+     * Program of a block of a tree or chain. Each task receives a frame, sends a frame, or forwards a received frame.
+     */
     private record PipeProgram(long tasks, boolean receives, boolean sends, boolean local) implements Program {
 
         @Override

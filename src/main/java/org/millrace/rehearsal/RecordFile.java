@@ -50,7 +50,7 @@ final class RecordFile {
     private long count;
     private long lost;
     /**
-     * Number of the first record whose memory is not prepared yet. The recorder's thread writes it with release in
+     * Number of the first record without prepared memory. The recorder's thread writes it with release in
      * {@link #prepare}, and the recording thread reads it with acquire in {@link #append}, both by {@link #READY}.
      */
     private long ready;

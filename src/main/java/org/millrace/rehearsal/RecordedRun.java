@@ -83,10 +83,9 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
      *                 device
      * @param end      number of the first step after the frame
      * @param size     size of the frame in bytes
-     * @param idle     duration before the frame in which the proxy could take no frame, because the kernel or the peer
-     *                 supplied none
-     * @param blocked  duration in which the frame was available but could not be taken, for lack of room in the network
-     *                 or in the device
+     * @param idle     time before the frame without a frame to take, because the kernel or the peer supplied none
+     * @param blocked  time between the availability of the frame and {@code taken}, for lack of room in the network or
+     *                 in the device
      */
     public record Step(Connection connection, int protocol, long taken, long done, long end, long size, long idle,
             long blocked) {

@@ -282,7 +282,7 @@ public final class Recording implements Recorder {
      */
     static final class StepRecorder implements Recorder.Steps {
 
-        /** Number of frames whose times this object can hold. A power of two that exceeds the number in flight. */
+        /** Capacity of the arrays in frames. A power of two that exceeds the number of frames in flight. */
         private static final int FRAMES = 64;
         /** Number of frames in flight at which the connection cannot take another frame. */
         private static final int WINDOW = 8;
@@ -297,11 +297,13 @@ public final class Recording implements Recorder {
         private long frames;
         private long framesDone;
         /**
-         * Time from which the connection could take the next frame. It is the time when the previous frame was taken,
-         * or the later time when the number of frames in flight fell below {@link #WINDOW}.
+         * Earliest time when the connection could take the next frame. It is the time when the previous frame was
+         * taken, or the later time when the number of frames in flight fell below {@link #WINDOW}.
          */
         private long free = System.nanoTime();
-        /** Time from which the next frame was available but could not be taken; 0 if no such frame is available. */
+        /**
+         * Time since which the next frame has been available but could not be taken; 0 if no such frame is available.
+         */
         private long blockedSince;
 
         StepRecorder(Recording recording, int connection) {

@@ -129,7 +129,7 @@ public final class RecordingReader {
         }
     }
 
-    /** The definitions in the text file of a process, to which the process's records refer by number. */
+    /** The definitions in the text file of a process. The process's records refer to them by number. */
     private final class Definitions {
 
         private final Path file;

@@ -86,7 +86,7 @@ final class Simulation {
             targets.add(target);
         }
 
-        /** Runs the next tasks whose frames have arrived. */
+        /** Runs the next tasks as far as their frames have arrived. */
         private void run(Moment now) {
             while (task < program.tasks() && program.needed(task) <= arrived) {
                 Moment begin = free.time() >= now.time() ? free : now;

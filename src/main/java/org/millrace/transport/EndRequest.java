@@ -50,8 +50,8 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
     }
 
     /**
-     * A group of ranks to which one connection leads, as with a collective network. The group is the peer of each of
-     * its ranks.
+     * A group of ranks at the other end of one connection, as with a collective network. The group is the peer of each
+     * of its ranks.
      *
      * @param number  number of the group, which follows the numbers of the ranks ({@code comm->nRanks} in NCCL)
      * @param name    name for messages, for instance {@code "the collective network"}

@@ -21,7 +21,7 @@ import org.millrace.proxy.ProxyConnection;
  * @param heap            memory of this rank that other processes of the host have mapped completely; null if this rank
  *                        has none
  * @param abort           flag that makes the rank's kernels exit and its proxies stop moving data
- * @param communicator    number of the communicator: the same on all its ranks, different from those of other
+ * @param communicator    number of the communicator: the same on all its ranks, and different for different
  *                        communicators
  */
 public record EndSettings(ConnectionLayout layout, long firstStep, ProxyConnection.StopListener listener,
@@ -31,7 +31,7 @@ public record EndSettings(ConnectionLayout layout, long firstStep, ProxyConnecti
     /**
      * Memory of a rank that other processes map.
      *
-     * @param name     name by which other processes map the memory
+     * @param name     name that other processes use to map the memory
      * @param doorbell doorbell that wakes the rank that owns the memory, and the ranks connected to that rank
      */
     public record Heap(MemorySegment segment, String name, Doorbell doorbell) {

@@ -15,7 +15,7 @@ import java.util.function.Function;
 import org.millrace.MillraceException;
 
 /**
- * Information about a rank of a communicator, with which the other ranks choose transports ({@code ncclPeerInfo} in
+ * Information about a rank of a communicator that the other ranks use to choose transports ({@code ncclPeerInfo} in
  * NCCL).
  *
  * @param host   name of the rank's machine, for messages

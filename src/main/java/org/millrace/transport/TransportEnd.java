@@ -17,9 +17,9 @@ import org.millrace.proxy.ProxyOp;
  *   proxyFree, free                          proxyFree, free
  * </pre>
  *
- * Only an end with a proxy implements the methods whose names begin with {@code proxy}. An end whose device accesses
- * the peer's memory has no proxy. No method blocks until the peer acts. If a method of any phase throws an exception,
- * {@link #proxyFree} and {@link #free} are called.
+ * Only an end with a proxy implements the methods with names that begin with {@code proxy}. If the device accesses the
+ * peer's memory itself, the end has no proxy. No method blocks until the peer acts. If a method of any phase throws an
+ * exception, {@link #proxyFree} and {@link #free} are called.
  */
 public interface TransportEnd {
 
@@ -60,8 +60,8 @@ public interface TransportEnd {
     ConnectionInfo info();
 
     /**
-     * {@return text for the way in which this end moves data, for instance {@code "by copy"}; empty if the transport
-     * has only one way} Messages append it to the transport's name.
+     * {@return text for this end's way to move data, for instance {@code "by copy"}; empty if the transport has only
+     * one way} Messages append it to the transport's name.
      */
     default String way() {
         return "";

@@ -15,7 +15,7 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * A fault that happens once, at a frame of a connection. A fault has one of these texts:
+ * A fault that happens once, at a frame of a connection. The text of a fault has one of the following forms:
  *
  * <ul>
  * <li>{@code flip:frame=3,bit=17}: one bit of the third frame's payload arrives inverted. Bits count from 0, the lowest
@@ -126,7 +126,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         return text.toString();
     }
 
-    /** Describes the frame and the connection for which the fault waits. */
+    /** Describes the frame and the connection that the fault waits for. */
     String moment() {
         String which = connection == 0 ? " of a connection"
                 : " of connection " + connection + ", counted as the rank made them,";
@@ -185,9 +185,9 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     }
 
     /**
-     * Counts how often each fault has happened in this process, on any of its networks. A run in which a fault never
-     * happened does not prove that the job survives the fault. This process reports such faults when it ends, unless
-     * another part of the program reports them.
+     * Counts how often each fault has happened in this process, on any of its networks. If a fault never happened in a
+     * run, the run does not prove that the job survives the fault. This process reports such faults when it ends,
+     * unless another part of the program reports them.
      */
     public static final class PlantedFaults {
 
@@ -212,7 +212,8 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         }
 
         /**
-         * Requests that the process, when it ends, reports on standard error each of these faults that did not happen.
+         * Requests a report on standard error at the end of the process. It names each planted fault that did not
+         * happen.
          */
         public static void watch(List<Fault> planted) {
             WATCHED.addAll(planted);
@@ -251,7 +252,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
             }
         }
 
-        /** Returns the message about a fault that did not happen, with the event for which the fault waited. */
+        /** Returns the message about a fault that did not happen, with the event that the fault waited for. */
         public static String missed(Fault fault) {
             return "the planted fault " + fault.text()
                     + " (MILLRACE_FAULT) did not happen, so that this run says nothing about it: it needs "

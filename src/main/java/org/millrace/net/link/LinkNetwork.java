@@ -37,7 +37,7 @@ import org.millrace.net.Pending;
 public final class LinkNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(LinkNetwork.class);
-    /** Maximum time in which a closed sender delivers its frames, in addition to the link's delay. */
+    /** Maximum time until a closed sender has delivered its frames, in addition to the link's delay. */
     private static final Duration LINGER = Duration.ofSeconds(10);
     private static final long PAUSE_NANOS = 20_000;
     /**
@@ -311,8 +311,8 @@ public final class LinkNetwork implements Network {
         }
 
         /**
-         * {@return the time from which the link is up without interruption until {@code now}, in ticks after the
-         * opening}
+         * {@return start of the period without interruption that contains {@code now}, in ticks after the line was
+         * opened}
          */
         long upSince(long now) {
             return schedule.upSince(now / TICKS) * TICKS;

@@ -30,8 +30,8 @@ final class LinkSchedule {
     private final long[] from;
     private final LinkShape[] shapes;
     /**
-     * For each line, the time from which the link has been up without interruption, in nanoseconds after the network
-     * was opened.
+     * For each line, the start of its period without interruption of the link, in nanoseconds after the network was
+     * opened.
      */
     private final long[] up;
 
@@ -93,8 +93,8 @@ final class LinkSchedule {
     }
 
     /**
-     * Returns the time from which the link has been up without interruption until a given time. Both times are in
-     * nanoseconds after the network was opened.
+     * Returns the start of the period without interruption that contains a given time. Both times are in nanoseconds
+     * after the network was opened.
      */
     long upSince(long nanos) {
         return up[line(nanos)];

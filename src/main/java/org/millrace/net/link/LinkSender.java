@@ -41,9 +41,8 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     private static final int HEADER_BYTES = 64;
     private static final long PIECE_BYTES = 16 << 10;
     /**
-     * Maximum time by which pieces reserve the line in advance, in ticks, so that the line is not idle while threads do
-     * other work. One connection reserves at most half of this time, so that other connections can reserve the line,
-     * too.
+     * Maximum time that pieces reserve the line in advance, in ticks. The line is then not idle while threads do other
+     * work. One connection reserves at most half of this time, so that other connections can reserve the line, too.
      */
     private static final long AHEAD = Duration.ofMillis(1).toNanos() * LinkNetwork.SharedLine.TICKS;
     private static final int WORDS = FrameHeader.WORDS + 1;
@@ -254,8 +253,9 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     }
 
     /**
-     * Returns the number of copied frames, whose payloads may be overwritten. The last frame counts only while the
-     * sender has room for another one. An owner all of whose frames are complete can therefore offer at any time.
+     * Returns the number of copied frames. The owner may overwrite their payloads. The last frame counts only while the
+     * sender has room for another one. Therefore, if all frames of an owner are complete, the owner can offer at any
+     * time.
      */
     @Override
     public synchronized long framesCompleted() {

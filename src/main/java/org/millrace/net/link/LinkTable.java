@@ -22,7 +22,7 @@ import org.millrace.file.ProcessIdentity;
  */
 final class LinkTable {
 
-    /** Number of a host whose processes do not send its number. */
+    /** Number that stands for a host if its processes do not send a number. */
     static final int UNKNOWN = 0;
 
     private static final String NO_PAIR = "";
