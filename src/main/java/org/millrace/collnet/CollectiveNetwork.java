@@ -6,9 +6,9 @@ import org.millrace.ReduceOp;
 import org.millrace.net.MemoryRegion;
 
 /**
- * A rank's end of a network that reduces: the functions that are used of NCCL's CollNet plugin table. All ranks make
- * the same calls in the same order. Only one thread may call at a time. No method blocks or allocates. Offsets and
- * lengths are bytes.
+ * A rank's end of a network that reduces. The methods are the functions of NCCL's CollNet plugin table that Millrace
+ * uses. All ranks make the same calls in the same order. Only one thread may call at a time. No method blocks or
+ * allocates. Offsets and lengths are in bytes.
  */
 public interface CollectiveNetwork extends AutoCloseable {
 
@@ -26,9 +26,9 @@ public interface CollectiveNetwork extends AutoCloseable {
     MemoryRegion register(MemorySegment memory);
 
     /**
-     * Begins to reduce the elements of all ranks, into the memory of each rank. The two memories may be the same.
-     * Neither may be accessed until {@link #test} reports that the request is done. Count, type and operator are the
-     * same on all ranks.
+     * Begins an all-reduce. It reduces the elements of all ranks, and stores the result in the memory of each rank.
+     * Send and receive memory may be the same. Neither memory may be accessed until {@link #test} reports that the
+     * request is done. Count, type and operator are the same on all ranks.
      *
      * @return a handle for {@link #test}, 0 or more; or {@link #NO_REQUEST}
      * @throws org.millrace.net.ConnectionException if the connection to the network is lost
@@ -37,10 +37,11 @@ public interface CollectiveNetwork extends AutoCloseable {
             DataType type, ReduceOp.BuiltIn op);
 
     /**
-     * Begins to gather a window of the concatenation of all ranks' parts.
+     * Begins an all-gather of a window. The parts of all ranks follow each other in a common buffer. Each rank receives
+     * the bytes of this buffer that lie in the window.
      *
-     * @param sendOffset    offset of this rank's part of the window
-     * @param receiveOffset offset of the window
+     * @param sendOffset    offset in the send memory of those bytes of this rank's part that lie in the window
+     * @param receiveOffset offset in the receive memory of the window
      * @param bytesPerRank  length of each rank's part
      * @param windowOffset  offset of the window in the concatenation of all parts
      * @return a handle for {@link #test}, 0 or more; or {@link #NO_REQUEST}
@@ -50,11 +51,11 @@ public interface CollectiveNetwork extends AutoCloseable {
             long windowOffset, long windowBytes);
 
     /**
-     * Begins to reduce a window of buffers that have a part for each rank. Each part is reduced into the memory of its
-     * rank.
+     * Begins a reduce-scatter of a window. Each rank has a buffer with a part for each rank. Each part is reduced over
+     * all ranks, and its result is stored in the memory of the rank to which the part belongs.
      *
-     * @param sendOffset    offset of the window
-     * @param receiveOffset offset of this rank's part of the window
+     * @param sendOffset    offset in the send memory of the window
+     * @param receiveOffset offset in the receive memory of those bytes of this rank's part that lie in the window
      * @param bytesPerRank  length of each rank's part
      * @param windowOffset  offset of the window in the concatenation of all parts
      * @return a handle for {@link #test}, 0 or more; or {@link #NO_REQUEST}
@@ -65,17 +66,18 @@ public interface CollectiveNetwork extends AutoCloseable {
 
     /**
      * Makes progress, and checks whether a request is done. The results of a completed request are visible, and no
-     * thread or peer reads this rank's memory for it. Its handle may then be reused for another request.
+     * thread or peer reads this rank's memory for it. The handle of the completed request may be reused for another
+     * request.
      *
-     * @return its length in bytes, or {@link #PENDING}
+     * @return length of the request in bytes, or {@link #PENDING}
      * @throws org.millrace.net.ConnectionException if the connection to the network is lost
      * @throws org.millrace.MismatchException       if ranks have made different requests
      */
     long test(int request);
 
     /**
-     * Ends this rank's part. When this method returns, no thread accesses the memory of its requests. May be called
-     * twice.
+     * Ends this rank's membership in the network. When this method returns, no thread accesses the memory of this
+     * rank's requests. May be called twice.
      */
     @Override
     void close();

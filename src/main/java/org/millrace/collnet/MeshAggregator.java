@@ -12,21 +12,22 @@ import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
 
 /**
- * One thread's part of a {@link MeshNetwork}. It processes its pieces of each request in order, and has up to
- * {@value #PIECES} of them in flight. No method blocks. A peer that is late, or that has made fewer requests so far,
- * delays only the pieces that need it.
+ * One thread's part of a {@link MeshNetwork}. The aggregator processes its pieces of each request in order, and has up
+ * to {@value #PIECES} of them in flight. No method blocks. A peer may be slow, or may have made fewer requests so far.
+ * Such a peer delays only the pieces that need a frame from it.
  *
  * <p>
- * A frame is accepted when its piece has a place here, whether the piece has begun or not. A piece gets its place when
- * the piece {@value #PIECES} before it is done. All frames that older pieces need from the same rank come before the
- * frame in the connection. A frame that waits for a place therefore always gets one.
+ * The aggregator has {@value #PIECES} places for pieces. A piece gets the place of an older piece, {@value #PIECES}
+ * before it, when the older piece is done. A frame is accepted when its piece has a place, even if the piece has not
+ * begun. On each connection, the frames of older pieces come first. All frames that older pieces need from a rank
+ * therefore arrive before a frame that waits for a place, so the waiting frame always gets a place.
  */
 final class MeshAggregator implements Agent {
 
     private static final int PIECES = 16;
     /**
-     * Maximum number of frames of one rank that were accepted and have not arrived: a contribution and a result of each
-     * piece.
+     * Maximum number of frames of one rank that were accepted and have not arrived completely: a contribution and a
+     * result of each piece.
      */
     private static final int ACCEPTED = 2 * PIECES;
     private static final int KIND_BIT = 1 << 16;
@@ -42,11 +43,13 @@ final class MeshAggregator implements Agent {
     private final long[] acceptedCount;
     private final long[] arrivedCount;
     /**
-     * Ranks that receive no further frames because they have everything that they requested. Frames that they sent
-     * before may still arrive.
+     * Whether a rank has closed its connection, by rank. Such a rank has everything that it requested, and receives no
+     * further frames. Frames that it sent before may still arrive.
      */
     private final boolean[] leaving;
-    /** Exceptions of the ranks that send no further frames, by rank; null for the others. */
+    /**
+     * Exception that reported the closed connection of a rank, by rank; null while the rank may send further frames.
+     */
     private final @Nullable PeerClosedException[] departed;
     private boolean anyDeparted;
     private final Arena arena = Arena.ofShared();
@@ -56,7 +59,7 @@ final class MeshAggregator implements Agent {
     private long begun;
     private long done;
     private long nextRequest;
-    /** Number of this aggregator's pieces of the next request that were begun. */
+    /** Number of pieces of the request {@link #nextRequest} that this aggregator has begun. */
     private long begunOfRequest;
     private boolean failed;
 
@@ -64,8 +67,8 @@ final class MeshAggregator implements Agent {
      * Creates an aggregator with established connections.
      *
      * @param index     index of this aggregator among the rank's aggregators
-     * @param senders   senders to the same aggregator of each rank; null for this rank
-     * @param receivers receivers from the same aggregator of each rank; null for this rank
+     * @param senders   senders to the aggregator with the same index on each rank, by rank; null for this rank
+     * @param receivers receivers from the aggregator with the same index on each rank, by rank; null for this rank
      */
     MeshAggregator(MeshNetwork network, int index, int aggregators, int rank, Network frames,
             @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers) {
@@ -122,14 +125,18 @@ final class MeshAggregator implements Agent {
         return pieces[(int) (number % PIECES)];
     }
 
-    /** Begins this aggregator's pieces of the available requests. */
+    /**
+     * Begins this aggregator's pieces of the requests that were made, while places are free. Returns the number of
+     * begun pieces.
+     */
     private int begin() {
         int work = 0;
         long requested = network.requested();
         while (nextRequest < requested && begun - done < PIECES) {
             MeshRequest request = network.request(nextRequest);
             long all = request.pieces();
-            // Each request begins with another aggregator, so that short requests are processed in parallel.
+            // Each request assigns its first piece to another aggregator, so that short requests are processed in
+            // parallel.
             long piece = Math.floorMod(index - nextRequest, (long) aggregators) + begunOfRequest * aggregators;
             if (piece >= all) {
                 request.pass();
@@ -147,7 +154,10 @@ final class MeshAggregator implements Agent {
         return work;
     }
 
-    /** Moves bytes to and from a rank, and accepts the frames that it sends. */
+    /**
+     * Sends bytes to a peer, receives bytes from it, and accepts the frames that the peer sends. Returns the amount of
+     * work.
+     */
     private int exchange(int peer) {
         FrameReceiver receiver = receivers[peer];
         int work = leaving[peer] ? 0 : send(peer);
@@ -181,7 +191,10 @@ final class MeshAggregator implements Agent {
         }
     }
 
-    /** Assigns a place to a frame. Returns false if no place is free yet. */
+    /**
+     * Accepts a peer's frame, and selects the memory for its payload. Returns false if the frame's piece has no place
+     * yet.
+     */
     private boolean accept(int peer, FrameReceiver receiver, FrameHeader received) {
         long number = MeshFrame.sequence(received);
         int kind = MeshFrame.kind(received);
@@ -234,8 +247,8 @@ final class MeshAggregator implements Agent {
     }
 
     /**
-     * Offers a frame to the rank {@code behind} + 1 after this one. Returns false if the connection accepts no frame
-     * now.
+     * Offers a frame to the rank that follows this rank by {@code behind} + 1, modulo the number of ranks. Returns
+     * false if the connection accepts no frame now.
      */
     private boolean offer(MeshPiece piece, int kind, int behind) {
         int peer = (rank + 1 + behind) % senders.length;
@@ -257,7 +270,7 @@ final class MeshAggregator implements Agent {
         return true;
     }
 
-    /** Returns whether all frames that were offered for a piece have left this rank's memory. */
+    /** Returns whether all frames of a piece that were offered to other ranks have left this rank's memory. */
     private boolean isSent(MeshPiece piece) {
         if (piece.contributionsOffered < senders.length - 1) {
             return false;
@@ -277,8 +290,8 @@ final class MeshAggregator implements Agent {
     }
 
     /**
-     * Throws an exception if a departed rank still owes a frame. A rank that owes nothing may leave, because it has
-     * everything that it requested.
+     * Throws an exception if a departed rank has not sent a frame that this rank needs. A rank whose frames have all
+     * arrived may leave, because it has everything that it requested.
      */
     private void failIfDepartedAreMissed() {
         for (int peer = 0; peer < departed.length; peer++) {
@@ -301,7 +314,7 @@ final class MeshAggregator implements Agent {
         network.fail(failure);
     }
 
-    /** Closes the connections and frees the memory. The agent must have stopped. */
+    /** Closes the connections and frees the memory. The agent must have stopped: no thread runs it. */
     void close(boolean failedElsewhere) {
         if (!arena.scope().isAlive()) {
             return;

@@ -3,8 +3,8 @@ package org.millrace.collnet;
 import org.millrace.net.FrameHeader;
 
 /**
- * The words of a frame between two ranks of a mesh. They come from another process, so they are checked before they are
- * used.
+ * Layout of the header words of a frame between two ranks of a mesh. The words of a received frame come from another
+ * process, so they are checked before they are used.
  *
  * <pre>
  *   0          1      2           3                4               5
@@ -58,7 +58,7 @@ final class MeshFrame {
         return (int) (what >>> KIND_SHIFT);
     }
 
-    /** Describes for messages the request that a frame's words represent. */
+    /** Returns a description of a frame's request, from the frame's words, for messages. */
     static String describe(long[] words) {
         long what = words[WHAT];
         return MeshRequest.describe((what & BYTE) - 1, what >>> TYPE_SHIFT & BYTE, what >>> OP_SHIFT & BYTE,

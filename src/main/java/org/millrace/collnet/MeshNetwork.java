@@ -22,8 +22,8 @@ import org.millrace.net.Network;
 
 /**
  * A rank's end of a network of ranks that reduce for each other. All ranks make the same calls in the same order. A
- * rank may be ahead by up to {@value #REQUESTS} requests. One thread makes and tests requests; other threads move and
- * add data.
+ * rank may be ahead by up to {@value #REQUESTS} requests. One thread makes and tests requests. The aggregators' threads
+ * transfer and reduce data.
  *
  * <p>
  * {@linkplain org.millrace.collnet The package} describes the data that each rank sends.
@@ -33,7 +33,8 @@ public final class MeshNetwork implements CollectiveNetwork {
     public static final int REQUESTS = 256;
 
     /**
-     * Maximum number of bytes that a thread processes at once. Three such pieces fit into a core's second-level cache.
+     * Maximum size of a piece, which a thread processes at once, in bytes. Three such pieces fit into a core's
+     * second-level cache.
      */
     static final long MAX_PIECE_BYTES = 256 << 10;
 
@@ -46,8 +47,9 @@ public final class MeshNetwork implements CollectiveNetwork {
             new ElementKernel[DataType.values().length][ReduceOp.BuiltIn.values().length];
     private final MeshRequest[] requests = new MeshRequest[REQUESTS];
     /**
-     * Number of requests that were made, and number of requests with a reported end. The release of the first comes
-     * after the writes of a request's fields. It pairs with the aggregators' acquire before their reads of the fields.
+     * Number of requests that were made. {@link #reported} is the number of requests with a reported completion. The
+     * release of {@code requested} comes after the writes of a request's fields. It pairs with the aggregators' acquire
+     * before their reads of the fields.
      */
     private final AtomicLong requested = new AtomicLong();
     private final AtomicLong reported = new AtomicLong();
@@ -55,11 +57,11 @@ public final class MeshNetwork implements CollectiveNetwork {
     private boolean closed;
 
     /**
-     * Creates a network with established connections, which it closes.
+     * Creates a network over established connections, which the network closes.
      *
      * @param frames network that made the connections
-     * @param meshes connections of each aggregator to the same aggregator of each other rank; the same number on every
-     *               rank
+     * @param meshes for each aggregator, the connections to the aggregator with the same index on each other rank; all
+     *               ranks have the same number of aggregators
      * @param idle   idle strategy of an aggregator's thread; null for no threads, so that {@link #test} makes the
      *               progress
      */
@@ -89,7 +91,7 @@ public final class MeshNetwork implements CollectiveNetwork {
     }
 
     /**
-     * {@return whether requests may reduce by an operator} These are all operators that change no elements before or
+     * {@return whether requests may reduce with an operator} True for the operators that change no elements before or
      * after the reduction.
      */
     public static boolean reduces(ReduceOp op) {
@@ -122,7 +124,10 @@ public final class MeshNetwork implements CollectiveNetwork {
                 : ask(request, Function.REDUCE_SCATTER, type, op, bytesPerRank, windowOffset, windowBytes);
     }
 
-    /** Returns a kernel, which is made on first use, so that later requests allocate nothing. */
+    /**
+     * Returns the kernel for a type and an operator. It is created at its first use, so that later requests allocate
+     * nothing.
+     */
     private ElementKernel kernel(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel made = kernels[type.code()][op.code()];
         if (made == null) {
@@ -140,7 +145,7 @@ public final class MeshNetwork implements CollectiveNetwork {
         }
     }
 
-    /** Returns the next request, with this memory; null if none is free now. */
+    /** Returns the next request object, with its memory set; null if its previous request is still in use. */
     private @Nullable MeshRequest next(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset) {
         failIfLost();
         MeshRequest request = requests[(int) (requested.getPlain() % REQUESTS)];
@@ -209,7 +214,9 @@ public final class MeshNetwork implements CollectiveNetwork {
         }
     }
 
-    /** {@return whether the end of some requests was not reported yet} Callable from any thread. */
+    /**
+     * {@return whether requests are in flight, because their completion was not reported yet} Callable from any thread.
+     */
     public boolean isBusy() {
         return reported.getAcquire() != requested.getAcquire();
     }

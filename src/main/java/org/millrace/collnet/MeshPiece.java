@@ -8,18 +8,18 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * A piece of a request: the locations of its data, and its progress. An aggregator has a fixed number of pieces, which
- * it reuses in a cycle. Data that arrives for a piece before this rank has begun it waits in the piece's scratch
- * memory.
+ * it reuses in a cycle. Data may arrive for a piece before this rank has begun the piece. Such data waits in the
+ * piece's scratch memory.
  *
  * <p>
  * A contribution is data from one rank for another. A result is reduced data from one rank for all. Offsets and lengths
- * are bytes. A range is a part of the piece, within 0 to {@link #bytes}.
+ * are in bytes. A range is a part of the piece, within 0 to {@link #bytes}.
  */
 final class MeshPiece {
 
     /**
-     * Maximum size of an all-reduce with one hop. Up to this size the additional data takes less time than a second
-     * hop.
+     * Maximum size in bytes of a piece of an all-reduce with one hop. Up to this size the additional data takes less
+     * time than a second hop.
      */
     private static final long EXCHANGED_BYTES = 32 << 10;
 
@@ -29,12 +29,17 @@ final class MeshPiece {
     private final long scratchBase;
     private final long scratchBytes;
 
-    /** Frames that were accepted from each rank, and frames that have arrived completely, by kind and rank. */
+    /**
+     * Whether a frame was accepted, by kind and rank. {@link #arrived} shows whether the frame has arrived completely.
+     */
     final boolean[][] accepted;
     final boolean[][] arrived;
-    /** Words and length of contributions that arrived before the piece was begun, by rank. */
+    /** Header words and payload length of the contributions that arrived before the piece was begun, by rank. */
     private final long[][] early;
-    /** Number of frames that each rank had been offered after the piece's last frame to it. */
+    /**
+     * Number of frames that were offered to a rank, up to and including the last frame of this piece, by rank; 0 if
+     * none of this piece.
+     */
     final long[] offeredUpTo;
 
     MeshRequest request = new MeshRequest();
@@ -94,21 +99,21 @@ final class MeshPiece {
     }
 
     /**
-     * Returns whether results are written over data that this rank sends. That data must then have left before. In
-     * longer all-reduces and in the other functions, a rank writes its own result only to its own range. It sends that
-     * range to no other rank as a contribution. A peer sends a result only after it has received this rank's
-     * contribution to that range.
+     * Returns whether results overwrite data that this rank sends. That data must then have left this rank's memory
+     * before the reduction. Only all-reduces with one hop overwrite it. In the other cases, a rank writes its own
+     * result only to its own range. It sends that range to no other rank as a contribution. A peer sends a result only
+     * after it has received this rank's contribution to the same range.
      */
     boolean overwritesWhatItSends() {
         return exchanged && request.isInPlace();
     }
 
-    /** Returns whether a rank sends the data that it has reduced to all others. */
+    /** Returns whether each rank sends its reduced data as a result to all other ranks. */
     boolean hasResults() {
         return request.function == Function.ALL_REDUCE && !exchanged;
     }
 
-    /** Returns the beginning of a rank's range, which the rank reduces, or contributes to a gather. */
+    /** Returns the beginning of a rank's range. The rank reduces this range or, in a gather, contributes it. */
     private long rangeBegin(int of) {
         return switch (request.function) {
             case ALL_REDUCE -> exchanged ? 0 : Math.min(of * shardBytes(), bytes);
@@ -133,8 +138,8 @@ final class MeshPiece {
     }
 
     /**
-     * Returns the length of a rank's range. The rank reduces this range, so it is also the length of its result. In a
-     * gather it is the length of the rank's contribution.
+     * Returns the length of a rank's range. The rank's result has the same length. In a gather, the rank's contribution
+     * has this length.
      */
     long rangeBytes(int of) {
         return rangeEnd(of) - rangeBegin(of);
@@ -149,24 +154,33 @@ final class MeshPiece {
         return rangeBytes(gathers() ? from : to);
     }
 
-    /** Returns the offset in the request's memory of this rank's contribution to another rank. */
+    /** Returns the offset of this rank's contribution to another rank, in the request's send memory. */
     long contributionOffset(int to) {
         return gathers() ? request.sendOffset + ownPartOffset() : request.sendOffset + base + rangeBegin(to);
     }
 
-    /** Returns the offset in the request's memory of a rank's result; in a gather, of a rank's contribution. */
+    /**
+     * Returns the offset of a rank's result, in the request's receive memory. In a gather, the offset belongs to the
+     * rank's contribution.
+     */
     long resultOffset(int of) {
         return request.function == Function.REDUCE_SCATTER ? request.receiveOffset + ownPartOffset()
                 : request.receiveOffset + base + rangeBegin(of);
     }
 
-    /** Returns the distance from the beginning of this rank's range of the window to its range of this piece. */
+    /**
+     * Returns the offset of this rank's range of this piece, counted from the beginning of this rank's part of the
+     * window.
+     */
     private long ownPartOffset() {
         return request.windowOffset + base + rangeBegin(rank)
                 - Math.max(request.windowOffset, rank * request.bytesPerRank);
     }
 
-    /** Returns the offset at which a contribution waits for the others in the scratch memory of its receiver. */
+    /**
+     * Returns the offset of a contribution in the scratch memory of its receiver, where it waits for the other
+     * contributions.
+     */
     private long scratchOffset(int from, int to) {
         return gathers() ? rangeBegin(from)
                 : (from < to ? from : from - 1) * MeshRequest.roundUp(contributionBytes(from, to));
@@ -232,7 +246,7 @@ final class MeshPiece {
         return !begun || !gathers();
     }
 
-    /** Returns the location in scratch memory of a contribution that was checked, or that is early and fits. */
+    /** Returns the offset in scratch memory of a contribution that was checked, or that is early and fits. */
     long scratchPlace(FrameHeader header) {
         return scratchBase + header.word(MeshFrame.SCRATCH_OFFSET);
     }
@@ -247,7 +261,7 @@ final class MeshPiece {
         return true;
     }
 
-    /** Returns whether a rank still owes a frame of this kind. */
+    /** Returns whether a frame of this kind is needed from a rank and has not arrived. */
     boolean lacks(int kind, int from) {
         return from != rank && !arrived[kind][from]
                 && (kind == MeshFrame.CONTRIBUTION ? contributionBytes(from, rank) > 0
@@ -279,7 +293,7 @@ final class MeshPiece {
     /**
      * Reduces in the order of ranks, so that all ranks get the same bits if each of them reduces everything.
      * Intermediate results overwrite a contribution that is no longer needed. They are not stored in the request's
-     * memory, because its send and receive memory may be the same, and is read until the end.
+     * receive memory. That memory may also be the send memory, which is read until the end.
      */
     private void reduce() {
         long count = rangeBytes(rank) / request.type.bytes();

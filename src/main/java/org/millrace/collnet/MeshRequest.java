@@ -8,13 +8,13 @@ import org.millrace.element.ElementKernel;
 import org.millrace.net.MemoryRegion;
 
 /**
- * A requested collective, as the aggregators read it. The requesting thread writes it before it increments the number
- * of requests, which publishes it. It is reused when all aggregators have processed it and its end was reported to the
- * user.
+ * A collective that the user has requested, as the aggregators read it. The requesting thread writes the fields, and
+ * then increments the number of requests, which publishes them. The object is reused when all aggregators have
+ * processed the request and its completion was reported to the user.
  *
  * <p>
- * The functions that gather and scatter use a window of a buffer with a part for each rank. The window of an all-reduce
- * is everything that it reduces. Offsets and lengths are bytes.
+ * All-gather and reduce-scatter use a window of a buffer that has a part for each rank. The window of an all-reduce
+ * contains all elements that it reduces. Offsets and lengths are in bytes.
  */
 final class MeshRequest {
 
@@ -30,12 +30,12 @@ final class MeshRequest {
     }
 
     private static final int ALIGNMENT = 64;
-    /** Minimum size of a piece, because a shorter piece does not justify another thread. */
+    /** Minimum size of a piece in bytes, because a shorter piece does not justify another thread. */
     private static final long MIN_PIECE_BYTES = 32 << 10;
 
     /** Number of aggregators that have not processed the request yet. */
     private final AtomicInteger remaining = new AtomicInteger();
-    /** Whether the end was not yet reported to the user. Used only by the requesting thread. */
+    /** Whether the completion of the request was not yet reported to the user. Used only by the requesting thread. */
     boolean inUse;
 
     @Nullable
@@ -61,7 +61,7 @@ final class MeshRequest {
                 : maxPieceBytes;
         long even = roundUp((windowBytes + aggregators - 1) / aggregators);
         pieceBytes = Math.min(longest, Math.max(even, MIN_PIECE_BYTES));
-        remaining.setPlain(aggregators); // published by the release of the number of requests
+        remaining.setPlain(aggregators); // Published by the release of the number of requests.
     }
 
     static long roundUp(long bytes) {
@@ -73,8 +73,9 @@ final class MeshRequest {
     }
 
     /**
-     * Records that an aggregator has done its part of the request. The decrement is also a release. It pairs with the
-     * acquire in {@link #isDone}, so a thread that sees the end sees everything that the aggregator wrote.
+     * Records that an aggregator has done its part of the request. The decrement is also a release, which pairs with
+     * the acquire in {@link #isDone}. A thread that sees the request done therefore sees everything that the
+     * aggregators wrote.
      */
     void pass() {
         remaining.getAndAdd(-1);
