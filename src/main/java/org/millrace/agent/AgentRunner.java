@@ -6,7 +6,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 
-/** Owns one daemon thread, and runs an agent's passes on it until it is closed. */
+/** Owner of one daemon thread, which runs an agent's passes until the runner is closed. */
 public final class AgentRunner implements AutoCloseable {
 
     private static final Logger LOG = LogManager.getLogger(AgentRunner.class);
@@ -53,8 +53,8 @@ public final class AgentRunner implements AutoCloseable {
     }
 
     /**
-     * Tells an agent that a pass threw. If the agent throws again, that exception is logged, and does not end the
-     * thread.
+     * Tells an agent that a pass has thrown an exception. If the agent throws another exception, that exception is
+     * logged, and does not end the thread.
      */
     static void report(Agent agent, Throwable failure) {
         try {
@@ -70,7 +70,10 @@ public final class AgentRunner implements AutoCloseable {
         idleStrategy.wake(thread);
     }
 
-    /** Discards all observations of the thread's core, see {@link IdleStrategy#forget}. Callable from any thread. */
+    /**
+     * Discards the idle strategy's observations of the thread's core, see {@link IdleStrategy#forget}. Callable from
+     * any thread.
+     */
     public void forget() {
         idleStrategy.forget();
     }
@@ -81,8 +84,8 @@ public final class AgentRunner implements AutoCloseable {
     }
 
     /**
-     * Stops after the current pass and waits for the thread, also if the waiting thread is interrupted. On the agent's
-     * own thread it only requests the stop.
+     * Stops the agent after its current pass, and waits until its thread has ended, even if the caller is interrupted.
+     * On the agent's own thread, this method only requests the stop.
      *
      * @throws MillraceException if the thread is still in its pass after ten seconds
      */
@@ -90,7 +93,7 @@ public final class AgentRunner implements AutoCloseable {
     public void close() {
         running = false;
         LockSupport.unpark(thread);
-        idleStrategy.wake(thread); // the strategy may sleep in another way than by a park
+        idleStrategy.wake(thread); // The strategy may sleep in another way than by a park.
         if (Thread.currentThread() == thread) {
             return;
         }

@@ -8,25 +8,29 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An agent with passes that a waiting thread runs. While no thread waits, the agent's own thread runs them. This suits
- * machines without a free core: two threads that take the core from each other, and wake each other, make a small
- * operation ten times as expensive.
+ * Agent with passes that a waiting thread can run. While no thread waits, the agent's own thread runs them. This suits
+ * machines without a free core. There, two threads that take the core from each other, and wake each other, make a
+ * small operation ten times as expensive.
+ *
+ * <p>
+ * The turn is the exclusive right to run passes:
  *
  * <pre>
- *   FREE ──compareAndSet──▶ TAKEN     one thread at a time runs passes: it has the turn. The plain fields that it
- *        ◀───setVolatile──            wrote before it set FREE are visible behind the next compareAndSet, so the
- *                                     agent needs no other protection than on one thread
+ *   FREE ──compareAndSet──▶ TAKEN     The thread takes the turn, and runs passes. The plain fields that it wrote before
+ *        ◀───setVolatile──            it set FREE are visible after the next compareAndSet. The agent therefore needs
+ *                                     no other protection than on one thread.
  *   FREE ──compareAndSet──▶ CLOSED    by the own thread, permanently
  * </pre>
  *
- * At most one waiting thread helps. Each further one, and each virtual thread, parks in {@link #await} until the pass
- * that completes its result unparks it. The own thread then runs the passes as soon as no helper does. The agent thus
- * has at most one polling thread, and other waiting threads cost no core time. A virtual thread never runs passes: a
- * pass and a sleep between two passes make native calls, which pin its carrier.
+ * At most one waiting thread is the helper, which runs passes. Each other waiting thread, and each virtual thread,
+ * parks in {@link #await}. The pass that completes the thread's result unparks it. If only such threads wait, the own
+ * thread runs the passes. The agent thus has at most one polling thread, and other waiting threads cost no core time. A
+ * virtual thread never runs passes: a pass and a sleep between two passes make native calls, which pin the carrier
+ * thread.
  *
  * <p>
- * The own thread leaves the turn to the helper, and naps. It runs passes again when the helper has left. This object is
- * both the agent of the {@link AgentRunner} and its idle strategy.
+ * While a helper exists, the own thread leaves the turn to the helper, and parks for short times (naps). It runs passes
+ * again when the helper has left. This object is both the agent of the {@link AgentRunner} and its idle strategy.
  */
 public final class HelpedAgent implements Agent, IdleStrategy {
 
@@ -36,7 +40,10 @@ public final class HelpedAgent implements Agent, IdleStrategy {
 
     /** Number of yields of a helper that waits for the turn, before it parks. */
     private static final int YIELDS = 10;
-    /** Longest park of a helper that waits for the turn, in nanoseconds. The thread that leaves the turn unparks it. */
+    /**
+     * Longest park of a helper that waits for the turn, in nanoseconds. The thread that leaves the turn unparks the
+     * helper.
+     */
     private static final long TURN_NANOS = 10_000_000;
     /** Longest park of other waiting threads, in nanoseconds. The thread that completes the result unparks them. */
     static final long RESULT_NANOS = 100_000_000;
@@ -59,22 +66,22 @@ public final class HelpedAgent implements Agent, IdleStrategy {
 
     private final Agent agent;
     private final IdleStrategy alone;
-    /** Strategy of the helper. */
+    /** Idle strategy of the helper. */
     private final IdleStrategy helping;
     private final long longestNapNanos;
-    /** 1 while a waiting thread helps. */
+    /** 1 while a waiting thread is the helper, 0 otherwise. */
     private final AtomicInteger helper = new AtomicInteger();
     /** Number of waiting threads that do not help. */
     private final AtomicInteger sleepers = new AtomicInteger();
-    /** Accessed by {@link #TURN} only. */
+    /** State of the turn. Accessed by {@link #TURN} only. */
     @SuppressWarnings("unused")
     private int turn;
     /**
-     * Number of turns of other threads. Written by the thread that has the turn. The own thread reads it (opaque) and
-     * compares it with the value that it read before.
+     * Number of times that other threads than the own thread had the turn. Written by the thread that has the turn. The
+     * own thread reads this number (opaque) and compares it with the value that it read before.
      */
     private long visits;
-    /** Helper that waits for the turn. The thread that leaves the turn unparks it. */
+    /** Helper that waits for the turn; null if none. The thread that leaves the turn unparks the helper. */
     private volatile @Nullable Thread next;
     private volatile @Nullable Thread own;
     /** Whether the own thread is parked, or about to park, because another thread runs the passes. */
@@ -102,7 +109,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         this.longestNapNanos = longestNapNanos;
     }
 
-    // The own thread
+    // Methods of the own thread.
 
     @Override
     public String name() {
@@ -134,7 +141,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         return work;
     }
 
-    /** Called after a pass of the own thread, or after it found that another thread has the turn. */
+    /** Called on the own thread, after its pass or after it found that another thread has the turn. */
     @Override
     public void idle(int workCount) {
         if (helped) {
@@ -148,7 +155,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
 
     private void nap() {
         naps = true;
-        // Volatile, as are the fields that this condition reads. A thread that needs the own thread changes one of
+        // The store is volatile, as are the fields that this condition reads. A thread that needs the own thread
+        // changes one of
         // these fields before it reads `naps`. One of the two threads therefore sees the other's store (Dekker).
         if (!ownThreadNeeded && !needsOwnThread()) {
             LockSupport.parkNanos(this, napNanos);
@@ -157,7 +165,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         napNanos = Math.min(2 * napNanos, longestNapNanos);
     }
 
-    /** Returns whether threads wait, and none of them runs the passes. */
+    /** Returns whether threads wait for results, and none of them runs the passes. */
     private boolean needsOwnThread() {
         return sleepers.get() > 0 && helper.get() == 0;
     }
@@ -165,7 +173,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private void wakeOwn() {
         Thread thread = own;
         if (thread == null) {
-            return; // it has not made its first pass
+            return; // The own thread has not made its first pass.
         }
         if (naps) {
             LockSupport.unpark(thread);
@@ -193,19 +201,21 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     public void onClose() {
         closing = true;
         while (!TURN.compareAndSet(this, FREE, CLOSED)) {
-            Waiting.pause(FIRST_NAP_NANOS); // until the current pass has ended
+            Waiting.pause(FIRST_NAP_NANOS); // Waits until the current pass has ended.
         }
         agent.onClose();
     }
 
-    // Other threads
+    // Methods of other threads.
 
     /**
      * Waits for a result of the agent's passes. At most one waiting thread runs the passes meanwhile. Callable from any
      * thread.
      *
-     * @param done condition, checked after each pass that this thread runs, and whenever the thread is unparked or its
-     *             park ends. The pass that makes it true must unpark the thread. It then stays true.
+     * @param done  condition, checked after each pass that this thread runs, and whenever the thread is unparked or its
+     *              park ends. The pass that makes the condition true must unpark the thread. The condition then remains
+     *              true.
+     * @param nanos longest time to wait, in nanoseconds
      * @return false if the time was over first, or the thread is interrupted
      */
     public boolean await(BooleanSupplier done, long nanos) {
@@ -253,8 +263,9 @@ public final class HelpedAgent implements Agent, IdleStrategy {
                 Thread.yield();
             } else {
                 next = Thread.currentThread();
-                // The thread that leaves the turn sets FREE before it reads `next`. One of the two threads therefore
-                // sees the other's store (Dekker).
+                // This thread writes `next` before it reads the turn. The thread that leaves the turn sets FREE before
+                // it
+                // reads `next`. One of the two threads therefore sees the other's store (Dekker).
                 if (ownThreadNeeded || (int) TURN.getVolatile(this) != FREE) {
                     LockSupport.parkNanos(this, Math.min(TURN_NANOS, nanos));
                 }
@@ -277,7 +288,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         return true;
     }
 
-    /** Runs passes, as the thread that has the turn. */
+    /** Runs passes, as the thread that has the turn, until the wait ends or the own thread must run the next pass. */
     private void help(BooleanSupplier done, long start, long nanos) {
         visits++;
         while (true) {
@@ -301,8 +312,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     }
 
     /**
-     * Runs passes while they do work and the condition is false. Runs none if another thread has the turn. Returns soon
-     * if passes do.
+     * Runs passes while they do work and the condition is false. Runs no pass if another thread has the turn. Never
+     * waits, so the call takes no longer than its passes.
      */
     public void help(BooleanSupplier done) {
         if (!mayEnter()) {
@@ -321,7 +332,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         }
     }
 
-    /** Requests that the own thread runs the next pass. Called in a pass. */
+    /** Requests that the own thread runs the next pass. Called by a pass. */
     public void needOwnThread() {
         ownThreadNeeded = true;
     }
@@ -331,7 +342,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         return own == Thread.currentThread();
     }
 
-    // The turn
+    // Methods for the turn.
 
     private boolean enter() {
         return TURN.compareAndSet(this, FREE, TAKEN);

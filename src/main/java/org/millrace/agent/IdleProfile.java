@@ -27,7 +27,10 @@ import org.millrace.foreign.CFunction;
 public enum IdleProfile {
     /** For a program's thread that waits for the completion of its enqueued work, for a short or a long time. */
     COMPLETION(() -> new Backoff(null, 1_000, 100, 10_000, 1_000_000, Sleeper.PARK, PollingThreads.OF_PROCESS)),
-    /** For a thread that waits until another one makes room or leaves, and should offer it the core. */
+    /**
+     * For a thread that waits until another thread makes room or leaves. The waiting thread should offer its core to
+     * the other thread.
+     */
     ROOM(() -> new Backoff(100, 100, 10_000, 1_000_000));
 
     private final Supplier<IdleStrategy> strategies;
@@ -36,22 +39,22 @@ public enum IdleProfile {
         this.strategies = strategies;
     }
 
-    /** Returns a strategy for one thread. It begins to spin. */
+    /** Returns a strategy for one thread. The strategy begins with spinning. */
     public IdleStrategy newStrategy() {
         return strategies.get();
     }
 
     /**
      * Returns a strategy for a proxy thread that serves libnccl's connections. A pass may serve one connection or
-     * hundreds. The strategy therefore measures time, and counts passes only if the user sets a count. It need not spin
-     * until the next operation of a training step. A thread that enqueues the operation wakes it, and so does a thread
-     * that waits for this one.
+     * hundreds. The strategy therefore measures time, and counts passes only if the user sets a count. The proxy thread
+     * need not spin until the next operation of a training step. A thread that enqueues the operation wakes the proxy
+     * thread, and so does a thread that waits for the proxy thread.
      *
      * @param ownCore      whether no other thread needs the core meanwhile. On a shared core the thread yields at once,
      *                     like the program's own threads that wait for a GPU.
-     * @param threshold    number of passes after which the thread sleeps by the user's setting; 0 for never, empty if
-     *                     unset
-     * @param maxParkNanos longest sleep by the user's setting, in nanoseconds; empty if unset
+     * @param threshold    number of passes without work after which the thread sleeps, set by the user; 0 for never,
+     *                     empty if unset
+     * @param maxParkNanos longest sleep in nanoseconds, set by the user; empty if unset
      */
     public static IdleStrategy takeoverProxy(boolean ownCore, Optional<Integer> threshold,
             Optional<Long> maxParkNanos) {
@@ -72,9 +75,9 @@ public enum IdleProfile {
      *
      * @param onHost       whether an emulated device writes the descriptors, in a process with threads that need the
      *                     same cores
-     * @param threshold    number of passes after which the thread sleeps by the user's setting; 0 for never, empty if
-     *                     unset
-     * @param maxParkNanos longest sleep by the user's setting, in nanoseconds; empty if unset
+     * @param threshold    number of passes without work after which the thread sleeps, set by the user; 0 for never,
+     *                     empty if unset
+     * @param maxParkNanos longest sleep in nanoseconds, set by the user; empty if unset
      */
     public static IdleStrategy ginProxy(boolean onHost, Optional<Integer> threshold, Optional<Long> maxParkNanos) {
         int usual = onHost ? 1_100 : 70_000;
@@ -84,7 +87,10 @@ public enum IdleProfile {
         return new Backoff(spins, passes - spins, Math.min(20_000, longest), longest);
     }
 
-    /** Returns a strategy for a thread with its own core. The thread writes GIN's frames when it is woken for many. */
+    /**
+     * Returns a strategy for the thread that writes GIN's frames when there are many. Another thread then wakes it, and
+     * it has its own core.
+     */
     public static IdleStrategy ginSender() {
         return new TimedIdleStrategy(500_000, 0, 50_000, 100_000_000);
     }
@@ -102,9 +108,9 @@ public enum IdleProfile {
     }
 
     /**
-     * Returns a strategy for one of a rank's threads if ranks outnumber the cores. It yields at once. After a long
-     * yield it does not yield for a while: Linux leaves the core for milliseconds to a computing thread, such as a
-     * compiler.
+     * Returns a strategy for one of a rank's threads if ranks outnumber the cores. The strategy yields at once. After a
+     * long yield, the thread parks for a while instead of yielding. In a yield, Linux may leave the core for
+     * milliseconds to a computing thread, such as a compiler.
      */
     public static IdleStrategy rankWithoutCore(long longestNanos, Sleeper sleeper) {
         return new TimedIdleStrategy(new TimedIdleStrategy.Scheduler() {
@@ -116,24 +122,27 @@ public enum IdleProfile {
     }
 
     /**
-     * Spins, then yields, then parks with increasing durations.
+     * Strategy that spins, then yields, then parks with increasing durations.
      *
      * <p>
-     * A spinning thread responds within nanoseconds but occupies a core. A yield lets another thread of a machine with
-     * few cores run, often the very thread that is waited for. A park frees the core and costs a wake-up of some 50 µs.
+     * A spinning thread responds within nanoseconds but occupies a core. On a machine with few cores, a yield lets
+     * another thread run, often the very thread whose result is awaited. A park frees the core and costs a wake-up of
+     * some 50 µs.
      *
      * <p>
-     * With a clock it spins only while no other thread needs the core. A yield that returns at once shows this. After a
-     * longer yield, during which another thread ran, it yields immediately the next time.
+     * With a clock, the strategy spins only while no other thread needs the core. A yield that returns at once shows
+     * that no thread needs it. During a longer yield, another thread ran. The strategy then does not spin the next
+     * time, and yields immediately.
      *
      * <p>
-     * With a limit it spins and yields only while it is one of the threads that may poll. Otherwise it sleeps at once.
+     * With a limit, the thread spins and yields only while it is one of the threads that may poll. Otherwise the thread
+     * sleeps at once.
      */
     public static final class Backoff implements IdleStrategy {
 
         /**
-         * Maximum duration of a yield without a switch of threads. A system call takes some 300 ns, and two switches of
-         * threads take some microseconds.
+         * Maximum duration of a yield without a switch of threads, in nanoseconds. A system call takes some 300 ns, and
+         * two switches of threads take some microseconds.
          */
         static final long SWITCHED_NANOS = 1_000;
 
@@ -153,19 +162,20 @@ public enum IdleProfile {
         private boolean counted;
 
         /**
-         * Creates a strategy that begins to spin.
+         * Creates a strategy that begins with spinning.
          *
          * @param spins        number of passes without work that are each followed only by a hint to the core that the
          *                     thread spins
          * @param yields       number of further passes that are each followed by an offer of the core to another thread
-         * @param maxParkNanos longest sleep in nanoseconds. Each sleep up to it is twice as long as the one before.
+         * @param maxParkNanos longest sleep in nanoseconds. Each sleep is twice as long as the one before, up to this
+         *                     limit.
          */
         public Backoff(int spins, int yields, long minParkNanos, long maxParkNanos) {
             this(null, spins, yields, minParkNanos, maxParkNanos, Sleeper.PARK, null);
         }
 
         /**
-         * Creates a strategy that begins to spin.
+         * Creates a strategy that begins with spinning.
          *
          * @param nanoClock clock that measures yields; null if each thread has a core
          * @param limit     limit on threads that spin or yield; null for none
@@ -205,7 +215,7 @@ public enum IdleProfile {
             }
         }
 
-        /** Returns whether passes remain after which it spins or yields. */
+        /** Returns whether the strategy spins or yields after the next pass without work. */
         private boolean polls() {
             return !shared && spun < spins || yielded < yields;
         }
@@ -253,7 +263,10 @@ public enum IdleProfile {
             }
         }
 
-        /** Returns the duration of the sleep after the next pass without work; 0 if it does not sleep. */
+        /**
+         * Returns the duration of the sleep after the next pass without work, in nanoseconds; 0 if the thread then does
+         * not sleep.
+         */
         long sleepNanos() {
             return polls() ? 0 : parkNanos;
         }
@@ -264,24 +277,25 @@ public enum IdleProfile {
     }
 
     /**
-     * Spins, then yields, then parks, each for a limited time. A pass costs tens of nanoseconds on one connection and
-     * microseconds on many, so a number of passes is no useful limit. After the first passes without work it spins more
-     * slowly. That halves the load of an idle thread on the core's other hardware thread and on the kernel's locks.
+     * Strategy that spins, then yields, then parks, each for a limited time. A pass costs tens of nanoseconds on one
+     * connection and microseconds on many, so a number of passes is no useful limit. After the first passes without
+     * work, the thread spins more slowly. Slow spinning halves the load of an idle thread on the core's other hardware
+     * thread and on the kernel's locks.
      *
      * <p>
-     * A yield to threads that also yield returns within microseconds. A computing thread on the same core keeps it
-     * until the scheduler's next tick, some 4 ms later. The strategy therefore measures yields. After a long one, short
-     * parks replace yields for a while, because a thread that a timer wakes gets its core back at once. (Linux 6.18,
-     * one core shared with a computing thread, time until the answer of a thread on another core: 2,000 us with yields,
-     * 33 us with short parks. Shared with a thread that also yields: 3.5 us with yields.) Each short park takes the
-     * core from that other thread. After some of them without work the thread parks for longer, up to a twentieth of
-     * its idle time.
+     * A yield to threads that also yield returns within microseconds. A computing thread on the same core keeps the
+     * core until the scheduler's next tick, some 4 ms later. The strategy therefore measures yields. After a long
+     * yield, short parks replace yields for a while, because a thread that a timer wakes gets its core back at once.
+     * (Linux 6.18, one core shared with a computing thread, time until the answer of a thread on another core: 2,000 us
+     * with yields, 33 us with short parks. Shared with a thread that also yields: 3.5 us with yields.) After each short
+     * park, the thread takes the core from the computing thread. After some short parks without work, the thread
+     * therefore parks for longer, up to a twentieth of its idle time.
      *
      * <p>
      * A spinning thread detects the loss of its core by the time that is missing between two reads of the clock. The
      * program's threads also spin on all cores that they see, for example OpenMP's threads between two parallel
-     * regions. They wait for the thread that has lost its core. The thread then yields at once for a while, before it
-     * tries to spin again.
+     * regions. Such threads wait for the program's thread that must share its core with the spinning thread. The
+     * spinning thread therefore yields at once for a while, before it tries to spin again.
      *
      * <p>
      * The duration of a park increases with the idle time. The first operation after a pause is thus delayed by at most
@@ -289,43 +303,47 @@ public enum IdleProfile {
      */
     public static final class TimedIdleStrategy implements IdleStrategy {
 
-        /** Number of passes between two reads of the clock while it spins or yields; a power of two. */
+        /** Number of passes between two reads of the clock while the thread spins or yields; a power of two. */
         static final int CLOCK_INTERVAL = 64;
-        /** Duration above which a yield went to a computing thread. */
+        /** Duration of a yield, in nanoseconds, above which a computing thread had the core meanwhile. */
         static final long LONG_YIELD_NANOS = 200_000;
         /**
-         * Time between two reads of the clock, while it spins, above which another thread had the core for a slice of
-         * the scheduler.
+         * Time between two reads of the clock while the thread spins, in nanoseconds. If more time passes, another
+         * thread had the core for a slice of the scheduler.
          */
         static final long LOST_CORE_NANOS = 1_500_000;
         /**
-         * Shortest time for which short parks then replace yields, or yields replace spins. Each repetition doubles the
-         * time, up to the longest.
+         * Shortest time for which short parks replace yields after long yields, or yields replace spins after lost
+         * cores, in nanoseconds. Each repetition doubles the time, up to {@link #MOST_AVOIDANCE_NANOS}.
          */
         static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
-        /** The same time after a single long yield. The JIT compiler occasionally takes the core for a millisecond. */
+        /**
+         * Time for which short parks replace yields after a single long yield, in nanoseconds. The JIT compiler
+         * occasionally takes the core for a millisecond.
+         */
         static final long AVOIDANCE_OF_ONE_NANOS = 2_000_000;
-        /** Minimum time between two long yields that count as single. */
+        /** Minimum time between two long yields that count as single, in nanoseconds. */
         static final long ALONE_NANOS = 100_000_000;
 
         /**
-         * Number of reads of the clock after which it spins more slowly. They take longer than the ten microseconds
-         * between two small operations.
+         * Number of reads of the clock after which the thread spins more slowly. The passes until then take longer than
+         * the ten microseconds between two small operations.
          */
         private static final int EAGER_LOOKS = 16;
-        /** Number of hints of a slow spin, which take less than a microsecond. */
+        /** Number of hints to the core after each pass of slow spinning. Together they take less than a microsecond. */
         private static final int SLOW_HINTS = 12;
         /**
-         * Shortest park that frees the core. If the timer expires before the thread has left its core (5 us and less),
-         * Linux keeps the thread there, at the price of a park.
+         * Duration of a short park, in nanoseconds. It is the shortest park that frees the core. If the timer expires
+         * before the thread has left its core (5 us and less), Linux keeps the thread there, and the thread still pays
+         * the price of a park.
          */
         static final long SHORT_PARK_NANOS = 20_000;
-        /** Number of short parks without work before longer ones: some 400 microseconds. */
+        /** Number of short parks without work before longer parks. Together they take some 400 microseconds. */
         static final int SHORT_PARKS = 16;
         /**
-         * Quotient of idle time and park. Each park costs 20 us of a core on a virtual machine, for its timer and the
-         * pass with cold caches.
+         * Quotient of the idle time and the duration of a park. Each park costs 20 us of a core on a virtual machine,
+         * for its timer and the pass with cold caches.
          */
         private static final int PARK_DIVISOR = 20;
 
@@ -336,7 +354,7 @@ public enum IdleProfile {
             SPIN, YIELD, PARK
         }
 
-        /** Clock and scheduler. A test provides its own. */
+        /** Clock and scheduler that the strategy uses. A test provides its own. */
         interface Scheduler {
 
             /** Clock and scheduler of the system. */
@@ -357,7 +375,7 @@ public enum IdleProfile {
             /** Makes timed sleeps precise. By default Linux wakes a thread from such a sleep up to 50 us late. */
             default void sharpenTimers() {
                 if (System.getProperty("os.name").equals("Linux")) {
-                    CFunction.named("prctl").call(PR_SET_TIMERSLACK, 1); // a refusal changes nothing
+                    CFunction.named("prctl").call(PR_SET_TIMERSLACK, 1); // If the call fails, nothing changes.
                 }
             }
         }
@@ -389,21 +407,26 @@ public enum IdleProfile {
         private long avoidanceNanos;
 
         /**
-         * Whether it parks after each pass without work. Also true between two parks: a wake at that moment would
-         * otherwise be missed until the next park has ended. Written by the idle thread, read by the threads that wake
-         * it.
+         * Whether the idle thread parks after each pass without work. Also true between two parks. Otherwise a wake at
+         * that moment would be missed until the next park has ended. Written by the idle thread, read by the threads
+         * that wake the idle thread.
          */
         private volatile boolean parks;
-        /** Written by the threads that wake it, reset by the idle thread. */
+        /**
+         * Whether another thread has woken the idle thread. Written by the waking threads, reset by the idle thread.
+         */
         private volatile boolean woken;
-        /** Written by other threads, reset by the idle thread. */
+        /**
+         * Whether the idle thread must discard its observations. Written by other threads, reset by the idle thread.
+         */
         private volatile boolean forgetful;
 
         /**
-         * Creates a strategy that begins to spin, or to yield if it never spins.
+         * Creates a strategy that begins with spinning, or with yielding if it never spins.
          *
-         * @param spinNanos  time for which it spins after the last work, in nanoseconds
-         * @param yieldNanos subsequent time in which it offers its core to another thread in every pass, in nanoseconds
+         * @param spinNanos  time for which the thread spins after the last work, in nanoseconds; 0 to never spin
+         * @param yieldNanos time after spinning in which the thread offers its core to another thread in every pass, in
+         *                   nanoseconds
          */
         public TimedIdleStrategy(long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
             this(Scheduler.SYSTEM, spinNanos, yieldNanos, minParkNanos, maxParkNanos);
@@ -475,7 +498,7 @@ public enum IdleProfile {
             }
             long before = scheduler.nanoTime();
             if (avoidsSpins && before - lostCoreAt >= spinAvoidanceNanos) {
-                avoidsSpins = false; // from the next work on
+                avoidsSpins = false; // The thread spins again after the next work.
             }
             if (avoidsYields && before - avoidsSince < avoidanceNanos) {
                 if (shortParks == 0) {
@@ -552,9 +575,9 @@ public enum IdleProfile {
         }
 
         /**
-         * Ends the current or the next park, because work follows. The thread then spins or yields first again. A
-         * thread that is about to begin its parks may miss the call. Its first parks are short. Callable from any
-         * thread.
+         * Ends the current or the next park, because work follows. The thread then spins or yields again before it
+         * parks. A thread that is about to begin its parks may miss the call, but its first parks are short. Callable
+         * from any thread.
          */
         @Override
         public void wake(Thread thread) {

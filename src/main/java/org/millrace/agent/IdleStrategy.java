@@ -13,19 +13,19 @@ public interface IdleStrategy {
 
     /** Announces work, so that a sleeping thread need not sleep to the end of its time. Callable from any thread. */
     default void wake(Thread thread) {
-        // a strategy with short sleeps need not be woken
+        // A strategy with short sleeps need not be woken.
     }
 
     /**
-     * States that the thread makes no passes for now, and thus no longer counts as a polling thread. Called by the
+     * States that the thread makes no passes for now, so that it does not count as a polling thread. Called by the
      * thread.
      */
     default void pause() {
-        // a strategy that does not count has nothing to do
+        // Only a strategy that counts polling threads has something to do.
     }
 
-    /** Discards all observations of the thread's core, and begins anew. Callable from any thread. */
+    /** Discards all observations of the load on the thread's core, and begins anew. Callable from any thread. */
     default void forget() {
-        // most strategies observe nothing
+        // Most strategies observe nothing.
     }
 }

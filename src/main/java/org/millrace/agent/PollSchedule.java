@@ -5,18 +5,20 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Selects the connections of an agent that a pass polls. Every pass polls the busy ones. A connection without work for
- * many polls is idle. Idle connections are polled in turn, all of them within {@value #IDLE_CYCLE} passes. A poll can
- * be a system call, and a step of a busy connection must not wait for the polls of hundreds of others.
+ * Selects the connections of an agent that a pass polls. Every pass polls the busy connections. A connection without
+ * work for many polls is idle. Idle connections are polled one after the other, all of them within {@value #IDLE_CYCLE}
+ * passes. A poll can be a system call, and a step of a busy connection must not wait for the polls of hundreds of other
+ * connections.
  *
  * <p>
- * While no connection has work, every pass polls all, because this delays no connection, and a sleep may follow the
- * pass. When work arrives again, passes continue to poll all for {@value #WAKING_POLLS} polls of idle connections. An
- * operation seldom has only one connection, and a yield may follow the pass. One thread.
+ * While no connection has work, every pass polls all connections, because this delays no connection, and a sleep may
+ * follow the pass. When work arrives again, passes continue to poll all connections until {@value #WAKING_POLLS} polls
+ * of idle connections were made. An operation seldom has only one connection, and a yield may follow the pass. Used by
+ * one thread.
  *
  * <pre>
- *   connections    [0, busy)        [busy, size)
- *                  every pass       in turn
+ *   connections [0, busy)     [busy, size)
+ *               every pass    one after the other
  * </pre>
  *
  * @param <T> a connection, or another object that the agent serves
@@ -24,8 +26,8 @@ import java.util.List;
 public final class PollSchedule<T> {
 
     /**
-     * Number of polls without work after which a connection is idle. They take longer than the pause between two
-     * kernels.
+     * Number of successive polls without work after which a connection is idle. So many polls take longer than the
+     * pause between two kernels.
      */
     public static final int BUSY_POLLS = 1024;
     /** Number of passes in which every idle connection is polled once. */
@@ -38,7 +40,7 @@ public final class PollSchedule<T> {
      */
     public static final int WAKING_POLLS = 1024;
 
-    /** Action of a poll. */
+    /** Function that polls one connection. */
     @FunctionalInterface
     public interface Poller<T> {
         /** Lets a connection make progress, and may {@link PollSchedule#remove} it. Returns the amount of work. */
@@ -48,16 +50,16 @@ public final class PollSchedule<T> {
     private final Poller<T> poller;
     private final int busyPolls;
     private T[] connections;
-    /** For each busy connection: number of successive polls without work. */
+    /** Number of successive polls without work, for each busy connection. */
     private int[] workless = {};
     private int size;
     private int busy;
     /** Index of the idle connection that is polled next. */
     private int cursor;
-    /** Polls of idle connections that are due, in parts of {@value #IDLE_CYCLE} of a poll. */
+    /** Number of polls of idle connections that are due, in units of a poll divided by {@value #IDLE_CYCLE}. */
     private int owed;
     private int quietPasses;
-    /** Remaining number of polls of idle connections during which every pass polls all. */
+    /** Remaining number of polls of idle connections during which every pass polls all connections. */
     private int wakingPolls;
 
     /**
@@ -91,8 +93,8 @@ public final class PollSchedule<T> {
         if (at < 0) {
             return false;
         }
-        // The last busy connection fills the gap, and the last of all fills the gap behind it. A pass polls backwards,
-        // and so has polled the last busy connection already.
+        // The last busy connection fills the gap, and the last connection of all fills the gap that this leaves. A pass
+        // polls from the last index to the first, so it has polled both connections already.
         toIdle(at);
         connections[Math.max(at, busy)] = connections[--size];
         connections[size] = null;
@@ -118,8 +120,8 @@ public final class PollSchedule<T> {
     }
 
     /**
-     * Makes the next pass poll all connections, because the thread has slept since the last pass. There is time for all
-     * of them, and some idle connections would otherwise wait for many sleeps.
+     * Makes the next pass poll all connections, because the thread has slept since the last pass. A thread that sleeps
+     * has time to poll all of them. Some idle connections would otherwise wait for many sleeps.
      */
     public void afterSleep() {
         quietPasses = QUIET_PASSES;
@@ -130,7 +132,9 @@ public final class PollSchedule<T> {
         int work = 0;
         boolean quiet = quietPasses == QUIET_PASSES;
         boolean all = quiet || wakingPolls > 0;
-        // Backwards: a connection that changes places either changes with a polled one, or misses one poll.
+        // The indexes decrease. A connection that moves then either exchanges its place with a polled one, or misses
+        // one
+        // poll.
         for (int i = (all ? size : busy) - 1; i >= 0; i--) {
             work += poll(i);
         }

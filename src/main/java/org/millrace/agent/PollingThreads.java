@@ -6,9 +6,10 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Limit on the threads of this process that spin or yield while they have no work. Further ones sleep until they are
+ * Limit on the threads of this process that spin or yield while they have no work. Further threads sleep until they are
  * woken. The limit is the number of usable cores (affinity mask and quota of the control group), divided by a number of
- * processes. These are the host's processes that run ranks of a group of this process. Callable from any thread.
+ * processes. These are the processes of this host that run ranks of the same group. With several groups, the largest
+ * number counts. Callable from any thread.
  */
 public final class PollingThreads {
 
@@ -17,7 +18,7 @@ public final class PollingThreads {
 
     private final int cores;
     private final AtomicInteger count = new AtomicInteger();
-    /** For each open group, the number of processes that share the cores. */
+    /** Number of this host's processes that share the cores, for each open group. */
     private final List<Integer> sharers = new ArrayList<>();
     private volatile int limit;
 
@@ -37,7 +38,7 @@ public final class PollingThreads {
         return () -> change(() -> sharers.remove((Integer) processes));
     }
 
-    /** A group with ranks of this process. */
+    /** Handle of a group with ranks of this process. Closing the handle removes the group. */
     @FunctionalInterface
     public interface Sharing extends AutoCloseable {
         @Override

@@ -33,14 +33,15 @@ public final class RequestQueue {
         wake.run();
     }
 
-    /** Adds a request, once, behind the commands that were added before. */
+    /** Adds a request, which runs after the commands that were added before. Each request may be added only once. */
     public <T extends Request> T ask(T request) {
         add(() -> pending.add(request));
         return request;
     }
 
     /**
-     * Runs the oldest command, before a pass. One command per pass runs, so that many of them do not delay the passes.
+     * Runs the oldest command, before a pass. Only one command runs before each pass, so that many commands do not
+     * delay the passes. Returns the number of commands that ran.
      */
     public int runOne() {
         Runnable command = commands.poll();
@@ -59,13 +60,13 @@ public final class RequestQueue {
     }
 
     /**
-     * A request of another thread, which waits for it. The agent's thread attempts it after each pass until it is
-     * answered. When {@link #await} has returned true, the agent's thread no longer uses it.
+     * Request of another thread, which waits for the answer. The agent's thread attempts the request after each pass
+     * until it is answered. When {@link #await} has returned true, the agent's thread no longer uses the request.
      */
     public static abstract class Request {
 
         private final CountDownLatch answered = new CountDownLatch(1);
-        /** Written before the latch opens. The latch publishes it. */
+        /** Whether the request was carried out. Written before the latch opens, which publishes the value. */
         private boolean fulfilled;
 
         /** Creates a request that is not in a queue yet. */
@@ -73,25 +74,31 @@ public final class RequestQueue {
 
         /**
          * Carries out the request if that is possible now, or gives it up. Called on the agent's thread. Returns true
-         * if it called {@link #answer}; false to be called again after the next pass.
+         * if it called {@link #answer}. Returns false if the request must be attempted again after the next pass.
          */
         protected abstract boolean attempt();
 
-        /** Ends the request, which was carried out or given up. */
+        /**
+         * Ends the request. {@code done} is true if the request was carried out, and false if it was given up. Returns
+         * true.
+         */
         protected final boolean answer(boolean done) {
             fulfilled = done;
             answered.countDown();
             return true;
         }
 
-        /** Returns whether it was carried out, and not given up. Call it after {@link #await} has returned true. */
+        /**
+         * Returns whether the request was carried out, and not given up. To be called after {@link #await} has returned
+         * true.
+         */
         public final boolean isFulfilled() {
             return fulfilled;
         }
 
         /**
-         * Waits for the answer, also if the waiting thread is interrupted, because it is about to free memory that the
-         * agent uses. The interrupt status is restored afterwards.
+         * Waits for the answer, even if the waiting thread is interrupted, because that thread is about to free memory
+         * that the agent uses. The interrupt status is restored afterwards.
          *
          * @return false if the time was over first: the memory must not be freed
          */

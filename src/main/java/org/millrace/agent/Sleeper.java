@@ -13,16 +13,16 @@ public interface Sleeper {
 
     /**
      * Sleeps for a time in nanoseconds, or until another thread or process wakes the thread. A sleeper that is woken
-     * through memory announces the sleep first and returns. The thread must then make another pass before it calls
-     * again.
+     * through shared memory first only announces the sleep there, and returns false. The thread must then make another
+     * pass before it calls this method again.
      *
      * @return false if it only announced the sleep
      */
     boolean sleep(long nanos);
 
-    /** Withdraws an announcement: the thread has work, or makes no more passes. */
+    /** Withdraws the announcement of a sleep, because the thread has work or makes no more passes. */
     default void awake() {
-        // announces nothing
+        // By default, a sleep is not announced.
     }
 
     /** Wakes the thread. Callable from any thread. */

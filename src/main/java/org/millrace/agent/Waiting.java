@@ -11,8 +11,8 @@ public final class Waiting {
     private Waiting() {}
 
     /**
-     * Waits until a thread has ended, also if the waiting thread is interrupted, because it is about to free memory
-     * that the other thread uses. The interrupt status is restored afterwards.
+     * Waits until a thread has ended, even if the waiting thread is interrupted, because the waiting thread is about to
+     * free memory that the other thread uses. The interrupt status is restored afterwards.
      *
      * @return false if the time was over first: the memory must not be freed
      */
@@ -35,7 +35,7 @@ public final class Waiting {
     }
 
     /**
-     * Parks for a time in nanoseconds, also if the thread is interrupted: a loop with plain parks would spin then. The
+     * Parks for a time in nanoseconds, even if the thread is interrupted. A loop with plain parks would then spin. The
      * interrupt status is restored afterwards.
      */
     public static void pause(long nanos) {
@@ -47,8 +47,8 @@ public final class Waiting {
     }
 
     /**
-     * Evaluates the condition until it is true, and returns true, or until the time is over. With a time of zero it
-     * evaluates once. The condition may throw.
+     * Evaluates a condition repeatedly. Returns true as soon as the condition is true, and false when the time is over.
+     * With a time of zero, the condition is evaluated once. The condition may throw an exception, which ends the wait.
      */
     public static boolean until(BooleanSupplier done, Duration deadline) {
         long nanos = deadline.compareTo(Duration.ofDays(365)) > 0 ? Long.MAX_VALUE : deadline.toNanos();

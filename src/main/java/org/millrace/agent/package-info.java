@@ -4,9 +4,9 @@
  * {@link org.millrace.agent.IdleProfile}, decides the thread's action when there is no work.
  *
  * <p>
- * An agent's own thread may merely compete for the core with the threads that wait for it. A
- * {@link org.millrace.agent.HelpedAgent} then lets one waiting thread run its passes.
- * {@link org.millrace.agent.PollingThreads} limits the polling threads, and the others sleep by a
+ * If cores are scarce, an agent's own thread competes for the core with the threads that wait for the agent. A
+ * {@link org.millrace.agent.HelpedAgent} then lets one waiting thread run the agent's passes.
+ * {@link org.millrace.agent.PollingThreads} limits the number of polling threads. All other threads sleep by a
  * {@link org.millrace.agent.Sleeper}. Other threads' commands and requests reach an agent through a
  * {@link org.millrace.agent.RequestQueue}. A {@link org.millrace.agent.PollSchedule} selects the connections that a
  * pass polls. This package does not depend on the work of its agents.
