@@ -6,16 +6,16 @@ import java.lang.foreign.ValueLayout;
 import java.security.SecureRandom;
 
 /**
- * Random bytes at an address of a process. A reader that finds them there has found the intended process, also if its
- * process ID was reused. They are not secret.
+ * Random bytes at a known address of a process. A reader that finds these bytes there reads the memory of the intended
+ * process, and not of another process with a reused process ID. The bytes are not secret.
  *
- * @param address address in the process's memory; 0 for none
- * @param first   first word at the address
- * @param second  second word
+ * @param address address in the process's memory; 0 if the process must not be read
+ * @param first   first 8 bytes at the address
+ * @param second  next 8 bytes
  */
 record Cookie(long address, long first, long second) {
 
-    /** Length in bytes. */
+    /** Number of random bytes. */
     static final int BYTES = 2 * Long.BYTES;
 
     /** Cookie of a process that must not be read. */

@@ -14,24 +14,25 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.connection.InFlight;
 
 /**
- * Frames with payloads that this side's device copies from the sender's memory, oldest first. Several copies run at
- * once while this thread does other work. One thread.
+ * Received frames with payloads that this side's device copies from the sender's device memory, oldest first. Several
+ * copies are in progress at a time, while the thread does other work. Used by one thread.
  *
  * <p>
- * The sender may free its memory meanwhile: a mapping here stays valid. If this process has no mapping by then, the
- * sender has moved the payload into the ring's file.
+ * The sender may free its memory while a copy is in progress, because this process's mapping of that memory stays
+ * valid. If this process has no mapping at that time, the sender first copies the payload to the ring's file.
  */
 final class DeviceFrames {
 
     private static final Logger LOG = LogManager.getLogger(DeviceFrames.class);
     private static final int LIMIT = 16;
-    /** Time to wait for a device's copies, which end within milliseconds. */
+    /** Maximum time to wait for a device's copies. They usually complete within milliseconds. */
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final RingSide.Consumer consumer;
     private final long process;
     /**
-     * By slot: target, source and length of the copy, its number once it has begun, and the frame's end in the ring.
+     * By slot of {@link #window}: target address, source address and length of the copy, its number after its begin,
+     * and position of the frame's end in the ring.
      */
     private final long[] targets = new long[LIMIT];
     private final long[] sources = new long[LIMIT];
@@ -39,13 +40,13 @@ final class DeviceFrames {
     private final long[] numbers = new long[LIMIT];
     private final long[] ends = new long[LIMIT];
     private final InFlight window = new InFlight(LIMIT);
-    /** Number of copies that have begun. The other frames wait until the device has room. */
+    /** Total number of frames with a copy that has begun. The others wait until the device can begin another copy. */
     private long copying;
     private long submitted;
     private DeviceRegion.@Nullable Copies copies;
     private DeviceRegion.@Nullable Ticket ticket;
     private long mapped;
-    /** Payload that the sender has moved, while it is copied to the device, or null. */
+    /** Host memory with a moved payload, while the device copies from it; otherwise null. */
     private @Nullable Arena moving;
     private long movingNumber;
 
@@ -63,10 +64,11 @@ final class DeviceFrames {
     }
 
     /**
-     * Begins to copy the payload of the header that was skipped last.
+     * Begins to copy a payload to the device: the payload of the header that was skipped last.
      *
-     * @param from offset in the memory of its ticket
-     * @return false if it cannot be copied from there: the sender is asked to move it and all later payloads
+     * @param from offset of the payload in the memory that its ticket describes
+     * @return false if this process cannot map that memory. The sender is then asked to move this payload and all later
+     *         ones to the ring's file.
      */
     boolean begin(DeviceRegion to, long offset, long from, long bytes) {
         if (ticket == null || !consumer.isOf(ticket)) {
@@ -103,11 +105,11 @@ final class DeviceFrames {
         }
     }
 
-    /** Releases the oldest copied frames to the sender. Returns their number. */
+    /** Releases the oldest frames with complete copies to the sender. Returns their number. */
     int removeCopied() {
         int copied = 0;
         DeviceRegion.Copies by = Objects.requireNonNull(copies);
-        if (submitted != copying) { // copies of other connections from the last pass are submitted together with it
+        if (submitted != copying) { // submitted one pass later, together with copies of other connections
             submitted = copying;
             by.submit(numbers[window.slot(submitted - 1)]);
         }
@@ -120,10 +122,10 @@ final class DeviceFrames {
     }
 
     /**
-     * Copies a payload from the ring's file to the device, after the sender has moved it to that file. Does not wait
-     * for the device.
+     * Copies a payload from the ring's file to the device, after the sender has moved the payload to that file. Does
+     * not block.
      *
-     * @return false until the device has made the copy: call it again in a later pass
+     * @return true if the copy is complete; false if the caller must call again in a later pass
      */
     boolean readMoved(DeviceRegion to, long offset, long bytes) {
         copies = to.copies();
@@ -139,7 +141,7 @@ final class DeviceFrames {
     }
 
     private void beginMoved(DeviceRegion.Copies by, long to, long bytes) {
-        Arena arena = Arena.ofShared(); // another thread may close it
+        Arena arena = Arena.ofShared(); // shared, because another thread may close it
         try {
             MemorySegment copy = arena.allocate(bytes);
             consumer.readMoved(copy, 0, 0, bytes);
@@ -154,7 +156,9 @@ final class DeviceFrames {
         }
     }
 
-    /** Waits until no copy is in progress, before the memory is freed. Copies that wait for room never begin. */
+    /**
+     * Waits until no copy is in progress. Called before the memory is freed. Copies that have not begun are abandoned.
+     */
     void settle() {
         boolean copiesFrames = window.done() != copying;
         if (!copiesFrames && moving == null) {

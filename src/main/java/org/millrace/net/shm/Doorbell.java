@@ -12,24 +12,27 @@ import org.millrace.agent.Sleeper;
 import org.millrace.foreign.CFunction;
 
 /**
- * Wakes a rank's threads that sleep between two passes. Other ranks of the host do so when they have stored into memory
- * that the rank polls. Other threads of its process do so when they have work for it. Its word is the first of the
- * rank's {@link SharedHeap}, which the other ranks map, or of the process's own memory.
+ * Wakes the threads of a rank that sleep between two passes. Other ranks of the host wake them after a store to memory
+ * that the rank polls. Other threads of the same process wake them when they have work for the rank. A doorbell
+ * consists of one word. It is the first word of the rank's {@link SharedHeap}, which the other ranks map. Without such
+ * a heap it is in the process's own memory.
  *
  * <pre>
  *   word    bits 8 to 31   number of wakes
- *           bits 0 to 7    number of threads that have announced to sleep, 0 behind a wake
+ *           bits 0 to 7    number of threads that have announced a sleep since the last wake
  *
- *   thread that sleeps               thread that did something
- *   adds itself to the word          stores into common memory
+ *   thread that goes to sleep        thread that wakes it
+ *   adds itself to the word          stores to common memory
  *   full fence                       full fence
- *   a last pass, without work        reads the word; if threads have announced to sleep, counts a wake and wakes them
+ *   makes a last pass                reads the word. If threads have announced a sleep, it counts a wake, resets
+ *   if that pass had no work,        their number to 0, and wakes them
  *   sleeps unless it was woken
  * </pre>
  *
- * One of the two fences comes first. If it is the sleeper's, the other thread sees its announcement; else the last pass
- * sees the store (Dekker). The kernel compares the word again before a thread sleeps (futex). A word that another
- * process has damaged only costs a sleep its wake, because each sleep has a bound.
+ * One of the two fences is executed first. If it is the fence of the sleeping thread, the other thread reads the
+ * announcement. Otherwise the last pass reads the store (Dekker's algorithm). The kernel compares the word again before
+ * the thread sleeps (futex). If another process has damaged the word, a wake may be lost. The thread then sleeps until
+ * its time limit.
  */
 public final class Doorbell implements AutoCloseable {
 
@@ -37,19 +40,19 @@ public final class Doorbell implements AutoCloseable {
     private static final int WAKE = 1 << 8;
     private static final int SLEEPERS = WAKE - 1;
 
-    /** First sleep of a thread that shares its core, in nanoseconds. Each further one is twice as long. */
+    /** Duration of the first sleep of a thread that shares its core. Each further sleep without work doubles it. */
     private static final long FIRST_SLEEP_NANOS = 250_000;
 
     private static final long FUTEX_WAIT = 0;
     private static final long FUTEX_WAKE = 1;
-    /** Number of the system call; 0 if unknown. */
+    /** Number of the futex system call; 0 if it is not known for this architecture. */
     private static final long FUTEX = switch (System.getProperty("os.arch")) {
         case "amd64" -> 202;
         case "aarch64" -> 98;
         default -> 0;
     };
 
-    /** Linked when a thread sleeps or wakes another for the first time. */
+    /** Link to the system call, made when a thread first sleeps or wakes another thread. */
     private static final class SystemCall {
         static final CFunction ENTRY = CFunction.named("syscall");
 
@@ -57,15 +60,15 @@ public final class Doorbell implements AutoCloseable {
     }
 
     private final MemorySegment word;
-    /** Words of the ranks that this rank wakes, by the name of their heap. */
+    /** Doorbell words of the ranks that this rank wakes, by the name of the other rank's heap. */
     private final Map<String, SharedMemory.Mapping> mapped = new HashMap<>();
-    /** The same words; replaced when one is added. */
+    /** The words of {@link #mapped}, for access without a lock. A change replaces the array. */
     private volatile MemorySegment[] peers = {};
     private final AtomicInteger silent = new AtomicInteger();
-    /** Whether the rank has nothing in flight, so that no silent peer can delay it. */
+    /** Whether the rank has nothing in flight, so that it does not wait for a peer that does not wake it. */
     private volatile boolean quiet;
 
-    /** A doorbell that no other process can ring. */
+    /** Creates a doorbell in this process's own memory. Other processes cannot ring it. */
     public Doorbell() {
         this(Arena.ofAuto().allocate(ValueLayout.JAVA_INT));
     }
@@ -75,21 +78,20 @@ public final class Doorbell implements AutoCloseable {
     }
 
     /**
-     * Returns a way to sleep until the rank is woken, for one of its threads.
+     * Returns a sleeper for one of the rank's threads. The sleeper sleeps until the rank is woken.
      *
-     * @param silentNanos longest sleep while something is in flight that may depend on a peer that does not wake the
-     *                    rank
+     * @param silentNanos longest sleep while operations are in flight and some peers do not wake this rank, in
+     *                    nanoseconds
      */
     public Sleeper sleeper(long silentNanos) {
         return FUTEX == 0 ? nanos -> Sleeper.PARK.sleep(Math.min(nanos, silentNanos)) : new WordSleeper(silentNanos);
     }
 
     /**
-     * Returns a strategy for a thread that shares its core: it polls little.
+     * Returns an idle strategy for a thread that shares its core with other threads: it sleeps after a few polls.
      *
-     * @param otherwise    strategy while the rank waits for something that does not wake it, which sleeps by the
-     *                     sleeper
-     * @param longestNanos longest sleep
+     * @param otherwise    strategy while the rank has connections that do not wake it. It must use the same sleeper.
+     * @param longestNanos longest sleep, in nanoseconds
      */
     public IdleStrategy strategy(IdleStrategy otherwise, Sleeper sleeper, long longestNanos) {
         return strategy(otherwise, sleeper, Math.min(FIRST_SLEEP_NANOS, longestNanos), longestNanos);
@@ -100,9 +102,9 @@ public final class Doorbell implements AutoCloseable {
     }
 
     /**
-     * Adds another rank to wake.
+     * Adds another rank that {@link #wakePeers} wakes from now on.
      *
-     * @param heap {@link SharedHeap#name} of the rank's heap, bytes of another process
+     * @param heap name of the other rank's heap, as {@link SharedHeap#name} returned it in that rank's process
      */
     public synchronized void reach(String heap) {
         if (!mapped.containsKey(heap)) {
@@ -112,23 +114,30 @@ public final class Doorbell implements AutoCloseable {
         }
     }
 
-    /** Changes the number of connections that do not wake this rank. */
+    /**
+     * Changes the number of connections to peers that do not wake this rank.
+     *
+     * @param connections number to add, negative for connections that are closed
+     */
     public void addSilent(int connections) {
         silent.addAndGet(connections);
         wakeOwner();
     }
 
-    /** Returns whether a thread has announced to sleep, so that the pass under way is its last. Any thread. */
+    /**
+     * Returns whether a thread has announced a sleep, so that its current pass is the last one before the sleep.
+     * Callable from any thread.
+     */
     public boolean isAnnounced() {
         return ((int) WORD.getVolatile(word, 0L) & SLEEPERS) != 0;
     }
 
-    /** States, in the last pass before a sleep, whether nothing is in flight. */
+    /** Sets whether the rank has nothing in flight. Called in the last pass before a sleep. */
     public void setQuiet(boolean quiet) {
         this.quiet = quiet;
     }
 
-    /** Wakes the sleeping threads of peers, after a pass that did work for some of them. */
+    /** Wakes the sleeping threads of the other ranks. Called after a pass that stored to memory that they poll. */
     public void wakePeers() {
         MemorySegment[] all = peers;
         if (all.length > 0) {
@@ -139,13 +148,17 @@ public final class Doorbell implements AutoCloseable {
         }
     }
 
-    /** Wakes this rank's sleeping threads, from another thread of its process. */
+    /** Wakes the sleeping threads of this rank. Called by other threads of its process. */
     public void wakeOwner() {
         VarHandle.fullFence(); // pairs with the atomic addition of WordSleeper.announce
         wake(word);
     }
 
-    /** Returns the bound of a sleep of a number of nanoseconds. */
+    /**
+     * Returns the time limit for a sleep, in nanoseconds.
+     *
+     * @param nanos requested duration
+     */
     long bound(long nanos, long silentNanos) {
         return silent.get() > 0 && !quiet ? Math.min(nanos, silentNanos) : nanos;
     }
@@ -159,7 +172,7 @@ public final class Doorbell implements AutoCloseable {
         }
     }
 
-    /** Unmaps the other ranks' words. Called when no thread of this rank runs. */
+    /** Unmaps the words of the other ranks. Must be called only after all threads of this rank have ended. */
     @Override
     public synchronized void close() {
         peers = new MemorySegment[0];
@@ -167,13 +180,16 @@ public final class Doorbell implements AutoCloseable {
         mapped.clear();
     }
 
-    /** Sleeps while the word counts no wake since the announcement. */
+    /**
+     * Sleeper of one thread. The first call of {@link #sleep} announces the sleep. The second call sleeps until the
+     * word counts a wake.
+     */
     private final class WordSleeper implements Sleeper {
 
         private final long silentNanos;
         private final MemorySegment time = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 2); // struct timespec
         private boolean announced;
-        /** The word's number of wakes when the thread announced that it sleeps. */
+        /** Bits 8 to 31 of the word at the announcement: the number of wakes. The other bits are 0. */
         private int wakes;
 
         WordSleeper(long silentNanos) {
@@ -200,7 +216,7 @@ public final class Doorbell implements AutoCloseable {
         private void announce() {
             announced = true;
             wakes = ((int) WORD.getAndAdd(word, 0L, 1) + 1) & ~SLEEPERS;
-            VarHandle.fullFence(); // the last pass follows the announcement
+            VarHandle.fullFence(); // orders the last pass after the announcement
         }
 
         @Override
@@ -220,20 +236,24 @@ public final class Doorbell implements AutoCloseable {
         }
     }
 
-    /** Yields for some tens of microseconds, then sleeps. */
+    /** Strategy that first yields the core for some tens of microseconds, then sleeps. */
     private final class SleepStrategy implements IdleStrategy {
 
         /**
-         * Number of passes without work before the thread sleeps; the thread offers its core after each. They take some
-         * tens of microseconds. A switch of threads is cheaper than a sleep and a wake. On a virtual machine, an idle
-         * core needs tens of microseconds to become available again.
+         * Number of passes without work before the thread sleeps. The thread yields its core after each pass, which
+         * takes some tens of microseconds in all. A switch to another thread is cheaper than a sleep and a wake. On a
+         * virtual machine, an idle core also needs tens of microseconds to become available again.
          */
         private static final int YIELDS = 100;
-        /** A longer yield went to a computing thread, such as a compiler, which keeps a core for milliseconds. */
+        /**
+         * Duration of a yield above which the core was probably used by a computing thread, such as a compiler. Such a
+         * thread keeps a core for milliseconds.
+         */
         private static final long LONG_YIELD_NANOS = 1_000_000;
         /**
-         * Minimum time after a long yield in which the thread sleeps at once and does not yield, in nanoseconds. Other
-         * threads cannot delay a sleep. Each further long yield doubles the time.
+         * Bounds of the time after a long yield during which the thread sleeps at once instead of yielding, in
+         * nanoseconds. Computing threads delay a yield, but not the end of a sleep. Each further long yield doubles
+         * this time.
          */
         private static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         private static final long MOST_AVOIDANCE_NANOS = 100_000_000;
@@ -274,12 +294,12 @@ public final class Doorbell implements AutoCloseable {
                     sleepNanos = Math.min(2 * sleepNanos, longestNanos);
                     slept = true;
                 } else {
-                    passes = YIELDS; // the pass after the announcement is the last
+                    passes = YIELDS; // after the announcement one last pass follows, and then the sleep
                 }
             }
         }
 
-        /** Returns false if the thread should sleep instead. */
+        /** Yields the core once. Returns false, without a yield, if a long yield has occurred recently. */
         private boolean yieldCore() {
             long before = System.nanoTime();
             if (avoidanceNanos > 0 && before - longYield < avoidanceNanos) {

@@ -5,8 +5,8 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 
 /**
- * A frame in a ring: one line of header, then the payload, then unused bytes up to the end of its last line. The byte
- * order is the host's.
+ * Layout of a frame in a ring: a header of one line, the payload, and unused bytes up to the end of the payload's last
+ * line. A line has 64 bytes. The byte order is the host's.
  *
  * <pre>
  *   0        4          8         16                      64                   64 + payload bytes, rounded up to 64
@@ -17,11 +17,12 @@ import org.millrace.net.FrameHeader;
  * </pre>
  *
  * <p>
- * Headers never lie across the end of the ring's data, because they begin at multiples of their length; a payload may.
- * The sequence counts the ring's frames from 0.
+ * A payload may wrap around the end of the ring's data. A header never does, because it begins at a multiple of its
+ * length. The sequence is the number of the frame in the ring, from 0.
  *
  * <p>
- * A payload may instead stay in the sender's memory: bit 62 of its length is set, and one line follows the header.
+ * A payload may also stay in the sender's memory. Bit 62 of its length is then set, and a location line follows the
+ * header instead of the payload:
  *
  * <pre>
  *   64         72        80           88          96          128
@@ -32,21 +33,21 @@ import org.millrace.net.FrameHeader;
  * </pre>
  *
  * <p>
- * If bit 61 is set, too, the payload is in device memory. The address then counts from the beginning of the memory that
- * the {@link DeviceRegion.Ticket} in the last three words describes. The words are 0 otherwise.
+ * If bit 61 is also set, the payload is in device memory. The last three words are the {@link DeviceRegion.Ticket} of
+ * that memory, and the address is an offset in it. Without bit 61 these words are 0.
  *
  * <p>
- * The receiver reads the payload there, and releases both lines afterwards. A sender that needs its memory earlier
- * copies the payload behind the ring in the ring's file. It stores the position in {@code moved}, which is 0 until
- * then. The full fence after that store, before the memory changes, pairs with the receiver's acquire fence between its
- * read of the payload and its read of {@code moved}. If {@code moved} is not 0, the receiver discards the data and
- * reads the payload from the file.
+ * The receiver reads the payload at the address, and then releases the header and the location line. If the sender
+ * needs its memory earlier, it copies the payload to the ring's file, after the ring's own bytes. It stores the
+ * position in {@code moved}, which is 0 before. The full fence after that store, before the memory changes, pairs with
+ * the receiver's acquire fence. That fence is between the receiver's read of the payload and its read of {@code moved}.
+ * If {@code moved} is not 0, the receiver discards the data and reads the payload from the file.
  */
 final class FrameLayout {
 
     /** Length of a header in bytes. */
     static final int HEADER_BYTES = 64;
-    /** Maximum length of a payload, as over any other network. */
+    /** Maximum length of a payload in bytes, the same for all networks. */
     static final long MAX_PAYLOAD_BYTES = 1 << 30;
 
     private static final int MAGIC = 0x4d69466d;
@@ -69,7 +70,7 @@ final class FrameLayout {
         }
     }
 
-    /** Writes the line behind a header whose payload stays in place. */
+    /** Writes the location line of a payload that stays in the sender's memory. */
     static void writePlace(RingMemory ring, long at, long address, DeviceRegion.@Nullable Ticket ticket) {
         ring.putLong(at, address);
         ring.putLong(at + MOVED_OFFSET, 0);
@@ -78,26 +79,26 @@ final class FrameLayout {
         ring.putLong(at + ALLOCATED_FROM_OFFSET, ticket == null ? 0 : ticket.offset());
     }
 
-    /** Returns whether a line names the memory of a ticket. */
+    /** Returns whether a location line contains a ticket. */
     static boolean isOf(RingMemory ring, long at, DeviceRegion.Ticket ticket) {
         return ring.getLong(at + DESCRIPTOR_OFFSET) == ticket.descriptor()
                 && ring.getLong(at + ALLOCATED_OFFSET) == ticket.allocated()
                 && ring.getLong(at + ALLOCATED_FROM_OFFSET) == ticket.offset();
     }
 
-    /** Returns the ticket in a line, as the peer wrote it. */
+    /** Returns the ticket in a location line. The peer wrote it, and it is not checked. */
     static DeviceRegion.Ticket ticket(RingMemory ring, long at) {
         return new DeviceRegion.Ticket((int) ring.getLong(at + DESCRIPTOR_OFFSET), ring.getLong(at + ALLOCATED_OFFSET),
                 ring.getLong(at + ALLOCATED_FROM_OFFSET));
     }
 
-    /** Place of a frame's payload. */
+    /** Location of a frame's payload. */
     enum Payload {
-        /** Behind its header, in the ring. */
+        /** In the ring, after the header. */
         IN_RING(0),
-        /** In the sender's memory: a line with its address follows the header. */
+        /** In the sender's host memory. A location line follows the header. */
         IN_PLACE(FrameLayout.IN_PLACE),
-        /** In the sender's device memory: a line with its address follows the header. */
+        /** In the sender's device memory. A location line follows the header. */
         ON_DEVICE(FrameLayout.IN_PLACE | FrameLayout.ON_DEVICE);
 
         private final long flags;
@@ -108,9 +109,11 @@ final class FrameLayout {
     }
 
     /**
-     * Reads each word of a header once, so that the checked value is the used value.
+     * Reads a header from the ring and checks it. Reads each word only once, so that the peer cannot change a word
+     * after the check.
      *
-     * @return place of its payload; null without a header, or with another header than the next one
+     * @param sequence number of the expected frame
+     * @return location of the payload; null if the header is not valid, or is not the header of the expected frame
      */
     static @Nullable Payload read(RingMemory ring, long at, int sequence, FrameHeader header) {
         long length = ring.getLong(at + LENGTH_OFFSET);
@@ -133,7 +136,7 @@ final class FrameLayout {
                 + " bytes of payload where 0 to " + MAX_PAYLOAD_BYTES + " are allowed";
     }
 
-    /** Returns magic number and sequence as one word. */
+    /** Returns the magic number and the sequence of a header as one word. */
     private static long tag(int sequence) {
         return (long) sequence << Integer.SIZE | MAGIC;
     }

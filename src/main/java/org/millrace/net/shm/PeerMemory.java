@@ -2,36 +2,36 @@ package org.millrace.net.shm;
 
 import java.lang.foreign.MemorySegment;
 
-/** Memory of a connection's peer process. One thread at a time; a copy allocates nothing. */
+/** Read access to the memory of a connection's peer process. One thread at a time. A read allocates nothing. */
 interface PeerMemory {
 
-    /** Maximum number of parts that one call fills. */
+    /** Maximum number of destinations of one read. */
     int MAX_PARTS = 64;
 
     /**
-     * Adds a destination that the next {@link #read} fills, behind the destinations added before. Their total length is
-     * the length of the read.
+     * Adds a destination for the next {@link #read}. A read fills the destinations in the order of their addition.
+     * Their total length must be the length of the read.
      *
-     * @param to     this process's memory, of the global scope
-     * @param offset offset of the first byte; the caller has checked that the bytes lie within
+     * @param to     memory of this process, of the global scope
+     * @param offset offset of the first byte. The caller has checked that the bytes lie in the memory.
      */
     void add(MemorySegment to, long offset, long bytes);
 
     /**
-     * Copies from the process's memory to the added destinations, and removes these.
+     * Copies from the peer process's memory to the added destinations, and removes the destinations.
      *
-     * @param address address in the process
-     * @return number of copied bytes, possibly fewer than requested; the kernel's negated error number if none could be
-     *         copied. {@link #isGone} and {@link #describe} interpret it
+     * @param address address in the peer process
+     * @return number of copied bytes, which may be less than requested; a negative error number of the kernel if no
+     *         byte was copied. See {@link #isGone} and {@link #describe}.
      */
     long read(long address, long bytes);
 
-    /** Returns whether a result means that the process has ended. */
+    /** Returns whether the result of a read means that the peer process has ended. */
     static boolean isGone(long result) {
         return result == -ProcessReader.ESRCH;
     }
 
-    /** Describes a result that is an error. */
+    /** Returns a description of an error, for messages. The argument is the result of a read. */
     static String describe(long result) {
         int errno = result == 0 ? ProcessReader.EFAULT : (int) -result;
         return ProcessReader.name(errno) + switch (errno) {

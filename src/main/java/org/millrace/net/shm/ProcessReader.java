@@ -9,9 +9,9 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.foreign.CFunction;
 
 /**
- * Reads a process's memory by {@code process_vm_readv}. Every call reads the process's {@link Cookie} first. The cookie
- * reveals a reused process ID, and a process that runs another program. The kernel looks up the process's memory once
- * per call, so the cookie applies to all bytes of the call.
+ * Reads the memory of another process by {@code process_vm_readv}. Every call first reads the process's {@link Cookie}.
+ * A wrong cookie shows that the process ID was reused, or that the process executes another program. The kernel looks
+ * up the process only once in a call, so all bytes of the call come from the process with the cookie.
  */
 final class ProcessReader implements PeerMemory {
 
@@ -29,7 +29,7 @@ final class ProcessReader implements PeerMemory {
 
     private static final @Nullable CFunction READ = CFunction.find("process_vm_readv").orElse(null);
 
-    /** An {@code iovec}: address and length. */
+    /** Length of an {@code iovec}: address and length. */
     private static final int VECTOR_BYTES = 2 * Long.BYTES;
     private static final int LOCAL_OFFSET = 0;
     private static final int REMOTE_OFFSET = LOCAL_OFFSET + (1 + MAX_PARTS) * VECTOR_BYTES;
@@ -87,14 +87,14 @@ final class ProcessReader implements PeerMemory {
     }
 
     /**
-     * Permanently allows every process of this user to read this process's memory. Yama would allow it only to
-     * ancestors.
+     * Permanently allows every process of this user to read this process's memory. By default the Yama security module
+     * allows this only to the process's ancestors.
      */
     static void letAnyProcessRead() {
         CFunction.find("prctl").ifPresent(prctl -> prctl.call(SET_PTRACER, ANY_PROCESS));
     }
 
-    /** Returns the name of an error number in C. */
+    /** Returns the C name of an error number. */
     static String name(int errno) {
         return NAMES.getOrDefault(errno, "error " + errno);
     }

@@ -7,8 +7,8 @@ import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.connection.PeerText;
 
 /**
- * Hello of the connecting side, after it has created its ring, little-endian: the fields of all networks, and the ring
- * behind them.
+ * Hello of the connecting side, sent after this side has created its ring. All numbers are little-endian. The hello
+ * consists of the fields that all networks have, the ring's capacity and the ring's name.
  *
  * <pre>
  *   0          8         12       16         32        40       48         56        192

@@ -3,10 +3,11 @@ package org.millrace.net.shm;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A ring's bytes, in the host's byte order. One process produces, one consumes; each word has one writer.
+ * Layout of a ring's file, in the host's byte order. One process is the producer, and the other one the consumer. Each
+ * word has one writer.
  *
  * <pre>
- *   0        8         16         24      32        56       written once, by the side that made the file
+ *   0        8         16         24      32        56       written once, by the side that created the file
  *   +--------+---------+----------+-------+---------+---------+
  *   | magic  | version | capacity | first | cookie  | least   |
  *   | i64    | i64     | i64      | i64   | 3 x i64 | in place|
@@ -19,47 +20,49 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>
- * With a {@link Cookie} the producer invites the consumer to read its memory. It also states the minimum length of a
- * payload that stays there. The consumer's answer, {@code reads}, is in the ring before the handshake's reply.
+ * By a {@link Cookie} the producer invites the consumer to read the producer's memory. {@code least in place} is the
+ * minimum length of a payload that stays in that memory. The consumer stores its answer in {@code reads} before it
+ * sends the handshake's reply.
  *
  * <p>
- * A position counts bytes since {@code first}. It only grows, wraps past 2<sup>63</sup>, and is compared by difference.
- * The bytes between the consumer's and the producer's position are published and not consumed yet. A position's place
- * in the data is the position modulo the capacity, a power of two. Both are multiples of {@value #ALIGNMENT}. The two
- * positions are two cache lines apart. One side's stores, and a prefetcher that fetches lines in pairs, therefore do
- * not take the other side's line away.
+ * A position is {@code first} plus the number of bytes that have passed through the ring. It only grows, wraps past
+ * 2<sup>63</sup>, and is compared by difference. The bytes between the consumer's and the producer's position are
+ * published and not consumed yet. The offset of a position in the data is the position modulo the capacity, which is a
+ * power of two. Position and capacity are multiples of {@value #ALIGNMENT}. The words of the two sides are two cache
+ * lines apart, because a prefetcher fetches lines in pairs. A store of one side then does not evict the other side's
+ * line.
  *
  * <p>
  * Pairs of accesses:
  * <ul>
- * <li>The release store of the producer position, after the data up to it, pairs with the consumer's acquire load
- * before its read of that data.
- * <li>The release store of the consumer position, after the copy of the data up to it, pairs with the producer's
- * acquire load before its next write there.
- * <li>The release store of a state, after the last position, pairs with the other side's acquire load before its last
- * read of that position.
- * <li>The full fence after the store of the state {@link #ABANDONED} comes before the producer's memory may be freed.
- * It pairs with the consumer's acquire fence between its read of that memory and its load of the state. Bytes that were
- * stored after the fence are never taken for a payload. For a single payload, the field {@code moved} in
+ * <li>The producer writes data and then stores its position with a release. The consumer loads this position with an
+ * acquire before it reads the data.
+ * <li>The consumer copies data out of the ring and then stores its position with a release. The producer loads this
+ * position with an acquire before it writes to the same bytes again.
+ * <li>Each side stores its state with a release, after its last position. The other side loads the state with an
+ * acquire before its last read of that position.
+ * <li>The producer stores the state {@link #ABANDONED}, executes a full fence, and then its memory may be freed. The
+ * consumer reads that memory, executes an acquire fence, and then loads the state. The consumer therefore never uses
+ * bytes that were stored after the producer's fence. For a single payload, the field {@code moved} in
  * {@link FrameLayout} has the same purpose.
  * </ul>
  */
 final class RingLayout {
 
-    /** Marks the bytes of a ring. */
+    /** Magic number of a ring's file. */
     static final long MAGIC = 0x4d694c6c52694e67L;
-    /** Version of everything that the two processes share. */
+    /** Version of the ring, of its frames, and of everything else that the two processes share. */
     public static final int VERSION = 5;
-    /** Alignment of positions, frames and pieces: a cache line. */
+    /** Alignment of positions, frames and pieces in bytes: a cache line. */
     static final int ALIGNMENT = 64;
     /** State of an active side. */
     static final long OPEN = 0;
     /** State of a side that has shut the connection down. */
     static final long CLOSED = 1;
-    /** State of a producer whose memory must not be read any longer. No data follows. */
+    /** State of a producer that closed without a shutdown message. Its memory must not be read, and no data follows. */
     static final long ABANDONED = 2;
 
-    /** Offset of the data, which begins at its own page. */
+    /** Offset of the data in the file. The data begins at a page boundary. */
     public static final int DATA_OFFSET = 4096;
 
     private static final int MAGIC_OFFSET = 0;
@@ -75,18 +78,21 @@ final class RingLayout {
     static final int CONSUMER_READS = 272;
     static final int CONSUMER_REFUSES_DEVICES = 280;
 
-    /** Offsets of the names of lost processes: each side writes one before its state announces its shutdown. */
+    /**
+     * Offsets of the names of lost peers. A side that shuts down because of a lost peer first stores the peer's name,
+     * and then its state.
+     */
     static final int PRODUCER_LOST_PEER = 512;
     static final int CONSUMER_LOST_PEER = 640;
 
     private RingLayout() {}
 
-    /** Returns the length of the whole file. */
+    /** Returns the length of the whole file in bytes. */
     static long fileBytes(long capacity) {
         return DATA_OFFSET + capacity;
     }
 
-    /** Rounds up to whole lines. */
+    /** Returns a number of bytes, rounded up to whole lines. */
     static long align(long bytes) {
         return bytes + ALIGNMENT - 1 & -ALIGNMENT;
     }
@@ -100,7 +106,7 @@ final class RingLayout {
         ring.putLongRelease(CONSUMER_POSITION, first);
     }
 
-    /** Describes the error in a ring that the peer created; null without an error. */
+    /** Returns a description of the error in a ring that the peer created; null if the ring is valid. */
     static @Nullable String problem(RingMemory ring, long capacity) {
         if (ring.getLong(MAGIC_OFFSET) != MAGIC) {
             return "it begins with 0x" + Long.toHexString(ring.getLong(MAGIC_OFFSET)) + ", not with a ring's magic";

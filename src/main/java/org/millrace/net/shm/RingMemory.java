@@ -13,9 +13,9 @@ import org.millrace.file.FileName;
 import org.millrace.net.connection.ConnectionState;
 
 /**
- * The mapped bytes of a ring, with the accesses that rings need, named by their ordering. Each access of a memory
- * segment checks the segment's length, and that it is mapped. An access after {@link #close} throws
- * {@link IllegalStateException}, also if another thread closed it.
+ * The mapped bytes of a ring. The names of the access methods state their ordering. Each access checks the length of
+ * the memory segment, and that the segment is still mapped. After {@link #close}, also by another thread, an access
+ * throws an {@link IllegalStateException}.
  */
 final class RingMemory {
 
@@ -24,7 +24,7 @@ final class RingMemory {
     private final FileChannel channel;
     private final Arena arena;
     final MemorySegment segment;
-    /** Position in the file at which this side appends. */
+    /** Position in the file for this side's next {@link #append}. */
     private long end;
 
     private RingMemory(FileChannel channel, Arena arena, MemorySegment segment) {
@@ -34,10 +34,10 @@ final class RingMemory {
         end = segment.byteSize();
     }
 
-    /** Takes ownership of the channel, and closes it if it cannot be mapped. */
+    /** Maps a file. Closes the channel if the file cannot be mapped. */
     private static RingMemory map(FileChannel channel, long bytes) throws IOException {
-        // Shared, so that any thread may close it. Threads that use it then get an exception, and never access unmapped
-        // memory.
+        // A shared arena, so that any thread may close it. A thread that uses the memory at that time gets an
+        // exception, and cannot access unmapped memory.
         Arena arena = Arena.ofShared();
         try {
             return new RingMemory(channel, arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
@@ -70,30 +70,31 @@ final class RingMemory {
     }
 
     /**
-     * Copies from the ring to the caller's memory. It stores whole 8-byte words if addresses and length are multiples
-     * of 8. {@link MemorySegment#copy} uses {@code jdk.internal.misc.Unsafe.copyMemory}, which guarantees "coherent
-     * units". Below 64 bytes it uses accesses of 8 bytes instead.
+     * Copies from the ring to the caller's memory. Stores whole 8-byte words if both addresses and the length are
+     * multiples of 8. {@link MemorySegment#copy} guarantees this, because it uses
+     * {@code jdk.internal.misc.Unsafe.copyMemory}, which copies in "coherent units". Below 64 bytes it uses accesses of
+     * 8 bytes instead.
      */
     void copyOut(long offset, MemorySegment to, long toOffset, long bytes) {
         MemorySegment.copy(segment, offset, to, toOffset, bytes);
     }
 
-    /** Releases the mapping. May be called repeatedly, and by any thread. */
+    /** Unmaps the ring. May be called repeatedly, and by any thread. */
     synchronized void unmap() {
         if (arena.scope().isAlive()) {
             arena.close();
         }
     }
 
-    /** Closes the file and releases the mapping. May be called repeatedly, and by any thread. */
+    /** Closes the file and unmaps the ring. May be called repeatedly, and by any thread. */
     public final void close() {
         ConnectionState.closeQuietly(channel);
         unmap();
     }
 
     /**
-     * Copies bytes to the ring's file, behind the ring or behind the bytes appended before. They stay until the file is
-     * freed. Returns their position.
+     * Appends bytes to the ring's file, after the ring and the bytes that were appended before. The bytes stay there
+     * until the file is freed. Returns the position of the first byte in the file.
      */
     final long append(MemorySegment from, long fromOffset, long bytes) throws IOException {
         long place = end;
@@ -104,7 +105,11 @@ final class RingMemory {
         return place;
     }
 
-    /** Copies bytes that the other side appended to the caller's memory. */
+    /**
+     * Copies to the caller's memory bytes that the other side has appended to the ring's file.
+     *
+     * @param place position of the first byte in the file
+     */
     final void readAppended(long place, MemorySegment to, long toOffset, long bytes) throws IOException {
         ByteBuffer buffer = to.asSlice(toOffset, bytes).asByteBuffer();
         for (long at = place; buffer.hasRemaining();) {
@@ -117,10 +122,10 @@ final class RingMemory {
     }
 
     /**
-     * Creates a ring in a file of zeros with allocated memory. Without allocation, an access would kill the process
-     * with a SIGBUS if the memory is exhausted. Closing the ring closes the file's channel.
+     * Creates a ring in a file of zeros. The file's memory must already be allocated. Otherwise an access could kill
+     * the process with a SIGBUS when memory is exhausted. {@link #close} closes the file's channel.
      *
-     * @param first position of the first byte
+     * @param first position of the first byte, which may have any value that is a multiple of the alignment
      */
     public static RingMemory create(SharedFile file, int capacity, long first) throws IOException {
         RingMemory ring = map(file.channel(), RingLayout.fileBytes(capacity));
@@ -131,9 +136,9 @@ final class RingMemory {
     /**
      * Maps a ring that the peer created.
      *
-     * @param channel channel of its file; passes to the ring
-     * @param name    name of its file, for messages
-     * @throws ShmUnavailableException if it differs from the peer's description
+     * @param channel channel of the ring's file, which {@link #close} closes
+     * @param name    name of the ring's file, for messages
+     * @throws ShmUnavailableException if the ring is not as the peer has described it
      */
     public static RingMemory open(FileChannel channel, FileName name, int capacity) throws IOException {
         long bytes = RingLayout.fileBytes(capacity);

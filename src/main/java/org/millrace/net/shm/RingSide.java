@@ -8,16 +8,19 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.LastWords;
 
-/** One side of a ring: its position, and the last known position of the other side. One thread. */
+/** One side of a ring, with its position and the last known position of the other side. Used by one thread. */
 abstract sealed class RingSide {
 
     final RingMemory memory;
     final long capacity;
     final ShmConnection connection;
     private final boolean produces;
-    /** Position of the next byte to write or to read. The other side learns it by publish or release. */
+    /**
+     * Position of the next byte to write or read. The producer publishes it to the other side, the consumer releases
+     * it.
+     */
     long position;
-    /** Last known position of the other side. It is read again only if this value is not sufficient. */
+    /** Last known position of the other side. It is read from the ring again only if this value is not sufficient. */
     long otherSeen;
     int sequence;
 
@@ -30,7 +33,7 @@ abstract sealed class RingSide {
         otherSeen = position;
     }
 
-    /** Announces that no data follows, and the lost process that is the reason, if any. */
+    /** Stores a state that announces the end of this side, and the name of the lost peer if that is the reason. */
     final void shutDown(long state) {
         int lostPeer = produces ? RingLayout.PRODUCER_LOST_PEER : RingLayout.CONSUMER_LOST_PEER;
         LastWords.write(connection.blamed(), (i, word) -> memory.putLong(lostPeer + i * Long.BYTES, word));
@@ -42,7 +45,7 @@ abstract sealed class RingSide {
         return memory.getLongAcquire(produces ? RingLayout.CONSUMER_STATE : RingLayout.PRODUCER_STATE);
     }
 
-    /** Returns the process that the other side has lost, if that was the reason of its shutdown. */
+    /** Returns the name of the peer that the other side has lost; null if that was not the reason for its shutdown. */
     final @Nullable String otherLostPeer() {
         int lostPeer = produces ? RingLayout.CONSUMER_LOST_PEER : RingLayout.PRODUCER_LOST_PEER;
         return LastWords.read(i -> memory.getLong(lostPeer + i * Long.BYTES));
@@ -52,19 +55,22 @@ abstract sealed class RingSide {
         return RingLayout.DATA_OFFSET + (position & capacity - 1);
     }
 
-    /** Returns the number of bytes before the end of the ring's data; the remaining ones are at its beginning. */
+    /**
+     * Returns how many of the bytes at an offset in the file lie before the end of the ring's data. The others are at
+     * the beginning of the data.
+     */
     final long untilEnd(long place, long bytes) {
         return Math.min(bytes, RingLayout.DATA_OFFSET + capacity - place);
     }
 
-    /** Writes frames to a ring. */
+    /** The side that writes frames to a ring. */
     static final class Producer extends RingSide {
 
         Producer(long capacity, ShmConnection connection) {
             super(true, capacity, connection);
         }
 
-        /** Returns whether a number of bytes may be written. All earlier writes must be published. */
+        /** Returns whether a number of bytes is free in the ring. All earlier writes must already be published. */
         boolean hasRoom(long bytes) {
             return capacity - (position - otherSeen) >= bytes || lookForRoom() >= bytes;
         }
@@ -86,10 +92,12 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Writes a header, and the place of its payload.
+         * Writes a header and the location line of a payload that stays in this process's memory or its device's
+         * memory.
          *
-         * @param ticket ticket of the device memory, to which the address is relative; null for memory of this process
-         * @return position of that place, for {@link #move}
+         * @param address address of the payload, or its offset in the device memory
+         * @param ticket  ticket of the device memory; null for memory of this process
+         * @return offset of the location line in the file, for {@link #move}
          */
         long writeHeader(FrameHeader header, long address, DeviceRegion.@Nullable Ticket ticket) {
             FrameLayout.write(memory, place(), sequence++, header,
@@ -101,23 +109,26 @@ abstract sealed class RingSide {
             return place;
         }
 
-        /** Returns the position up to which the consumer has read. */
+        /** Returns the consumer's position: the position after the bytes that the consumer has released. */
         long consumed() {
             lookForRoom();
             return otherSeen;
         }
 
         /**
-         * Copies a payload that stayed in place into the ring's file, and records the position in its line. The
-         * consumer then stops reading the sender's memory, or discards the data. Only for frames that the consumer has
-         * not read, as far as this side knows: their lines, and all earlier writes, still belong to the ring.
+         * Copies a payload that stays in the sender's memory to the ring's file, and stores its position there in the
+         * location line. The consumer then stops reading the sender's memory, or discards the data that it has read.
+         * Called only for a frame that the consumer has not released, as far as this side knows. The location line then
+         * still belongs to the frame.
+         *
+         * @param place offset of the location line in the file
          */
         void move(long place, MemorySegment from, long offset, long bytes) throws IOException {
             memory.putLongRelease(place + FrameLayout.MOVED_OFFSET, memory.append(from, offset, bytes));
             VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
         }
 
-        /** Writes a piece of a payload. Only the last piece of a payload may end within a line. */
+        /** Writes a piece of a payload. Only the last piece of a payload may end in the middle of a line. */
         void writePayload(MemorySegment from, long offset, long bytes) {
             long place = place();
             long first = untilEnd(place, bytes);
@@ -128,39 +139,40 @@ abstract sealed class RingSide {
             position += RingLayout.align(bytes);
         }
 
-        /** Publishes all written bytes to the consumer. */
+        /** Publishes to the consumer all bytes that were written. */
         void publish() {
             memory.putLongRelease(RingLayout.PRODUCER_POSITION, position);
         }
 
-        /** Returns whether the consumer cannot map device memory. */
+        /** Returns whether the consumer has reported that it cannot map device memory. */
         boolean consumerRefusesDevices() {
             return memory.getLongAcquire(RingLayout.CONSUMER_REFUSES_DEVICES) != 0;
         }
 
-        /** Announces that no data follows, and that this process's memory must not be read any longer. */
+        /** Announces that no data follows, and that the consumer must no longer read this process's memory. */
         void abandon() {
             shutDown(RingLayout.ABANDONED);
             VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
         }
     }
 
-    /** Reads frames from a ring. Its contents are untrusted until checked. */
+    /** The side that reads frames from a ring. The ring's contents are not trusted until they are checked. */
     static final class Consumer extends RingSide {
 
         /**
-         * Neither a number of bytes nor an error number: a payload is in the ring's file, not in the sender's memory.
+         * Result of {@link #readInPlace} if the payload was moved to the ring's file. The value is different from every
+         * number of bytes and every error number.
          */
         static final long MOVED = Long.MIN_VALUE;
 
-        /** Position of the line of the last header's payload, if that stayed in place. */
+        /** Offset in the file of the location line that was read last. */
         private long inPlaceAt;
 
         Consumer(long capacity, ShmConnection connection) {
             super(false, capacity, connection);
         }
 
-        /** Returns the number of readable bytes: whole lines, and more than 0 if any are available. */
+        /** Returns a number of readable bytes: whole lines, and more than 0 if any bytes are readable. */
         long available() {
             long known = otherSeen - position;
             return known != 0 ? known : lookForMore();
@@ -178,7 +190,8 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Reads the next header, which stays in the ring until {@link #skipHeader}. Returns the place of its payload.
+         * Reads the next header, which stays in the ring until {@link #skipHeader}. Returns the location of the
+         * payload.
          */
         FrameLayout.Payload readHeader(FrameHeader header) {
             long place = place();
@@ -190,7 +203,7 @@ abstract sealed class RingSide {
             return payload;
         }
 
-        /** Skips a header, and the line with its payload's place. Returns the payload's address. */
+        /** Skips a header and its location line. Returns the payload's address, or its offset in device memory. */
         long skipHeaderInPlace() {
             skipHeader();
             if (otherSeen == position) {
@@ -202,7 +215,8 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Like {@link PeerMemory#read}, for a payload that stayed in place; {@link #MOVED} if it is in the ring's file.
+         * Reads a payload in the sender's memory, like {@link PeerMemory#read}. Returns {@link #MOVED} if the payload
+         * is in the ring's file instead.
          */
         long readInPlace(PeerMemory peer, long address, long bytes) {
             long read = peer.read(address, bytes);
@@ -210,7 +224,7 @@ abstract sealed class RingSide {
             return isMoved() ? MOVED : read;
         }
 
-        /** Returns whether the payload with the last read place is in the ring's file. */
+        /** Returns whether the payload of the last location line was moved to the ring's file. */
         boolean isMoved() {
             return movedTo() != 0;
         }
@@ -219,22 +233,28 @@ abstract sealed class RingSide {
             return memory.getLongAcquire(inPlaceAt + FrameLayout.MOVED_OFFSET);
         }
 
-        /** Returns whether that payload is in the memory of a ticket. */
+        /** Returns whether the payload of the last location line is in the device memory of a ticket. */
         boolean isOf(DeviceRegion.Ticket ticket) {
             return FrameLayout.isOf(memory, inPlaceAt, ticket);
         }
 
-        /** Returns the ticket of that payload's device memory. */
+        /** Returns the ticket of the device memory in the last location line. */
         DeviceRegion.Ticket ticket() {
             return FrameLayout.ticket(memory, inPlaceAt);
         }
 
-        /** Makes the producer move all payloads in device memory to the ring's file. */
+        /**
+         * Reports to the producer that payloads cannot stay in device memory. The producer then moves them to the file.
+         */
         void refuseDevices() {
             memory.putLongRelease(RingLayout.CONSUMER_REFUSES_DEVICES, 1);
         }
 
-        /** Reads a part of a payload that was moved to the ring's file. */
+        /**
+         * Reads a part of a payload that was moved to the ring's file.
+         *
+         * @param from offset of the part in the payload
+         */
         void readMoved(MemorySegment to, long offset, long from, long bytes) throws IOException {
             memory.readAppended(movedTo() + from, to, offset, bytes);
         }
@@ -244,7 +264,7 @@ abstract sealed class RingSide {
             position += FrameLayout.HEADER_BYTES;
         }
 
-        /** Reads an available piece of a payload. */
+        /** Reads a piece of a payload from the ring. The bytes must be available. */
         void readPayload(MemorySegment to, long offset, long bytes) {
             long place = place();
             long first = untilEnd(place, bytes);
@@ -255,12 +275,12 @@ abstract sealed class RingSide {
             position += RingLayout.align(bytes);
         }
 
-        /** Returns the room of all read data to the producer. */
+        /** Releases all data that was read, so that the producer can overwrite it. */
         void release() {
             release(position);
         }
 
-        /** Returns the room of the data read up to a position to the producer. */
+        /** Releases the data that was read up to a position, so that the producer can overwrite it. */
         void release(long end) {
             memory.putLongRelease(RingLayout.CONSUMER_POSITION, end);
         }

@@ -18,14 +18,16 @@ import org.millrace.file.User;
 import org.millrace.foreign.CFunction;
 
 /**
- * Memory in a file without a name, a Linux memfd, with a seal against truncation. A process that maps it never receives
- * a SIGBUS, whatever another process does with it. Another process of this user opens it by the descriptor of its
- * creator, {@code /proc/PID/fd/N}, as long as that is open. The opening process verifies the seals. It does not trust
- * the process ID, which may have been reused.
+ * Memory in a file without a path (a Linux memfd) that is sealed against truncation. A process that maps it never
+ * receives a SIGBUS, whatever other processes do with the file. Another process of the same user opens it through the
+ * creator's file descriptor, {@code /proc/PID/fd/N}, while this descriptor is open. The opening process checks the
+ * file's label and seals. It does not rely on the process ID, which may have been reused.
  */
 final class SealedFile implements AutoCloseable {
 
-    /** Seals of {@code <linux/fcntl.h>}: no seal can be added, and the file can neither shrink nor grow. */
+    /**
+     * Seals of {@code <linux/fcntl.h>}: no seal can be added, the file cannot shrink, and the file cannot grow.
+     */
     static final int SEAL_SEALS = 1;
     static final int SEAL_SHRINK = 2;
     static final int SEAL_GROW = 4;
@@ -51,19 +53,21 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * Returns a number that is equal for processes that can open each other's sealed files; 0 if none are possible.
-     * Then a file in a directory is used instead.
+     * Returns a number that is equal in processes that can open each other's sealed files. Returns 0 if this process
+     * cannot have sealed files. Callers then use a file in a directory.
      */
     static long domain() {
         return Domain.NUMBER;
     }
 
-    /** Creates a file of zeros with allocated memory. */
+    /** Creates a file of zeros. Its memory is allocated. */
     static SealedFile create(long bytes, int seals) throws IOException {
         return create(bytes, seals, false);
     }
 
-    /** Creates a file of zeros without memory. {@link #take} or the first access allocates it. */
+    /**
+     * Creates a file of zeros without allocated memory. {@link #take} or the first access to a page allocates memory.
+     */
     static SealedFile createSparse(long bytes) throws IOException {
         return create(bytes, ALL, true);
     }
@@ -87,24 +91,26 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * Allocates memory for a part of a sparse file. An access without allocation would kill the process if the memory
-     * is exhausted.
+     * Allocates memory for a part of a sparse file. Without this call, an access could kill the process when memory is
+     * exhausted.
      *
-     * @throws IOException if not enough memory is left
+     * @throws IOException if not enough memory is available
      */
     void take(long offset, long bytes) throws IOException {
         SystemCall.check("fallocate", SystemCall.of(SystemCall.FALLOCATE, descriptor, 0, offset, bytes));
     }
 
-    /** Releases the memory of a part, which becomes zeros again. */
+    /** Frees the memory of a part of the file. The part then contains zeros again. */
     void giveBack(long offset, long bytes) throws IOException {
         SystemCall.check("fallocate",
                 SystemCall.of(SystemCall.FALLOCATE, descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes));
     }
 
     /**
-     * Opens another process's file. Throws if it does not exist, lacks one of the required seals, or differs from its
-     * name.
+     * Opens a file of another process.
+     *
+     * @param required seals that the file must have
+     * @throws IOException if the file does not exist, lacks one of the seals, or has another label than the name states
      */
     static FileChannel open(FileName name, int required) throws IOException {
         if (!name.owner().isOfThisNamespace() || domain() == 0) {
@@ -127,7 +133,8 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * Creates a file. Kernels before 6.3 do not know the flag for a non-executable file, and newer ones may require it.
+     * Creates a memfd. Kernels before 6.3 do not support the flag for a non-executable file, and newer ones may require
+     * it.
      */
     private static int memory(long id) throws IOException {
         if (!SystemCall.isKnown()) {
@@ -154,12 +161,12 @@ final class SealedFile implements AutoCloseable {
         return Path.of("/proc/self/fd/" + descriptor);
     }
 
-    /** Returns another descriptor of the same file. */
+    /** Opens another descriptor of the same file. */
     FileChannel channel() throws IOException {
         return FileChannel.open(path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
     }
 
-    /** Prevents further opens; existing mappings stay. May be called twice. */
+    /** Closes the descriptor that other processes use to open the file. Existing mappings stay. May be called twice. */
     @Override
     public synchronized void close() {
         if (!closed) {
@@ -168,10 +175,15 @@ final class SealedFile implements AutoCloseable {
         }
     }
 
-    /** Tried once, and linked at its first use only, because linking takes time at a process's start. */
+    /**
+     * The number that {@link #domain} returns. It is determined once, at its first use, because linking the system
+     * calls takes time at the start of a process.
+     */
     private static final class Domain {
 
-        /** Spreads the bits, so that numbers that differ in one part differ as a whole. */
+        /**
+         * Factor that combines several numbers into one. A difference in one of them changes all bits of the result.
+         */
         private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
         static final long NUMBER = tried();
 
@@ -184,10 +196,10 @@ final class SealedFile implements AutoCloseable {
                 String users = Files.readSymbolicLink(Path.of("/proc/self/ns/user")).toString().replaceAll("\\D", "");
                 Path there = Path.of("/proc/" + ProcessIdentity.CURRENT.pid() + "/fd/" + file.descriptor);
                 FileChannel.open(there, StandardOpenOption.READ, StandardOpenOption.WRITE).close();
-                // the kernel lets a process open another's files only if user and group are equal
+                // the kernel lets a process open another process's files only if user and group are equal
                 long group = CFunction.named("getegid").call();
                 long user = (processes * SPREAD + Long.parseLong(users)) * SPREAD + User.ID;
-                return user * SPREAD + (int) group | 1; // 0 stands for none
+                return user * SPREAD + (int) group | 1; // never 0, which means that sealed files are not possible
             } catch (IOException | RuntimeException e) {
                 LOG.debug("no sealed memory here: files serve instead", e);
                 return 0;

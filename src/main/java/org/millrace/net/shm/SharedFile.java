@@ -12,14 +12,14 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
 
 /**
- * A file of zeros that this process creates for other processes of its user. They can open it until it is withdrawn. It
- * is a {@link SealedFile} outside all directories, or a file in a directory, with a random name and mode 0600.
+ * A file of zeros that this process creates for other processes of its user. They can open the file until it is
+ * withdrawn. It is a {@link SealedFile} without a path, or a file in a directory with a random name and mode 0600.
  */
 final class SharedFile {
 
     private final FileName name;
     private final FileChannel channel;
-    /** Path of the file; null if it is sealed. */
+    /** Path of the file; null if it is a sealed file. */
     private final @Nullable Path path;
     private final @Nullable SealedFile sealed;
 
@@ -31,21 +31,29 @@ final class SharedFile {
     }
 
     /**
-     * Returns whether another process can probably open this process's sealed files. The open may still fail, for
+     * Returns whether another process can probably open this process's sealed files. The attempt may still fail, for
      * instance across user namespaces.
      */
     public static boolean canBeSealedFor(ProcessIdentity other) {
         return SealedFile.domain() != 0 && other.isOfThisNamespace();
     }
 
-    /** Creates a file of a kind of {@link FileName} in a directory. */
+    /**
+     * Creates a file in a directory.
+     *
+     * @param kind one of the kinds of {@link FileName}
+     */
     public static SharedFile create(Path directory, String kind, long bytes) throws IOException {
         FileName name = FileName.ours(new SecureRandom().nextLong(), kind);
         Path path = directory.resolve(name.toString());
         return new SharedFile(name, PrivateFile.create(path, bytes), path, null);
     }
 
-    /** Creates a file that cannot shrink, and can grow if {@code grows} is set. */
+    /**
+     * Creates a sealed file, which cannot shrink.
+     *
+     * @param grows whether the file can grow
+     */
     public static SharedFile createSealed(long bytes, boolean grows) throws IOException {
         SealedFile sealed = SealedFile.create(bytes, grows ? SealedFile.MAY_GROW : SealedFile.ALL);
         try {
@@ -59,7 +67,8 @@ final class SharedFile {
     /**
      * Opens a file that another process of this user created.
      *
-     * @throws IOException if it does not exist, belongs to another user, or can shrink although it should be sealed
+     * @throws IOException if the file does not exist, belongs to another user, or lacks the seal against shrinking that
+     *                     its name promises
      */
     public static FileChannel open(Path directory, FileName name) throws IOException {
         if (name.isSealed()) {
@@ -72,7 +81,10 @@ final class SharedFile {
         return PrivateFile.open(path);
     }
 
-    /** Called when all processes that need the file have opened it. The first of them deletes a file in a directory. */
+    /**
+     * Deletes a file in a directory; does nothing for a sealed file. Called when all processes that need the file have
+     * opened it. Several of them may call this method.
+     */
     public static void withdraw(Path directory, FileName name) {
         if (!name.isSealed()) {
             PrivateFile.delete(directory.resolve(name.toString()));
@@ -83,12 +95,12 @@ final class SharedFile {
         return name;
     }
 
-    /** Returns the channel, which the caller closes. */
+    /** Returns the file's channel. The caller closes it. */
     public FileChannel channel() {
         return channel;
     }
 
-    /** Prevents further opens, because no process needs them. May be called twice. */
+    /** Prevents that more processes open the file. Called when no further process needs it. May be called twice. */
     public void withdraw() {
         if (sealed != null) {
             sealed.close();

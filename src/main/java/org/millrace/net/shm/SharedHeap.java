@@ -15,9 +15,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 
 /**
- * Memory that a process allocates in parts, and that other processes map as a whole. They read there the data that its
- * owner refers to, at any position. It resembles CUDA memory opened by a handle ({@code cudaIpcMemHandle_t}). Its
- * length is the size of the machine's memory; only allocated parts occupy memory.
+ * Memory that one process, the owner, allocates in parts, and that other processes map as a whole. They can then read
+ * data at every offset that the owner sends to them. The heap resembles CUDA memory that is opened by a handle
+ * ({@code cudaIpcMemHandle_t}). Its length is the size of the machine's memory, but only allocated parts occupy memory.
  */
 public final class SharedHeap implements AutoCloseable {
 
@@ -26,11 +26,11 @@ public final class SharedHeap implements AutoCloseable {
 
     private final SealedFile file;
     private final SharedMemory.Mapping mapping;
-    /** Sizes of the free parts by their offsets; neighboring parts are merged. */
+    /** Sizes of the free parts by offset. Neighboring free parts are merged. */
     private final TreeMap<Long, Long> free = new TreeMap<>();
     /** Number of allocated parts. */
     private int parts;
-    /** Number of users that may still allocate from it, or open it. */
+    /** Number of users that have not closed the heap. While it is not 0, parts can be allocated. */
     private int users = 1;
     private final Doorbell doorbell;
 
@@ -40,7 +40,8 @@ public final class SharedHeap implements AutoCloseable {
         try (FileChannel channel = file.channel()) {
             mapped = new SharedMemory.Mapping(channel, MapMode.READ_WRITE, bytes);
             file.take(0, PAGE);
-            // Mapped once more, for as long as the doorbell is reachable: a thread may ring it after the heap's end.
+            // The doorbell has its own mapping, which exists as long as the doorbell is reachable. A thread may ring it
+            // after the heap was unmapped.
             doorbell = new Doorbell(channel.map(MapMode.READ_WRITE, 0, Integer.BYTES, Arena.ofAuto()));
         } catch (IOException | RuntimeException e) {
             if (mapped != null) {
@@ -53,7 +54,7 @@ public final class SharedHeap implements AutoCloseable {
         free.put(PAGE, bytes - PAGE);
     }
 
-    /** Creates an empty heap. Throws {@link ShmUnavailableException} without such memory. */
+    /** Creates an empty heap. Throws {@link ShmUnavailableException} if this is not possible. */
     public static SharedHeap create() {
         try {
             return create(machineBytes() / PAGE * PAGE);
@@ -79,23 +80,26 @@ public final class SharedHeap implements AutoCloseable {
         }
     }
 
-    /** Returns the name that another process needs to {@link #open} it. */
+    /** Returns the name that another process needs to {@link #open} the heap. */
     public String name() {
         return file.name().toString();
     }
 
-    /** Returns the doorbell of the owner's rank, which also wakes the ranks that this rank must wake. */
+    /** Returns the doorbell of the rank that owns the heap. Through it the rank also wakes other ranks. */
     public Doorbell doorbell() {
         return doorbell;
     }
 
-    /** Returns the whole heap, in the global scope. */
+    /** Returns the whole heap as a segment of the global scope. */
     public MemorySegment segment() {
         return mapping.segment();
     }
 
-    /** Allocates zeros that begin at a page boundary, until the arena is closed; null without room. */
-    @SuppressWarnings("restricted") // within the heap
+    /**
+     * Allocates a part. It begins at a page boundary and contains zeros. It is freed when the arena is closed. Returns
+     * null if not enough memory is free.
+     */
+    @SuppressWarnings("restricted") // the part is inside the heap
     public @Nullable MemorySegment allocate(long bytes, Arena owner) {
         long whole = (Math.max(bytes, 1) + PAGE - 1) / PAGE * PAGE;
         Long offset = take(whole);
@@ -160,13 +164,16 @@ public final class SharedHeap implements AutoCloseable {
         return free.values().stream().mapToLong(Long::longValue).sum();
     }
 
-    /** Adds a user, which closes it, too. */
+    /** Adds a user. Each user calls {@link #close}. */
     public synchronized SharedHeap share() {
         users++;
         return this;
     }
 
-    /** Removes a user. After the last one, the heap cannot be opened. Its memory stays until its parts are released. */
+    /**
+     * Removes a user. When no users and no allocated parts remain, the heap is unmapped, and other processes can no
+     * longer open it.
+     */
     @Override
     public synchronized void close() {
         users--;
@@ -182,16 +189,16 @@ public final class SharedHeap implements AutoCloseable {
     }
 
     /**
-     * Maps another process's heap, for reading. The memory outlives that process.
+     * Maps a heap of another process, for reading. The mapping stays valid when that process ends.
      *
-     * @param name result of its {@link #name}, bytes of another process
-     * @throws ShmUnavailableException if it does not exist
+     * @param name name of the heap, as {@link #name} returned it in the other process
+     * @throws ShmUnavailableException if the heap does not exist
      */
     public static SharedMemory.Mapping open(String name) {
         return open(name, MapMode.READ_ONLY, Long.MAX_VALUE);
     }
 
-    /** Maps the page before all allocated parts, for writing. */
+    /** Maps the first page of a heap, which contains the doorbell, for writing. */
     static SharedMemory.Mapping openFirstPage(String name) {
         return open(name, MapMode.READ_WRITE, PAGE);
     }

@@ -18,20 +18,20 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.file.User;
 
 /**
- * Memory that processes of one user share. It is a {@link SealedFile} if the kernel has it and all processes can open
- * it. Otherwise it is a file that only these processes open, with a random name and mode 0600. It is deleted as soon as
- * the second of two processes, or the last of several, has mapped it. If its creator was killed before, the next
- * listener in the directory deletes it.
+ * Memory that processes of one user share. It is a {@link SealedFile} if the kernel supports this and all processes can
+ * open it. Otherwise it is a file in a directory, with a random name and mode 0600, which only these processes open.
+ * The file is deleted when all processes have mapped it. If the creator was killed before that, the next listener in
+ * the directory deletes the file.
  */
 public final class SharedMemory implements AutoCloseable {
 
-    /** Length of a {@link #key} in words. */
+    /** Number of words of a {@link #key}. */
     public static final int KEY_WORDS = 4;
     private static final Path NOWHERE = Path.of("");
 
     private final Path directory;
     private final FileName name;
-    /** The file that others open; null if another process created it. */
+    /** File that this process created for the others; null if another process created the memory. */
     private final @Nullable SharedFile made;
     private final Mapping mapping;
 
@@ -44,10 +44,10 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Creates memory of zeros. This process touches all its pages first, so that they lie on its NUMA node. The file
-     * exists until {@link #close}, or until the other process has opened it.
+     * Creates memory of zeros in a file of a directory. This process writes to all its pages first, so that the pages
+     * are on the process's NUMA node. The file exists until {@link #close}, or until the other process has opened it.
      *
-     * @throws ShmUnavailableException if not enough memory is left
+     * @throws ShmUnavailableException if not enough memory is available
      */
     public static SharedMemory create(Path directory, long bytes) {
         try {
@@ -67,12 +67,12 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** Returns a number that is equal for processes that can share sealed memory; 0 without such memory. */
+    /** Returns a number that is equal in processes that can share sealed memory; 0 if this process cannot. */
     public static long sealedDomain() {
         return SealedFile.domain();
     }
 
-    /** Creates sealed memory of zeros, for processes of the same {@link #sealedDomain}. */
+    /** Creates sealed memory of zeros, for processes with the same {@link #sealedDomain}. */
     public static SharedMemory createSealed(long bytes) {
         try {
             return map(NOWHERE, SharedFile.createSealed(bytes, false), bytes);
@@ -82,9 +82,13 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** Maps memory that another process created, and deletes its file. */
+    /**
+     * Maps memory that another process created, and deletes its file. Only two processes may share the memory.
+     *
+     * @param name name of the memory, as {@link #name} returned it in the other process
+     */
     public static SharedMemory open(Path directory, String name, long bytes) {
-        FileName parsed = FileName.parse(name); // ensures that it contains no slash
+        FileName parsed = FileName.parse(name); // a parsed name contains no slash
         if (parsed == null || !(parsed.isSealed() || parsed.kind().equals(FileName.MEMORY))) {
             throw new ShmUnavailableException("\"" + name + "\" is no name of shared memory of ours");
         }
@@ -107,17 +111,23 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** Maps memory like the other method, by the {@link #key} of its creator. */
+    /** Does the same as {@link #open(Path, String, long)}, with the {@link #key} instead of the name. */
     public static SharedMemory open(Path directory, long[] key, long bytes) {
         return open(directory, nameOf(key).toString(), bytes);
     }
 
-    /** Maps memory that several processes share. Its file stays until its creator calls {@link #deleteFile}. */
+    /**
+     * Maps memory that more than two processes share. Does not delete its file. The creator deletes it by
+     * {@link #deleteFile}.
+     */
     public static SharedMemory join(Path directory, long[] key, long bytes) {
         return map(directory, nameOf(key), bytes);
     }
 
-    /** The upper half of the process's word holds the descriptor's number plus one; 0 for a file in a directory. */
+    /**
+     * Returns the name in a key. The second word contains the process ID. Its upper half contains the number of the
+     * descriptor plus one, or 0 for a file in a directory.
+     */
     private static FileName nameOf(long[] key) {
         int descriptor = (int) (key[1] >> Integer.SIZE) - 1;
         ProcessIdentity owner = new ProcessIdentity(key[1] & 0xFFFF_FFFFL, key[2], key[3]);
@@ -125,7 +135,7 @@ public final class SharedMemory implements AutoCloseable {
                 : FileName.sealed(key[0], owner, descriptor);
     }
 
-    /** Called when all processes that need the memory have mapped it. May be called twice. */
+    /** Deletes the memory's file. Called when all processes have mapped the memory. May be called twice. */
     public void deleteFile() {
         if (made != null) {
             made.withdraw();
@@ -134,7 +144,10 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** Returns the user and the directory of these files: two processes with the same result can share memory. */
+    /**
+     * Returns a text that identifies the host, the directory and the user. Two processes with the same text can share
+     * memory through files in their directories.
+     */
     public static String place(Path directory) {
         try {
             if (!Files.isWritable(directory)) {
@@ -148,14 +161,15 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Returns a number that differs for every host, and for every boot of a host. Two processes with different numbers
-     * share no memory. Two with the same number may or may not, because containers can have their own directories.
+     * Returns a number that identifies this host and its current boot. Two processes with different numbers cannot
+     * share memory. Two processes with the same number usually can, unless they are in containers with separate
+     * directories.
      */
     public static long thisHost() {
         return ThisHost.NUMBER;
     }
 
-    /** Derives the number from the kernel's random boot ID, or from the host name if the kernel has no boot ID. */
+    /** The number of this host, a hash of the kernel's boot ID, or of the host name if the kernel has no boot ID. */
     private static final class ThisHost {
 
         static final long NUMBER = hash(bootId());
@@ -167,8 +181,8 @@ public final class SharedMemory implements AutoCloseable {
                 try {
                     return InetAddress.getLocalHost().getHostName();
                 } catch (IOException unnamed) {
-                    // All hosts without a name have the same number. The search for the listener's socket distinguishes
-                    // them.
+                    // All hosts without a name have the same number. The search for the listener's socket then shows
+                    // whether the hosts are different.
                     return "";
                 }
             }
@@ -185,24 +199,24 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** Returns the data that another process needs to open it: the name of its file in the directory. */
+    /** Returns the name that another process needs to open the memory. */
     public String name() {
         return name.toString();
     }
 
-    /** Returns the {@link #name} as {@value #KEY_WORDS} numbers, for a caller that cannot send a text. */
+    /** Returns the {@link #name} in the form of {@value #KEY_WORDS} numbers, for callers that cannot send a text. */
     public long[] key() {
         long descriptor = name.isSealed() ? name.descriptor() + 1L : 0;
         return new long[] {name.id(), name.owner().pid() | descriptor << Integer.SIZE, name.owner().startTicks(),
                 name.owner().namespace()};
     }
 
-    /** Returns a segment of the global scope, which must not be accessed after {@link #close}. */
+    /** Returns the memory as a segment of the global scope. It must not be accessed after {@link #close}. */
     public MemorySegment segment() {
         return mapping.segment();
     }
 
-    /** Unmaps the memory, and deletes its file if that still exists. May be called twice. */
+    /** Unmaps the memory. Deletes its file if the file still exists. May be called twice. */
     @Override
     public synchronized void close() {
         if (mapping.isOpen()) {
@@ -212,15 +226,16 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * A file's bytes as memory of the global scope, which must not be accessed after {@link #close}. The memory is
-     * polled, so no access checks an arena, and no close can interrupt an access.
+     * The mapped bytes of a file, as a segment of the global scope. The segment must not be accessed after
+     * {@link #close}. The global scope avoids a liveness check in each access, because threads poll this memory. For
+     * the same reason, a close cannot detect an access by another thread.
      */
     public static final class Mapping implements AutoCloseable {
 
         private final Arena arena = Arena.ofShared();
         private final MemorySegment segment;
 
-        @SuppressWarnings("restricted") // reinterprets the mapping, within its bounds
+        @SuppressWarnings("restricted") // the new segment has the bounds of the mapping
         Mapping(FileChannel channel, MapMode mode, long bytes) throws IOException {
             try {
                 MemorySegment all =
@@ -240,7 +255,7 @@ public final class SharedMemory implements AutoCloseable {
             return arena.scope().isAlive();
         }
 
-        /** May be called twice. */
+        /** Unmaps the bytes. May be called twice. */
         @Override
         public synchronized void close() {
             if (isOpen()) {

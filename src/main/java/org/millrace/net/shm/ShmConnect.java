@@ -25,8 +25,8 @@ import org.millrace.net.connection.OutgoingConnection;
 import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
 /**
- * A pending connection to a listener: connects to its socket, creates the ring, sends the hello, and waits for the
- * reply.
+ * A pending connection to a listener. It connects to the listener's socket, creates the ring, sends the hello, and
+ * waits for the reply.
  */
 final class ShmConnect extends OutgoingConnection {
 
@@ -40,12 +40,12 @@ final class ShmConnect extends OutgoingConnection {
     private final byte[] secret;
     private final ByteBuffer received = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private @Nullable SocketChannel socket;
-    /** Whether the ring is a sealed file; false if the listener could not open that. */
+    /** Whether the ring is a sealed file. Set to false when the listener replies that it cannot open a sealed file. */
     private boolean sealed;
-    /** The ring's file, until the listener has opened it. */
+    /** File of the ring; null before its creation, and after the listener has opened it. */
     private @Nullable SharedFile file;
     private @Nullable RingMemory ring;
-    /** Unsent part of the hello; null while the socket is not connected. */
+    /** Buffer with the part of the hello that is not sent yet; null while the socket is not connected. */
     private @Nullable ByteBuffer hello;
 
     private ShmConnect(OpenResources network, ShmOptions options, long firstPosition, ConnectionKey key, byte[] secret,
@@ -133,7 +133,7 @@ final class ShmConnect extends OutgoingConnection {
         long bytes = RingLayout.fileBytes(options.ringBytes());
         if (sealed) {
             try {
-                return SharedFile.createSealed(bytes, true); // moved payloads are written behind the ring
+                return SharedFile.createSealed(bytes, true); // may grow, because moved payloads are appended to it
             } catch (IOException e) {
                 LOG.debug("{}: no sealed ring: {}", this, e.getMessage());
             }
@@ -158,8 +158,8 @@ final class ShmConnect extends OutgoingConnection {
             if (left.position() > 0) {
                 throw e;
             }
-            // A listener with a full queue neither accepts nor refuses: the socket looks connected until it is used. A
-            // new socket tries again.
+            // If the listener's queue is full, the socket seems connected until its first use. Retries with a new
+            // socket.
             release();
             return false;
         }

@@ -12,22 +12,25 @@ import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Common part of a connection's two ends: the mapped ring, the socket that shows whether the peer is alive, and their
- * end.
+ * Common part of the two ends of a connection: the mapped ring, and the socket that shows whether the peer is alive. It
+ * also closes both.
  */
 final class ShmConnection extends ConnectionState {
 
     private static final Logger LOG = LogManager.getLogger(ShmConnection.class);
 
-    /** Maximum number of idle calls between two looks at the clock. */
+    /** Maximum number of idle calls between two reads of the clock. */
     private static final int CLOCK_INTERVAL = 256;
     /**
-     * Minimum time between two checks of the socket and of the peer's process. The check of the socket costs one system
-     * call, and the check of the process costs several.
+     * Minimum times between two checks of the socket, and between two checks of the peer's process. The first costs one
+     * system call, and the second several.
      */
     private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final long PROCESS_INTERVAL_NANOS = 100 * SOCKET_INTERVAL_NANOS;
-    /** If the time between two looks is this multiple of the interval or more, the caller parks between its calls. */
+    /**
+     * Multiple of the socket's interval. If more time has passed between two reads of the clock, the caller sleeps
+     * between its calls, and the clock is read more often.
+     */
     private static final int LATE = 4;
 
     private final SocketChannel socket;
@@ -40,7 +43,7 @@ final class ShmConnection extends ConnectionState {
     private long lastLookNanos = System.nanoTime();
     private long lastProcessLookNanos = lastLookNanos;
 
-    /** Takes ownership of an established connection. The non-blocking socket carries no more data. */
+    /** Takes ownership of an established connection. The socket is non-blocking, and no more data is sent over it. */
     public ShmConnection(OpenResources network, String name, SocketChannel socket, ProcessIdentity peer,
             RingMemory ring) {
         super(network, name, peer + " on " + ProcessIdentity.HOST);
@@ -58,15 +61,18 @@ final class ShmConnection extends ConnectionState {
         return peer.pid();
     }
 
-    /** Sets an end's last action, for any kind of end, while the ring is still mapped. */
+    /**
+     * Sets an action that is executed when the connection ends for any reason, before the ring is unmapped.
+     */
     void beforeRelease(Runnable last) {
         lastAct = last;
     }
 
     /**
-     * Checks at intervals, when called often, whether the peer's process is alive. Its end of the socket closes with
-     * it, unless it has children that inherited the socket: then the process itself is checked. The clock is read more
-     * often the longer the caller parks between its calls.
+     * Returns whether the peer's process has ended. Called often by an idle end, but the check is made only at
+     * intervals. The kernel closes the peer's end of the socket when the process ends. If children of the process have
+     * inherited the socket, it stays open, so the process itself is also checked, less often. The longer the caller
+     * sleeps between its calls, the more often the clock is read.
      */
     boolean peerIsGone() {
         if (++idleCalls < clockInterval) {
@@ -106,22 +112,22 @@ final class ShmConnection extends ConnectionState {
     }
 
     /**
-     * Returns the exception for a ring whose contents violate the protocol. Later contents are not trustworthy, so this
-     * ends the connection for the peer.
+     * Closes the connection because the contents of the ring violate the protocol, so that later contents cannot be
+     * trusted. Returns the exception.
      */
     ConnectionException corrupt(String problem) {
         return failAndClose(": the ring is corrupted: " + problem + "; the connection is closed. A process wrote to "
                 + "memory that is not its own, or the two ends run different versions");
     }
 
-    /** Ends the connection for the peer. */
+    /** Records a failure, and closes the socket, so that the peer detects the end of the connection. */
     private ConnectionException failAndClose(String what) {
         ConnectionException first = fail(new ConnectionException(this + what));
         closeQuietly(socket);
         return first;
     }
 
-    /** Returns the exception for a payload that cannot be read in the peer's memory. */
+    /** Closes the connection because a payload in the peer's memory cannot be read. Returns the exception. */
     ConnectionException unreadable(long address, long bytes, String why, String progress) {
         return failAndClose(": cannot read " + bytes + " bytes of a payload at 0x" + Long.toHexString(address)
                 + " in the memory of " + peer + ": " + why + "; the connection is closed " + progress + ". "
@@ -129,10 +135,11 @@ final class ShmConnection extends ConnectionState {
     }
 
     /**
-     * Returns the exception for memory that was unmapped during its use.
+     * Returns the exception for an access to memory that is no longer mapped.
      *
-     * @param e an {@link IllegalStateException}: another thread closed the connection, or the memory is the caller's.
-     *          Or an {@link InternalError}, which is a SIGBUS: the ring's file is shorter than its mapping
+     * @param e exception of the access. An {@link IllegalStateException} means that another thread closed the
+     *          connection, or that the caller's memory was closed. An {@link InternalError} is a SIGBUS: the ring's
+     *          file has become shorter than its mapping.
      */
     RuntimeException endedBy(Throwable e) {
         if (e instanceof InternalError) {
@@ -142,7 +149,7 @@ final class ShmConnection extends ConnectionState {
         return first == null ? (IllegalStateException) e : first;
     }
 
-    /** Closes the connection, once, after a last use of the ring, if that exists. */
+    /** Closes the connection once. First executes an action that may use the ring. */
     void closeWith(Runnable last) {
         close(() -> ifThere(last));
     }

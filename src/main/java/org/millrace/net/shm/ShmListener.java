@@ -32,10 +32,10 @@ import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
-/** Accepts clients of this user on a Unix-domain socket. */
+/** Accepts processes of this user as clients, on a Unix-domain socket. */
 final class ShmListener extends KeyedListener<ShmListener.Client> {
 
-    /** A client, and the ring that it created. */
+    /** A client with its hello, which names the ring that the client created. */
     static final class Client extends IncomingHello {
 
         private @Nullable RingHello hello;
@@ -49,7 +49,7 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
             hello = RingHello.decode(bytes);
         }
 
-        /** Returns its hello, which must be complete. */
+        /** Returns the client's hello. The hello must have arrived completely. */
         RingHello hello() {
             return Objects.requireNonNull(hello);
         }
@@ -70,7 +70,7 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
         this.path = path;
     }
 
-    /** Listens in the shared directory, after it has deleted the files of killed processes there. */
+    /** Listens in the shared directory, and then deletes the files of killed processes there. */
     public static ShmListener open(OpenResources network, ShmOptions options, ShmAddress address) {
         Path path = options.directory().resolve(FileName.ours(address.id(), FileName.SOCKET).toString());
         try {
@@ -124,7 +124,9 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
         PrivateFile.delete(path);
     }
 
-    /** A connection that a listener expects: a client, and the ring that it created. */
+    /**
+     * A connection that a listener expects. It accepts a client with the connection's key, and maps the client's ring.
+     */
     static final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
 
         private static final Logger LOG = LogManager.getLogger(ShmAccept.class);
@@ -157,7 +159,10 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
             }
         }
 
-        /** Returns null if the client must come again with a ring in the directory. */
+        /**
+         * Maps the client's ring and replies. Returns null if the client must connect again with a ring in the
+         * directory.
+         */
         private @Nullable FrameReceiver connect(ShmListener.Client came) throws IOException {
             RingHello hello = came.hello();
             FileName name = FileName.parse(hello.ring());
@@ -182,8 +187,8 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
             PeerMemory memory;
             try {
                 memory = SingleCopyHandshake.answer(ring, options, name.owner());
-                // From now on only the two mappings hold the memory. It is freed when both processes have ended, in any
-                // way.
+                // From now on the ring's memory exists only as long as the two mappings. It is freed when both
+                // processes have ended, even if they are killed.
                 SharedFile.withdraw(options.directory(), name);
                 came.reply(HandshakeReply.ACCEPTED);
             } catch (IOException | ConnectionException e) {

@@ -17,8 +17,8 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Frames over memory that processes of one user on one host share. The path of a frame has no lock and no thread of its
- * network. It has no system call unless a large payload is read in the sender's memory ({@link ShmOptions#singleCopy}).
+ * Frames over memory that processes of one user on one host share. This network uses no lock and no thread to move
+ * frames. It uses a system call only to read a large payload in the sender's memory ({@link ShmOptions#singleCopy}).
  */
 public final class ShmNetwork implements Network {
 
@@ -30,7 +30,9 @@ public final class ShmNetwork implements Network {
         this(options, 0);
     }
 
-    /** For tests of positions that wrap: rings begin at a multiple of their alignment. */
+    /**
+     * Position at which rings begin, a multiple of their alignment. Tests choose it so that positions wrap soon.
+     */
     ShmNetwork(ShmOptions options, long firstPosition) {
         this.options = options;
         this.firstPosition = firstPosition;
@@ -47,10 +49,10 @@ public final class ShmNetwork implements Network {
     }
 
     /**
-     * Opens a listener at an address that the caller created. Peers can then know it by other means than
+     * Opens a listener at an address that the caller has created. Peers may then learn the address without
      * {@link Listener#address}.
      *
-     * @param address on this host, with an ID and a secret that no other listener has
+     * @param address address on this host, with an ID and a secret that no other listener has
      * @throws org.millrace.net.shm.ShmUnavailableException if no listener can be opened
      */
     public Listener listen(ShmAddress address) {
@@ -84,12 +86,13 @@ public final class ShmNetwork implements Network {
     public void close() {
         open.close();
         if (open.hasLostPeer()) {
-            // Done here and not earlier: a killed process is not entirely dead when its sockets are closed.
+            // Not earlier, because a killed process may still exist for a short time after the kernel has closed its
+            // sockets.
             StaleFiles.sweep(options.directory());
         }
     }
 
-    /** Registered memory, and whether the kernel reads it for a peer. */
+    /** Registered memory. It knows whether a peer can read the memory through the kernel. */
     static final class ShmRegion extends NativeRegion {
 
         private static final String NAME = "shared-memory network's region";
@@ -102,27 +105,30 @@ public final class ShmNetwork implements Network {
         }
 
         /**
-         * Registers memory of any kind. The kernel does not read some kinds, such as device registers, for other
-         * processes.
+         * Registers memory of any kind. Other processes cannot read some kinds through the kernel, for example device
+         * registers.
          */
         public static ShmRegion of(OpenResources network, MemorySegment memory, SingleCopy singleCopy) {
             return new ShmRegion(network, memory, singleCopy.use() != SingleCopy.Use.OFF && memory.isNative()
                     && SingleCopy.isReadable(memory.address(), memory.byteSize()));
         }
 
-        /** Returns all memory of the process. Its used parts belong to the user, so the kernel can read them. */
+        /**
+         * Returns a region of all memory of the process. Its used parts are the user's memory, which peers can read
+         * through the kernel.
+         */
         public static ShmRegion all(OpenResources network) {
             return new ShmRegion(network, ALL_MEMORY, true);
         }
 
-        /** Returns whether payloads may stay here until the peer has read them. */
+        /** Returns whether a payload may stay in this memory until the peer has read it. */
         boolean isReadable() {
             return readable;
         }
     }
 
     /**
-     * A listener's address in the form that peers exchange, little-endian.
+     * Address of a listener. Ranks exchange it in this form, little-endian:
      *
      * <pre>
      *   0          8         10     12       20          28      36         52     64
@@ -132,8 +138,8 @@ public final class ShmNetwork implements Network {
      *   +----------+---------+------+--------+-----------+-------+----------+------+
      * </pre>
      *
-     * @param id     ID of the listener: its socket's name begins with it
-     * @param host   see {@link SharedMemory#thisHost}
+     * @param id     ID of the listener; the name of its socket begins with it
+     * @param host   number of the host, see {@link SharedMemory#thisHost}
      * @param secret {@value #SECRET_BYTES} bytes that a peer must know
      */
     public record ShmAddress(long id, long host, byte[] secret) {
@@ -165,7 +171,7 @@ public final class ShmNetwork implements Network {
             return secret.clone();
         }
 
-        /** Returns the address in {@link Listener#ADDRESS_BYTES} bytes. */
+        /** Returns the address encoded in {@link Listener#ADDRESS_BYTES} bytes. */
         public byte[] encode() {
             ByteBuffer bytes = ByteBuffer.allocate(Listener.ADDRESS_BYTES).order(ByteOrder.LITTLE_ENDIAN);
             bytes.put(0, NETWORK);
@@ -179,7 +185,7 @@ public final class ShmNetwork implements Network {
         /**
          * Decodes the result of {@link #encode}.
          *
-         * @throws ConnectionException if the bytes are no address of this network
+         * @throws ConnectionException if the bytes are not an address of this network
          */
         public static ShmAddress decode(byte[] address) {
             ByteBuffer bytes = Listener.numbers(address);
@@ -207,7 +213,7 @@ public final class ShmNetwork implements Network {
             return Long.hashCode(id);
         }
 
-        /** Leaves out the secret. */
+        /** Returns a text without the secret. */
         @Override
         public String toString() {
             return "shm:" + Long.toHexString(id) + "@" + Long.toHexString(host);

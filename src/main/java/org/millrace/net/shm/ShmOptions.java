@@ -8,18 +8,19 @@ import org.apache.logging.log4j.LogManager;
 import org.millrace.file.SharedDirectory;
 
 /**
- * Options of the shared-memory network for connecting and moving frames. The sending side chooses the length of a ring.
- * Both sides must have the same directory. Each side chooses everything else for itself.
+ * Options of the shared-memory network. The sending side chooses the length of a ring. Both sides must have the same
+ * directory. Each side chooses all other options for itself.
  *
  * @param directory         directory of sockets and unsealed rings; it should be in memory
  * @param ringBytes         length of a connection's ring: a power of two from 16 KiB to 1 GiB. Payloads may be longer.
- *                          The fastest ring is longer than a core's second-level cache and not longer than the cache
- *                          that cores share. With a shorter one, each core fetches its lines from the other
- * @param pieceBytes        number of bytes copied before the other side sees them: a multiple of 64, at most a quarter
- *                          of the ring
+ *                          The fastest ring is longer than a core's second-level cache, but fits into the cache that
+ *                          cores share. If the ring is shorter, each core fetches its lines from the other core.
+ * @param pieceBytes        number of bytes that are copied before they are published to the other side: a multiple of
+ *                          64, at most a quarter of the ring
  * @param framesInFlight    number of frames that a sender accepts while the ring is full, 1 to 1024
  * @param connectDeadline   time limit for a connection, from the call of connect
- * @param handshakeDeadline time limit for a listener's client to identify itself, and for its connection to be expected
+ * @param handshakeDeadline time limit for a listener's client to send its hello, and for the listener to expect the
+ *                          client's connection
  * @param singleCopy        whether large payloads are read in the sender's memory
  * @param sealed            whether rings are sealed files outside all directories, if both processes support that
  */
@@ -31,7 +32,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
     private static final int MIN_PIECES_PER_RING = 4;
     private static final int MAX_FRAMES_IN_FLIGHT = 1024;
 
-    /** Checks the ranges. */
+    /** Checks the values. */
     public ShmOptions {
         require(isRingLength(ringBytes), "ringBytes", ringBytes,
                 "a power of two from " + MIN_RING_BYTES + " to " + MAX_RING_BYTES);
@@ -58,8 +59,8 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
 
     /**
      * Returns options for most machines: rings of 2 MiB in {@code /dev/shm}, pieces of 128 KiB, 16 frames in flight, 30
-     * s to connect, 10 s for a handshake. If only the directory for temporary files is writable, that is used with a
-     * warning.
+     * s to connect, 10 s for a handshake. If {@code /dev/shm} is not writable, the options contain the directory for
+     * temporary files, and a warning is logged.
      */
     public static ShmOptions defaults() {
         return new ShmOptions(defaultDirectory(), 2 << 20, 128 << 10, 16, Duration.ofSeconds(30),
@@ -81,7 +82,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
                 singleCopy, sealed);
     }
 
-    /** Returns these options with other lengths of rings and pieces, in bytes. */
+    /** Returns the same options with other lengths of rings and pieces, in bytes. */
     public ShmOptions withRing(int ring, int piece) {
         return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, singleCopy,
                 sealed);
@@ -101,7 +102,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
                 with, sealed);
     }
 
-    /** Returns these options with rings in files of the directory, as on a kernel without sealed files. */
+    /** Returns the same options with all rings in files of the directory, as on a kernel without sealed files. */
     public ShmOptions withFiles() {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
                 singleCopy, false);

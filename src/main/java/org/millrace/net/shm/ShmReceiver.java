@@ -13,14 +13,14 @@ import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * The receiving end of a ring. Payloads are copied from it, or from the sender's memory, directly to their
- * destinations, one at a time, in pieces.
+ * The receiving end of a ring. It receives one payload at a time, in pieces. It copies each piece from the ring, or
+ * from the sender's memory, directly to the destination.
  */
 final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     /**
-     * Maximum number of bytes of one read in place. This is worth a system call and a lookup of the peer's pages, and
-     * other connections of the thread wait for it.
+     * Maximum number of bytes of one read in the peer's memory. Such a read must be long enough to justify its system
+     * call and page lookups. It must be short enough, because the thread's other connections wait for it.
      */
     private static final int IN_PLACE_PIECE_BYTES = 256 << 10;
 
@@ -28,27 +28,34 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     private final RingSide.Consumer consumer;
     private final int pieceBytes;
     private final FrameHeader header = new FrameHeader();
-    /** Whether the header was shown, and its payload has no destination yet. */
+    /** Whether {@link #poll} has returned the header and its payload has no destination yet. */
     private boolean headerShown;
     private final PayloadDestination destination = new PayloadDestination();
-    /** Reads payloads that stay in the peer's memory; null if none do. */
+    /** Reader of payloads that stay in the peer's memory; null if all payloads pass through the ring. */
     private final @Nullable PeerMemory peer;
-    /** Place of the shown header's payload, or of the payload that is being received. */
+    /** Location of the payload that is being received, or of the payload of the header that {@link #poll} returned. */
     private FrameLayout.Payload payload = FrameLayout.Payload.IN_RING;
-    /** Frames that a device copies. All of them are older than the frame that is received at present. */
+    /** Frames with payloads that a device copies. They are older than the frame that is being received. */
     private final DeviceFrames deviceFrames;
-    /** Destination of a payload that the sender was asked to move; null if it is the normal destination. */
+    /**
+     * Device memory that receives a payload after the sender has moved the payload to the ring's file; null if the
+     * payload's destination is {@link #destination}.
+     */
     private @Nullable DeviceRegion movedTo;
     private long movedToOffset;
-    /** Address of the payload in the sender's memory. */
+    /** Address of the payload in the sender's memory, or its offset in the sender's device memory. */
     private long address;
-    /** Minimum length of a payload that may stay there. */
+    /** Minimum length of a payload that may stay in the sender's memory. */
     private final long leastInPlace;
     private long received;
     private long remaining;
     private long completed;
 
-    /** Creates a receiver on a ring. With {@code peer} it reads large payloads in the peer's memory. */
+    /**
+     * Creates a receiver.
+     *
+     * @param peer reader of large payloads in the peer's memory; null if all payloads pass through the ring
+     */
     public ShmReceiver(ShmConnection connection, int ringBytes, int pieceBytes, @Nullable PeerMemory peer) {
         super(connection);
         this.peer = peer;
@@ -77,7 +84,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             }
             payload = consumer.readHeader(header);
             if (payload != FrameLayout.Payload.ON_DEVICE && !deviceFrames.isEmpty()) {
-                return null; // frames arrive in order, and the older ones are still being copied
+                return null; // frames complete in order, and older ones are still being copied by the device
             }
             if (payload == FrameLayout.Payload.IN_PLACE && header.payloadBytes() < leastInPlace) {
                 throw connection.corrupt("a payload of " + header.payloadBytes() + " bytes was left in place, where "
@@ -145,7 +152,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             if (payload != FrameLayout.Payload.IN_RING) {
                 address = consumer.skipHeaderInPlace();
                 if (payload == FrameLayout.Payload.ON_DEVICE) {
-                    consumer.refuseDevices(); // this side's memory is not device memory
+                    consumer.refuseDevices(); // the destination is host memory, so the sender must move the payload
                     return;
                 }
                 readPiece();
@@ -158,7 +165,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         }
     }
 
-    /** Receives the available bytes, one piece at most, and releases their room together with the header's. */
+    /** Copies the available bytes from the ring, at most one piece. Releases them and the header to the sender. */
     private long receivePiece() {
         long bytes = Math.min(remaining, pieceBytes);
         if (bytes > 0) {
@@ -174,7 +181,10 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         return bytes;
     }
 
-    /** Reads a piece in the peer's memory. The sender gets its memory back only after all pieces are read. */
+    /**
+     * Reads a piece of a payload in the peer's memory. Releases the frame to the sender after the last piece, so that
+     * the sender may reuse its memory.
+     */
     private long readPiece() {
         if (payload == FrameLayout.Payload.ON_DEVICE) {
             return readFromDevice();
@@ -202,7 +212,10 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         return bytes;
     }
 
-    /** Reads a payload that the sender moves from its device's memory to the ring's file, after the move. */
+    /**
+     * Reads a payload of the sender's device from the ring's file. Returns 0 until the sender has moved the payload to
+     * that file.
+     */
     private long readFromDevice() {
         boolean over = consumer.otherState() == RingLayout.ABANDONED || connection.peerIsGone();
         if (!consumer.isMoved()) {
@@ -222,7 +235,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         return read(remaining);
     }
 
-    /** Reads the rest of a payload from the ring's file. The sender moved it there because it needs its memory. */
+    /** Reads the rest of a payload from the ring's file. The sender has moved it there to reuse its own memory. */
     private long readMoved() {
         try {
             return destination.fillMoved(consumer, received, remaining);
@@ -257,8 +270,8 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     }
 
     /**
-     * Checks, when the ring is empty, whether data can follow. Data that the peer sent before its end is received
-     * first.
+     * Checks, while the ring is empty, whether the connection has ended. Throws only if no data remains in the ring
+     * that the peer wrote before the end.
      */
     private void lookAtPeer() {
         if (consumer.otherState() == RingLayout.OPEN && !connection.peerIsGone()) {
@@ -285,7 +298,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     @Override
     public boolean storesWholeWords(long bytes) {
-        return bytes < leastInPlace; // the kernel gives no guarantee
+        return bytes < leastInPlace; // a read by the kernel does not guarantee whole words
     }
 
     @Override
@@ -295,33 +308,38 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     }
 
     /**
-     * Destination of the payload that is being received: one place, or several pages. It is filled in pieces, in order,
-     * each from its place at the sender. One thread; set for each frame.
+     * Destination of the payload that is being received: contiguous memory, or several pages. The payload arrives in
+     * pieces, in order. Each piece may come from the ring, the sender's memory or the ring's file. The object is set
+     * for each frame. Used by one thread.
      */
     static final class PayloadDestination {
 
         private MemorySegment memory = MemorySegment.NULL;
-        /** Offset of the first byte, for a single place. */
+        /** Offset of the first byte in contiguous memory. */
         private long offset;
-        /** Pages of the payload; null for a single place. */
+        /** Pages of the payload; null for contiguous memory. */
         private @Nullable Pages pages;
         private int firstPage;
 
-        /** Sets a single place. The caller has checked that it lies within the memory. */
+        /** Sets contiguous memory. The caller has checked that the payload fits. */
         void set(MemorySegment to, long at) {
             memory = to;
             offset = at;
             pages = null;
         }
 
-        /** Sets pages. A page outside the memory causes an {@link IndexOutOfBoundsException}. */
+        /** Sets pages. A page outside the memory later causes an {@link IndexOutOfBoundsException}. */
         void set(MemorySegment to, Pages over, int first) {
             memory = to;
             pages = over;
             firstPage = first;
         }
 
-        /** Copies a piece from the ring, behind the bytes received before. */
+        /**
+         * Copies a piece from the ring.
+         *
+         * @param received number of bytes of the payload that were received before
+         */
         void fill(RingSide.Consumer from, long received, long bytes) {
             Pages to = pages;
             if (to == null) {
@@ -338,8 +356,10 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         }
 
         /**
-         * Adds destinations for a piece that is read in the sender's memory. Returns the number of bytes with a
-         * destination.
+         * Adds to a reader the destinations of a piece that is read in the sender's memory. Returns the length of the
+         * piece, which is shorter than requested if it needs too many pages.
+         *
+         * @param received number of bytes of the payload that were received before
          */
         long name(PeerMemory reader, long received, long bytes) {
             Pages to = pages;
@@ -358,7 +378,11 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             return named;
         }
 
-        /** Copies missing bytes from the ring's file, where the sender moved them. Returns their number. */
+        /**
+         * Copies the missing bytes, or the bytes up to the end of a page, from the ring's file. Returns their number.
+         *
+         * @param received number of bytes of the payload that were received before
+         */
         long fillMoved(RingSide.Consumer from, long received, long missing) throws IOException {
             Pages to = pages;
             if (to == null) {

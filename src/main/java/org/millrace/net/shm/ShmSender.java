@@ -20,38 +20,41 @@ import org.millrace.net.connection.InFlight;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * The sending end of a ring. Payloads pass it in pieces, so that the receiver copies a piece while the next one is
- * written. They may therefore be longer than the ring. A frame's header and first piece become visible together. Every
- * call moves about one piece, so that one thread can serve many connections evenly.
+ * The sending end of a ring. Payloads pass through the ring in pieces. The receiver copies one piece while the sender
+ * writes the next one. A payload may therefore be longer than the ring. The header and the first piece of a frame
+ * become visible together. Every call moves about one piece, so that one thread can serve many connections evenly.
  *
  * <p>
- * If the receiver can read this process's memory, only the address of a large payload passes the ring. Such a frame is
- * complete when the receiver has read it.
+ * If the receiver can read this process's memory, a large payload stays there, and only its address passes through the
+ * ring. Such a frame is complete when the receiver has read the payload.
  */
 final class ShmSender extends ConnectionEnd implements FrameSender {
 
     private static final Logger LOG = LogManager.getLogger(ShmSender.class);
-    /** Time that a close waits for a device's copies: they end within milliseconds, and other connections wait. */
+    /**
+     * Maximum time that {@link #close} waits for a device's copies. They usually complete within milliseconds. Other
+     * connections of the thread wait meanwhile.
+     */
     private static final Duration CLOSE_PATIENCE = Duration.ofMillis(100);
 
     private final ShmConnection connection;
     private final RingSide.Producer producer;
     private final int pieceBytes;
     private final FrameQueue waiting;
-    /** The payload of the frame whose header is in the ring, with its unwritten rest. */
+    /** Memory of the payload that is being written to the ring. {@link #remaining} bytes of it are not written yet. */
     private MemorySegment payload = MemorySegment.NULL;
     private long payloadOffset;
     private long remaining;
-    /** Number of frames in the ring, including frames with only their place in the ring. */
+    /** Number of frames that are completely written to the ring, including frames with payloads that stay in memory. */
     private long written;
-    /** Minimum length of a payload that stays in place until the receiver has read it. */
+    /** Minimum length of a payload that stays in this process's memory until the receiver has read it. */
     private final long leastInPlace;
     private final UnreadFrames unread;
     private boolean sentShutdown;
-    /** Whether the ring's file could not take a payload. */
+    /** Whether the ring's file had no space for a payload. */
     private boolean noRoom;
 
-    /** Creates a sender on a ring after the receiver's reply. */
+    /** Creates a sender. The receiver must have replied to the hello. */
     public ShmSender(ShmConnection connection, ShmOptions options) {
         super(connection);
         this.connection = connection;
@@ -89,8 +92,8 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     }
 
     /**
-     * Sends a header, and the first piece or the payload's place. Returns false if the ring has no room for both, or if
-     * the maximum number of payloads stays in place.
+     * Writes a header, and the first piece of the payload or its location line. Returns false if the ring has no room
+     * for both, or if the maximum number of payloads stays in memory.
      */
     private boolean begin(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         long bytes = header.payloadBytes();
@@ -134,7 +137,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         return true;
     }
 
-    /** Returns false after the consumer has reported that it cannot map device memory. */
+    /** {@inheritDoc} Returns false after the consumer has reported that it cannot map device memory. */
     @Override
     public boolean sendsFrom(DeviceRegion memory) {
         return memory.ticket() != null && !producer.consumerRefusesDevices();
@@ -170,7 +173,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                     }
                     moved += sendPiece();
                 } else if (!waiting.isEmpty() && begin(waiting.header(), waiting.region(), waiting.offset())) {
-                    moved += FrameLayout.HEADER_BYTES; // and one piece at most
+                    moved += FrameLayout.HEADER_BYTES; // plus at most one piece
                     waiting.removeOldest();
                 } else {
                     break;
@@ -191,11 +194,11 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             if (!connection.peerIsGone()) {
                 return;
             }
-            if (producer.otherState() == RingLayout.OPEN) { // it may have shut down between the two looks
+            if (producer.otherState() == RingLayout.OPEN) { // the peer may have shut down between the two checks
                 throw connection.lost(howFar());
             }
         } else if (producer.consumed() == producer.position && !unread.isEmpty()) {
-            return; // it read the last payloads before it left: the next call counts them
+            return; // the peer has read the last payloads before its shutdown; the next call counts them
         }
         throw connection.closedByPeer(howFar(), producer.otherLostPeer());
     }
@@ -210,7 +213,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         return unread.isEmpty() ? written : unread.oldestNumber();
     }
 
-    /** Payloads that the peer has not read yet are copied to the ring's file. */
+    /** {@inheritDoc} Copies payloads that the peer has not read yet from this process's memory to the ring's file. */
     @Override
     public void settle() {
         connection.checkOpen();
@@ -219,11 +222,11 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         }
         try {
             unread.removeRead();
-            unread.move(); // a later call moves payloads that a device still copies
+            unread.move(); // stops at a payload that a device is still copying; a later call continues
         } catch (IllegalStateException | InternalError e) {
             throw connection.endedBy(e);
         } catch (IOException e) {
-            noRoom = true; // this is called repeatedly until they are read, and logged once
+            noRoom = true; // prevents repeated attempts and repeated log messages
             LOG.warn("{}: payloads that the peer has not read stay where they are, as there is no room for them in "
                     + "shared memory: {}", connection, e.toString());
         }
@@ -242,7 +245,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     private void finish() {
         try {
             while (progress() > 0) {
-                // Sends as much as the ring has room for.
+                // sends as much as the ring has room for
             }
             settle();
             if (unread.hasOnDevice() && !noRoom) {
@@ -256,11 +259,14 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                 sentShutdown = true;
             }
         } catch (ConnectionException lost) {
-            // The peer left first, and the owner makes no more calls that could report it.
+            // The peer has closed first. The owner makes no more calls that could report this.
         }
     }
 
-    /** This process's memory may be freed now, so a peer that is reading it must discard the data. */
+    /**
+     * Announces to the peer that this process's memory may be freed now. A peer that is reading the memory discards the
+     * data. Not necessary after a shutdown message.
+     */
     private void abandon() {
         if (!sentShutdown) {
             producer.abandon();
@@ -268,8 +274,8 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     }
 
     /**
-     * Frames in a ring whose payloads stay in the sender's memory until the receiver has read them, oldest first. One
-     * thread.
+     * Frames in the ring with payloads that stay in the sender's memory, oldest first. A frame is removed when the
+     * receiver has read its payload, or when the payload was moved to the ring's file. Used by one thread.
      */
     static final class UnreadFrames {
 
@@ -283,11 +289,11 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         private final long[] offsets;
         private final long[] lengths;
         private int devicesCount;
-        /** Host copy of a device payload that is being moved, or null. */
+        /** Host memory for the copy of a device's payload that is being moved; null if none. */
         private @Nullable Arena copyArena;
         private MemorySegment copy = MemorySegment.NULL;
         private long copyNumber;
-        /** Number in the window of the frame that is copied. */
+        /** Number in the window of the frame that is being copied to host memory. */
         private long copied;
 
         UnreadFrames(RingSide.Producer producer, int limit) {
@@ -312,8 +318,10 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         }
 
         /**
-         * Adds the frame that was written last. {@code number} is the number of frames before it. {@code place} is the
-         * offset in the ring of the line that states its payload's place.
+         * Adds the frame that was written last.
+         *
+         * @param number number of frames of the connection before this one
+         * @param place  offset in the file of the frame's location line
          */
         void add(long number, long place, MemorySegment payload, @Nullable DeviceRegion device, long offset,
                 long bytes) {
@@ -328,17 +336,17 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             lengths[slot] = bytes;
         }
 
-        /** Returns whether any of their payloads is in device memory. */
+        /** Returns whether any of the frames has a payload in device memory. */
         boolean hasOnDevice() {
             return devicesCount > 0;
         }
 
-        /** Returns the number of frames before the oldest. */
+        /** Returns the number of frames of the connection before the oldest frame here. */
         long oldestNumber() {
             return numbers[window.oldest()];
         }
 
-        /** Removes frames that the receiver has read. Returns the bytes of their payloads. */
+        /** Removes the frames that the receiver has read. Returns the total length of their payloads. */
         long removeRead() {
             long read = 0;
             if (!window.isEmpty()) {
@@ -351,7 +359,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             return read;
         }
 
-        /** Moves payloads to the ring's file, up to the first that a device still copies. */
+        /** Moves payloads to the ring's file, oldest first. Stops at a payload that a device is still copying. */
         void move() throws IOException {
             while (!window.isEmpty()) {
                 int slot = window.oldest();
@@ -371,14 +379,17 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             }
         }
 
-        /** Begins the copy of the oldest frame if the device has room. Returns whether the copy is complete. */
+        /**
+         * Begins to copy the payload of the oldest frame from the device to host memory, if the device can begin a copy
+         * now. Returns whether the copy is complete.
+         */
         private boolean isCopied(DeviceRegion.Copies by, long from, long bytes) {
             try (DeviceRegion.Use _ = by.enter()) {
                 if (copyArena != null && copied != window.done() && by.isDone(copyNumber)) {
-                    endCopy(); // the receiver has read that frame itself
+                    endCopy(); // the frame of this copy was already read by the receiver
                 }
                 if (copyArena == null && by.hasRoom()) {
-                    Arena arena = Arena.ofShared(); // another thread may close it
+                    Arena arena = Arena.ofShared(); // shared, because another thread may close it
                     copy = arena.allocate(bytes);
                     copyNumber = by.copy(copy.address(), from, bytes);
                     copyArena = arena;

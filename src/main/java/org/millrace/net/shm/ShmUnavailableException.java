@@ -4,7 +4,10 @@ import java.io.IOException;
 import java.nio.file.Path;
 import org.millrace.net.ConnectionException;
 
-/** Two processes cannot share memory, or not enough memory is left. Another network may serve them. */
+/**
+ * Failure because two processes cannot share memory, or because not enough memory is available. The processes may use
+ * another network.
+ */
 public class ShmUnavailableException extends ConnectionException {
 
     private static final long serialVersionUID = 1L;
@@ -13,12 +16,12 @@ public class ShmUnavailableException extends ConnectionException {
         super(message);
     }
 
-    /** Creates an exception. The message names the missing requirement, its place and the remedy. */
+    /** Creates an exception. The message states the missing requirement, its location and the remedy. */
     public ShmUnavailableException(String message, Throwable cause) {
         super(message, cause);
     }
 
-    /** Returns the exception for a file that could not be created, with a remedy. */
+    /** Returns the exception for a file that could not be created. The message states a remedy. */
     public static ShmUnavailableException noRoom(String what, long bytes, Path directory, String orElse,
             IOException e) {
         return new ShmUnavailableException("cannot make " + what + " of " + bytes + " bytes in " + directory + " ("

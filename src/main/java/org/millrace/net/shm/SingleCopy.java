@@ -16,21 +16,21 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.ConnectionException;
 
 /**
- * The choice whether large payloads are copied only once. The receiving process then reads them in the sending
- * process's memory. Memory of another process is only read, never written.
+ * Setting that decides whether large payloads are copied only once. The receiving process then reads a payload in the
+ * sending process's memory. A process only reads memory of another process and never writes it.
  *
- * @param use       condition of its use
- * @param fromBytes minimum length of such a payload; the sending side's value counts
+ * @param use       condition for single copies
+ * @param fromBytes minimum length of a payload that is copied once; the sending side's value is used
  */
 public record SingleCopy(Use use, int fromBytes) {
 
     /** Condition for single copies. */
     public enum Use {
-        /** Never. */
+        /** Never use single copies. */
         OFF,
-        /** Always. It is an error if the kernel does not let this process read the other one. */
+        /** Always use single copies. It is an error if the kernel does not let this process read the other process. */
         REQUIRED,
-        /** If it is possible, and takes less core time than two copies. */
+        /** Use single copies if they are possible and take less processor time than two copies. */
         WHERE_IT_PAYS
     }
 
@@ -38,9 +38,10 @@ public record SingleCopy(Use use, int fromBytes) {
     public static final String SETTING = "MILLRACE_SHM_SINGLE_COPY";
 
     /**
-     * Default minimum length of such a payload. On a fast kernel a call costs 0.4 us before the first byte, of 8 us in
-     * all for this length. On a slow kernel these are 1.3 us of 12 us. It must be longer than the largest slot of
-     * protocol LL, 64 KiB, because a device polls the slot's lines while they are stored.
+     * Default minimum length of a payload that is copied once. A read of this length takes 8 us on a fast kernel. 0.4
+     * us of this time are spent before the first byte. On a slow kernel it takes 12 us, with 1.3 us before the first
+     * byte. The length must be more than the largest slot of protocol LL, 64 KiB. A device polls the lines of such a
+     * slot while they are stored, and a read by the kernel does not store whole words.
      */
     private static final int FROM_BYTES = 128 << 10;
 
@@ -48,13 +49,16 @@ public record SingleCopy(Use use, int fromBytes) {
     private static final Path YAMA = Path.of("/proc/sys/kernel/yama/ptrace_scope");
     private static final Set<String> LOGGED = ConcurrentHashMap.newKeySet();
 
-    /** Returns the choice of the setting: on, off, or unset. */
+    /** Returns the choice for the value of the setting: on, off, or not set. */
     public static SingleCopy of(Optional<Boolean> setting) {
         Use use = setting.map(on -> on ? Use.REQUIRED : Use.OFF).orElse(Use.WHERE_IT_PAYS);
         return new SingleCopy(use, FROM_BYTES);
     }
 
-    /** Returns the data for peers that should read this process; {@link Cookie#NONE} for none. */
+    /**
+     * Returns the cookie that invites peers to read this process's memory; {@link Cookie#NONE} if they must not read
+     * it.
+     */
     public Cookie invite() {
         if (use == Use.OFF) {
             return Cookie.NONE;
@@ -66,12 +70,12 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Determines whether this process reads another one, and logs the reason once if it does not.
+     * Returns a reader of another process's memory. If payloads are copied twice instead, logs the reason once.
      *
      * @param peer   the other process
-     * @param cookie its {@link #invite invitation}
-     * @return null if payloads are copied twice
-     * @throws SingleCopyException if it is required and not possible
+     * @param cookie cookie that the other process's {@link #invite} returned
+     * @return the reader; null if payloads are copied twice
+     * @throws SingleCopyException if single copies are required and not possible
      */
     public @Nullable PeerMemory open(ProcessIdentity peer, Cookie cookie) {
         if (use == Use.OFF) {
@@ -104,7 +108,11 @@ public record SingleCopy(Use use, int fromBytes) {
         return reader;
     }
 
-    /** Handles an invited peer that does not read. Throws if single copies are required. */
+    /**
+     * Handles a peer that was invited to read this process's memory and does not read it.
+     *
+     * @throws SingleCopyException if single copies are required
+     */
     public void declined(String connection) {
         if (use == Use.REQUIRED) {
             throw new SingleCopyException(connection + ": the receiving process does not read this process's memory, "
@@ -113,7 +121,7 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Returns whether the kernel can read this memory for other processes, which excludes device registers, for
+     * Returns whether other processes can read this memory through the kernel. They cannot read device registers, for
      * instance.
      */
     public static boolean isReadable(long address, long bytes) {
@@ -128,14 +136,14 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Returns whether the kernel lets this process read another process's memory, as far as a read of its own memory
-     * shows it.
+     * Returns whether the kernel lets this process read another process's memory. The result comes from a read of this
+     * process's own memory and from Yama's level.
      */
     public static boolean isPossible() {
         return !yama().equals("3") && new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0) == 0;
     }
 
-    /** Describes this machine's result for users: the result of a connection between two processes like this one. */
+    /** Describes for users whether two processes like this one use single copies on this machine. */
     public static String describe() {
         long result = new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0);
         if (result < 0) {
@@ -166,7 +174,7 @@ public record SingleCopy(Use use, int fromBytes) {
         };
     }
 
-    /** Returns Yama's level, 0 to 3; empty without Yama. */
+    /** Returns the level of the Yama security module, 0 to 3; empty if the kernel does not have Yama. */
     private static String yama() {
         try {
             return Files.readString(YAMA).strip();
@@ -182,29 +190,33 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Processor time on this machine to move memory between processes, measured with this process's own memory. The
-     * kernel looks up every page before it copies the page. On some machines this costs less than a second copy, on
-     * others more.
+     * Processor time on this machine to move memory between processes, measured with this process's own memory. In a
+     * single copy the kernel looks up every page before it copies the page. On some machines this lookup costs less
+     * than a second copy, and on others more.
      *
      * <p>
-     * Times of frames of eight slots between two processes on one core of a virtual AMD EPYC, first for the kernel's
-     * read, then for two copies: 64 KiB 9 to 12 us and 3.5 to 4 us; 128 KiB 14 us and 7.5 to 9 us; 512 KiB 55 us and 37
-     * us; 4 MiB 1900 us and 1040 to 1290 us. On a virtual Xeon with GPUs the kernel reads 64 KiB in 4.4 us and 256 KiB
-     * in 16 us.
+     * Times of frames of eight slots between two processes on one core of a virtual AMD EPYC. The first time is for the
+     * kernel's read, and the second time for two copies. 64 KiB: 9 to 12 us and 3.5 to 4 us. 128 KiB: 14 us and 7.5 to
+     * 9 us. 512 KiB: 55 us and 37 us. 4 MiB: 1900 us and 1040 to 1290 us. On a virtual Xeon with GPUs the kernel reads
+     * 64 KiB in 4.4 us and 256 KiB in 16 us.
      *
-     * @param readNanos   time to read {@value #BYTES} bytes by {@code process_vm_readv}
-     * @param copiesNanos time to copy as many bytes from a slot to a ring, and from the ring to another slot
+     * @param readNanos   time to read {@value #BYTES} bytes by {@code process_vm_readv}, in nanoseconds
+     * @param copiesNanos time to copy the same number of bytes from a slot to a ring, and from the ring to another
+     *                    slot, in nanoseconds
      */
     record CopyCost(long readNanos, long copiesNanos) {
 
         static final int BYTES = 256 << 10;
 
-        /** Number of blocks. Together they exceed every core's own cache, because slots are written by other cores. */
+        /**
+         * Number of measured blocks. Together they are larger than the private caches of a core, because in operation
+         * other cores have written the slots.
+         */
         private static final int BLOCKS = 16;
         private static final int RING_BLOCKS = 8;
         private static final int ROUNDS = 2;
 
-        /** Returns the costs, measured once within some milliseconds. */
+        /** Returns the costs. They are measured only once, which takes some milliseconds. */
         static CopyCost here() {
             return Here.COST;
         }
@@ -214,9 +226,9 @@ public record SingleCopy(Use use, int fromBytes) {
         }
 
         /**
-         * Returns whether the kernel's single copy saves at least a tenth of the time. Less is not worth it: two cores
-         * make the two copies at the same time if both are available. (128 MiB of an all-reduce between two H200s, one
-         * proxy thread a rank: 29 ms with one copy, 35 ms with two.)
+         * Returns whether the kernel's single copy saves at least a tenth of the time. A smaller gain is not
+         * sufficient, because two cores can make two copies at the same time if both cores are available. (128 MiB of
+         * an all-reduce between two H200s, one proxy thread per rank: 29 ms with one copy, 35 ms with two copies.)
          */
         boolean readPays() {
             return readNanos <= copiesNanos - copiesNanos / 10;
@@ -249,8 +261,8 @@ public record SingleCopy(Use use, int fromBytes) {
         }
 
         /**
-         * Returns the lower quartile. While a process starts on cores that other processes use too, the median is often
-         * a preempted measurement.
+         * Returns the lower quartile of times. While processes compete for cores at their start, the median is often
+         * the time of a measurement that was preempted.
          */
         private static long typical(long[] times) {
             Arrays.sort(times);
@@ -264,7 +276,10 @@ public record SingleCopy(Use use, int fromBytes) {
         }
     }
 
-    /** Single copies are required, and the kernel does not allow them. Another network does not help. */
+    /**
+     * Failure because single copies are required and the kernel does not allow them. The processes do not try another
+     * network in this case.
+     */
     static final class SingleCopyException extends ConnectionException {
 
         private static final long serialVersionUID = 1L;

@@ -1,18 +1,18 @@
 /**
- * Frames over memory that two processes of one host share: one ring per connection, in a file that both map and no
- * other process opens.
+ * Frames over memory that two processes of one host share. Each connection has one ring, in a file that only these two
+ * processes open and map.
  *
  * <p>
- * {@code ShmNetwork} is the entry point. {@code ShmConnect} and {@code ShmListener} establish connections, and
- * {@code ShmSender} and {@code ShmReceiver} are their ends. {@code RingSide} moves frames, {@code ProcessReader} reads
- * another process's memory, and {@code SharedFile}, {@code SealedFile} and {@code SharedMemory} own the files.
- * {@code Doorbell} wakes sleeping ranks.
+ * {@code ShmNetwork} is the entry point. {@code ShmConnect} and {@code ShmListener} establish connections.
+ * {@code ShmSender} and {@code ShmReceiver} are the ends of a connection. {@code RingSide} reads and writes the frames
+ * in the ring, {@code ProcessReader} reads another process's memory, and {@code SharedFile}, {@code SealedFile} and
+ * {@code SharedMemory} own the files. {@code Doorbell} wakes sleeping ranks.
  *
  * <p>
- * A connection is established through a Unix-domain socket, over which the connecting side names its ring. Once both
- * sides have mapped the ring, its file is unlinked. The socket stays open as the sign that the peer is alive. All
- * frames, and the shutdown message at their end, pass the ring ({@link org.millrace.net.shm.RingLayout}). Each side has
- * one thread at a time and takes no lock.
+ * A connection is established through a Unix-domain socket. The connecting side sends the name of its ring over the
+ * socket. When both sides have mapped the ring, its file is deleted. The socket stays open, so that its end shows the
+ * death of the peer's process. All frames and the final shutdown message pass through the ring
+ * ({@link org.millrace.net.shm.RingLayout}). Each side is used by one thread at a time and takes no lock.
  */
 @NullMarked
 package org.millrace.net.shm;
