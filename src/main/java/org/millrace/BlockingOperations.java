@@ -325,8 +325,8 @@ sealed interface BlockingOperations permits Communicator {
 
     /**
      * Waits until all ranks have called this method, and names each rank that does not call it in time. The ranks
-     * communicate by messages of their own. The barrier therefore does not depend on work in their streams. It is
-     * slower than {@link #barrier()}.
+     * exchange messages that do not pass through streams. Therefore work in their streams does not delay the barrier.
+     * This barrier is slower than {@link #barrier()}.
      *
      * @param deadline time to wait for the other ranks
      * @throws DeadlineException if a rank did not call in time; the message names all missing ranks. All ranks are

@@ -1,8 +1,8 @@
 package org.millrace;
 
 /**
- * Receives reports of stalled operations and lost ranks, also while the program makes no calls. Programs set it by
- * {@link JoinBuilder#onStall} and {@link JoinBuilder#onLoss}. A method that is not overridden prints the report to
+ * Receives reports of stalled operations and lost ranks, also while the program makes no calls. Programs set a listener
+ * by {@link JoinBuilder#onStall} and {@link JoinBuilder#onLoss}. A method that is not overridden prints the report to
  * standard error. Each event causes one call, on a separate thread. The called method may therefore block, and may
  * abort the communicator.
  */

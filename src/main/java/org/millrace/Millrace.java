@@ -30,10 +30,10 @@ public final class Millrace {
     private Millrace() {}
 
     /**
-     * Joins the group of this process, which a launcher has started. The launcher's environment determines rank, size
-     * and rendezvous: {@code RANK}, {@code WORLD_SIZE}, {@code MASTER_ADDR} and {@code MASTER_PORT} of torchrun, or the
-     * variables of Open MPI, MPICH, MVAPICH and Slurm. torchrun's store occupies {@code MASTER_PORT}, so the next port
-     * is used. Blocks until all ranks have joined.
+     * Joins the group of ranks that a launcher has started, including this process. The launcher's environment
+     * determines rank, size and rendezvous: {@code RANK}, {@code WORLD_SIZE}, {@code MASTER_ADDR} and
+     * {@code MASTER_PORT} of torchrun, or the variables of Open MPI, MPICH, MVAPICH and Slurm. torchrun's store
+     * occupies {@code MASTER_PORT}, so the next port is used. Blocks until all ranks have joined.
      *
      * @return this rank's communicator
      * @throws IllegalArgumentException if the environment lacks a variable, or a setting is not usable
@@ -149,8 +149,8 @@ public final class Millrace {
      * Enqueues operations of one or more communicators as one. All operations are launched at the end of the thread's
      * outermost group, before any operation can block the launch of another. The order between communicators in the
      * group therefore does not matter. A send on one communicator and a receive on another run at the same time, also
-     * on one stream. Without a group, a rank would deadlock if it enqueued them on one stream in another order than its
-     * peers. In a group, one thread can enqueue the operations of several ranks.
+     * on one stream. Without a group, a rank would deadlock if it enqueued such operations on one stream in another
+     * order than its peers. In a group, one thread can enqueue the operations of several ranks.
      *
      * <p>
      * The order within one communicator matters: all ranks enqueue its operations in the same order. A stream continues

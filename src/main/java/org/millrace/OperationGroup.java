@@ -146,7 +146,8 @@ public final class OperationGroup {
             if (left.isEmpty()) {
                 return;
             }
-            // Without the status, because an interrupted thread does not park: this loop would spin.
+            // Clears the interrupt status while parking: a thread with that status does not park, so this loop would
+            // spin.
             boolean interrupted = Thread.interrupted();
             LockSupport.parkNanos(WAIT_NANOS);
             if (interrupted) {

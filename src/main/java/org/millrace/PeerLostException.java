@@ -14,7 +14,7 @@ public final class PeerLostException extends CommunicatorException {
      * Creates an exception.
      *
      * @param message   the failure, its place and a remedy
-     * @param rank      the rank that throws this
+     * @param rank      the rank that throws this exception
      * @param peer      the other rank involved; {@link #NOBODY} if unknown
      * @param operation the operation in progress; null without an operation
      * @param cause     the cause, or null

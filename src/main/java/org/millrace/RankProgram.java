@@ -3,7 +3,7 @@ package org.millrace;
 /**
  * Program of one rank of a group, for {@link Millrace#run} and {@link JoinBuilder#run}.
  *
- * @param <X> type of its checked exceptions
+ * @param <X> type of the program's checked exceptions
  */
 @FunctionalInterface
 public interface RankProgram<X extends Exception> {

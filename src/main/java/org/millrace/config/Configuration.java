@@ -27,7 +27,7 @@ import org.millrace.config.Settings.Kernels;
 public final class Configuration {
 
     private static final String UNKNOWN = "unknown setting: ";
-    /** Prefix of a text that C's {@code strtoll} with base 0 accepts as a number, followed by any text. */
+    /** Text that begins with a number in a format of C's {@code strtoll} with base 0. */
     private static final Pattern NUMBER =
             Pattern.compile("\\s*([+-]?(?:0[xX]\\p{XDigit}+|0[0-7]*|[1-9][0-9]*)).*", Pattern.DOTALL);
     /** Maximum number of TCP streams of a connection, more than any network card or kernel needs. */
@@ -352,8 +352,8 @@ public final class Configuration {
     }
 
     /**
-     * {@return the location of the kernels that unpack under libnccl} {@link Settings#UNPACK} determines it, or
-     * {@link Settings#NET_DEVICE_UNPACK}, which is the name in the documents about NCCL's device.
+     * {@return the location of the kernels that unpack under libnccl} {@link Settings#UNPACK} determines the location,
+     * or {@link Settings#NET_DEVICE_UNPACK}, which is the name in the documents about NCCL's device.
      *
      * @throws ConfigurationException if the two contradict each other
      */

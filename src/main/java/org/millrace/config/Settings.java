@@ -467,8 +467,8 @@ public final class Settings {
         /** The same messages as {@link #INFO}. */
         ABORT("INFO"),
         /**
-         * The messages of {@link #INFO}, each operation that is launched, and each use of another way after a first
-         * attempt failed.
+         * The messages of {@link #INFO}, each operation that is launched, and each fallback after a failed first
+         * attempt.
          */
         TRACE("TRACE");
 

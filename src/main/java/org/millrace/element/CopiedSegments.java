@@ -2,10 +2,10 @@ package org.millrace.element;
 
 import java.lang.foreign.MemorySegment;
 
-/** Checks of the two segments of a copy, whose errors would otherwise appear on a thread of the device. */
+/** Checks the two segments of a copy. Without the checks, their errors would appear on a thread of the device. */
 public final class CopiedSegments {
 
-    /** Stands for a thread of the device: it owns no arena. */
+    /** Represents the threads of the device, because it owns no arena either. Never started. */
     private static final Thread ANY_THREAD = new Thread(() -> {});
 
     private CopiedSegments() {}

@@ -217,9 +217,8 @@ public final class Elements {
             float error = product - (sum - part) + (y - part);
             int tie = 1 << extraBits - 1;
             int extra = Float.floatToRawIntBits(sum) & 2 * tie - 1;
-            // All ones for a tie. Ties are common, inexact ties are rare. The condition below is therefore a single
-            // branch,
-            // which the processor predicts well.
+            // All ones for a tie. Ties are common, inexact ties are rare. The processor therefore predicts the single
+            // branch below well.
             int ifTie = (extra ^ tie) - 1 >> 31;
             if ((ifTie & Float.floatToRawIntBits(error) << 1) != 0 || Math.abs(sum) < least) {
                 return toOdd(sumToOdd((double) x * s, y));

@@ -122,9 +122,8 @@ final class Loops {
     }
 
     /**
-     * Functions on the bits of floats: the smaller and the larger of two values, and the replacement of NaNs. Of a
-     * number and a NaN, both the smaller and the larger is the number. (In Java's {@code min} it is the NaN.) -0 is
-     * smaller than +0.
+     * Functions on the bits of floats: the smaller and the larger of two values, and the replacement of NaNs. If one of
+     * the values is a NaN, the result is the other value. (Java's {@code min} returns the NaN.) -0 is smaller than +0.
      *
      * <p>
      * The bits of positive floats, read as integers, have the order of the floats. The bits of negative floats have the

@@ -26,8 +26,7 @@ public final class StaleFiles {
         try {
             Runtime.getRuntime().addShutdownHook(new Thread(StaleFiles::deleteOwn, "millrace-own-files"));
         } catch (IllegalStateException ending) {
-            // The process is ending already. Another process must delete the files that this process creates from now
-            // on.
+            // The process is ending, so another process must delete the files that this one creates from now on.
         }
     }
 

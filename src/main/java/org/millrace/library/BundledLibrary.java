@@ -48,8 +48,8 @@ public final class BundledLibrary {
 
     /**
      * Prevents the inheritance of file descriptors that this JVM opens after this call. Programs that native libraries
-     * start, and processes that they fork, do not inherit them: {@code descriptors.c}. The JDK itself closes all
-     * descriptors in processes that it starts.
+     * start, and processes that native libraries fork, do not inherit these descriptors: {@code descriptors.c}. The JDK
+     * itself closes all descriptors in processes that it starts.
      */
     public static void keepDescriptors() {
         try {
@@ -83,7 +83,7 @@ public final class BundledLibrary {
     }
 
     /**
-     * Calls a function of the caller with a file that contains the library. The function must load the library, because
+     * Passes a file that contains the library to a function of the caller. The function must load the library, because
      * this method may delete the file afterwards. A loaded library does not need its file.
      */
     public static <T> T load(Function<Path, T> loader) {

@@ -63,7 +63,7 @@ public interface DeviceRegion extends MemoryRegion {
 
         /**
          * {@return whether a copy can begin now} The result is false while the maximum number of copies is in flight,
-         * for instance because they wait for a long kernel. The caller then repeats the call in a later pass.
+         * for instance because the copies wait for a long kernel. The caller then repeats the call in a later pass.
          */
         default boolean hasRoom() {
             return true;

@@ -34,7 +34,8 @@ public interface FrameEnd extends AutoCloseable {
     }
 
     /**
-     * Ends the connection. The owner must make no further calls except this one. Safe from any thread, and repeatedly.
+     * Ends the connection. Safe from any thread, and repeatedly, but only after the owner's last call of any other
+     * method.
      */
     @Override
     void close();

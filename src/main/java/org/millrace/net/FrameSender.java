@@ -57,7 +57,7 @@ public interface FrameSender extends FrameEnd {
 
     /**
      * Ends the connection in order. Frames in flight are sent first if that needs no waiting. The peer receives a
-     * shutdown message. The owner must make no further calls except this one. Safe from any thread, and repeatedly.
+     * shutdown message. Safe from any thread, and repeatedly, but only after the owner's last call of any other method.
      */
     @Override
     void close();

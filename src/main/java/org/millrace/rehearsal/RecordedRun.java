@@ -75,7 +75,8 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     }
 
     /**
-     * A frame of a connection, as one end recorded it. Times of day are nanoseconds since 1970.
+     * A frame of a connection, as one end recorded it. {@code taken} and {@code done} are nanoseconds since 1970,
+     * {@code idle} and {@code blocked} are durations in nanoseconds.
      *
      * @param protocol as {@link org.millrace.abi.Protocol#ordinal}
      * @param taken    time when the proxy passed the frame to the network, or a slot for the frame to receive

@@ -155,7 +155,7 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** {@return the number that represents a name in records} Defines it at the first call for the name. */
+    /** {@return the number that represents a name in records} The first call for a name defines its number. */
     int name(String text) {
         synchronized (operationLock) {
             return names.computeIfAbsent(text, added -> {

@@ -29,7 +29,8 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Availability
     }
 
     /**
-     * Sends this rank's information to the other ranks, and returns the information of all ranks. All ranks call it.
+     * Sends this rank's information to the other ranks, and returns the information of all ranks. All ranks must call
+     * this method.
      *
      * @param allGather function that takes this rank's bytes and returns the bytes of all ranks, ordered by rank
      * @return the information that each rank sent about itself, ordered by rank

@@ -262,7 +262,7 @@ final class AutoNetwork implements Network {
                 return overShm.poll();
             } catch (ConnectionException e) {
                 // Either this process cannot map the peer's ring. The shared-memory network has then logged the reason
-                // and informed the peer, which now connects over TCP. Or the listener was closed, which TCP reports,
+                // and informed the peer, which now connects over TCP. Or the listener was closed: TCP reports that,
                 // too.
                 overShm = null;
                 return null;

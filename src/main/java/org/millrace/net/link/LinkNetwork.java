@@ -151,7 +151,7 @@ public final class LinkNetwork implements Network {
         sender.closeWire();
     }
 
-    /** Removes a sender from the open senders. {@return whether the sender was open} */
+    /** Removes a sender from the open senders. Returns whether the sender was open. */
     synchronized boolean forget(LinkSender sender) {
         return open.remove(sender);
     }
