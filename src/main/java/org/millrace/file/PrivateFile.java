@@ -99,6 +99,13 @@ public final class PrivateFile {
         }
     }
 
+    /** Extends a file to a length. The new bytes are zeros, and only the last one is allocated. */
+    public static void extend(FileChannel channel, long length) throws IOException {
+        if (channel.size() < length) {
+            channel.write(ByteBuffer.allocate(1), length - 1);
+        }
+    }
+
     /** Opens a file that another process created. */
     public static FileChannel open(Path file) throws IOException {
         return FileChannel.open(file, OPEN);

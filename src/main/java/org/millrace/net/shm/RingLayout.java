@@ -52,7 +52,7 @@ final class RingLayout {
     /** Magic number of a ring's file. */
     static final long MAGIC = 0x4d694c6c52694e67L;
     /** Version of the ring, of its frames, and of everything else that the two processes share. */
-    public static final int VERSION = 5;
+    public static final int VERSION = 6;
     /** Alignment of positions, frames and pieces in bytes: a cache line. */
     static final int ALIGNMENT = 64;
     /** State of an active side. */
@@ -61,6 +61,12 @@ final class RingLayout {
     static final long CLOSED = 1;
     /** State of a producer that closed without a shutdown message. Its memory must not be read, and no data follows. */
     static final long ABANDONED = 2;
+
+    /**
+     * Length of the part for payloads that the producer moves out of its own memory. It occupies memory only where a
+     * payload was moved, and address space everywhere.
+     */
+    private static final long MOVED_BYTES = 1L << 32;
 
     /** Offset of the data in the file. The data begins at a page boundary. */
     public static final int DATA_OFFSET = 4096;
@@ -87,9 +93,19 @@ final class RingLayout {
 
     private RingLayout() {}
 
+    /** Returns the number of allocated bytes at the beginning of the file: all words, and the ring's data. */
+    static long allocatedBytes(long capacity) {
+        return DATA_OFFSET + capacity;
+    }
+
+    /** Returns the offset of the part for moved payloads, which begins at a page boundary. */
+    static long movedOffset(long capacity) {
+        return DATA_OFFSET + (capacity + DATA_OFFSET - 1) / DATA_OFFSET * DATA_OFFSET;
+    }
+
     /** Returns the length of the whole file in bytes. */
     static long fileBytes(long capacity) {
-        return DATA_OFFSET + capacity;
+        return movedOffset(capacity) + MOVED_BYTES;
     }
 
     /** Returns a number of bytes, rounded up to whole lines. */

@@ -6,11 +6,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.channels.FileChannel;
 import org.millrace.file.FileName;
-import org.millrace.net.connection.ConnectionState;
 
 /**
  * The mapped bytes of a ring. The names of the access methods state their ordering. Each access checks the length of
@@ -21,29 +19,30 @@ final class RingMemory {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
 
-    private final FileChannel channel;
     private final Arena arena;
     final MemorySegment segment;
-    /** Position in the file for this side's next {@link #append}. */
+    /** Offset of the part for moved payloads. */
+    private final long movedOffset;
+    /** Offset at which the producer appends the next moved payload. */
     private long end;
 
-    private RingMemory(FileChannel channel, Arena arena, MemorySegment segment) {
-        this.channel = channel;
+    private RingMemory(Arena arena, MemorySegment segment, long movedOffset) {
         this.arena = arena;
         this.segment = segment;
-        end = segment.byteSize();
+        this.movedOffset = movedOffset;
+        end = movedOffset;
     }
 
-    /** Maps a file. Closes the channel if the file cannot be mapped. */
-    private static RingMemory map(FileChannel channel, long bytes) throws IOException {
+    /** Maps a ring's file and closes the channel, so that a connection holds no descriptor of the file. */
+    private static RingMemory map(FileChannel channel, int capacity) throws IOException {
         // A shared arena, so that any thread may close it. A thread that uses the memory at that time gets an
         // exception, and cannot access unmapped memory.
         Arena arena = Arena.ofShared();
-        try {
-            return new RingMemory(channel, arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
+        try (channel) {
+            return new RingMemory(arena, channel.map(MapMode.READ_WRITE, 0, RingLayout.fileBytes(capacity), arena),
+                    RingLayout.movedOffset(capacity));
         } catch (IOException | RuntimeException e) {
             arena.close();
-            channel.close();
             throw e;
         }
     }
@@ -80,55 +79,49 @@ final class RingMemory {
     }
 
     /** Unmaps the ring. May be called repeatedly, and by any thread. */
-    synchronized void unmap() {
+    synchronized void close() {
         if (arena.scope().isAlive()) {
             arena.close();
         }
     }
 
-    /** Closes the file and unmaps the ring. May be called repeatedly, and by any thread. */
-    public final void close() {
-        ConnectionState.closeQuietly(channel);
-        unmap();
-    }
-
     /**
-     * Appends bytes to the ring's file, after the ring and the bytes that were appended before. The bytes stay there
-     * until the file is freed. Returns the position of the first byte in the file.
+     * Copies a payload behind the ring, after the payloads moved before. The copy allocates the memory. It stays until
+     * both processes have released their mappings.
+     *
+     * @return offset of the copy
+     * @throws IOException if the part for moved payloads is full, or no memory is left
      */
-    final long append(MemorySegment from, long fromOffset, long bytes) throws IOException {
-        long place = end;
-        ByteBuffer buffer = from.asSlice(fromOffset, bytes).asByteBuffer();
-        while (buffer.hasRemaining()) {
-            end += channel.write(buffer, end);
+    long append(MemorySegment from, long fromOffset, long bytes) throws IOException {
+        if (bytes > segment.byteSize() - end) {
+            throw new IOException(segment.byteSize() - movedOffset + " bytes behind the ring are used");
         }
+        try {
+            MemorySegment.copy(from, fromOffset, segment, end, bytes);
+        } catch (InternalError noMemory) { // a SIGBUS
+            throw new IOException(bytes + " bytes behind the ring cannot be allocated", noMemory);
+        }
+        long place = end;
+        end += bytes;
         return place;
     }
 
-    /**
-     * Copies to the caller's memory bytes that the other side has appended to the ring's file.
-     *
-     * @param place position of the first byte in the file
-     */
-    final void readAppended(long place, MemorySegment to, long toOffset, long bytes) throws IOException {
-        ByteBuffer buffer = to.asSlice(toOffset, bytes).asByteBuffer();
-        for (long at = place; buffer.hasRemaining();) {
-            int read = at < 0 ? -1 : channel.read(buffer, at);
-            if (read < 0) {
-                throw new EOFException("the ring's file has no " + bytes + " bytes at " + place);
-            }
-            at += read;
+    /** Copies bytes of a payload that the producer moved behind the ring to the caller's memory. */
+    void readAppended(long place, MemorySegment to, long toOffset, long bytes) throws IOException {
+        if (place < movedOffset || bytes > segment.byteSize() - place) {
+            throw new EOFException("the ring's file has no " + bytes + " bytes at " + place);
         }
+        MemorySegment.copy(segment, place, to, toOffset, bytes);
     }
 
     /**
-     * Creates a ring in a file of zeros. The file's memory must already be allocated. Otherwise an access could kill
-     * the process with a SIGBUS when memory is exhausted. {@link #close} closes the file's channel.
+     * Creates a ring in a file of zeros, and closes the file's channel. The memory of the ring must already be
+     * allocated. Otherwise an access could kill the process with a SIGBUS when memory is exhausted.
      *
      * @param first position of the first byte, which may have any value that is a multiple of the alignment
      */
     public static RingMemory create(SharedFile file, int capacity, long first) throws IOException {
-        RingMemory ring = map(file.channel(), RingLayout.fileBytes(capacity));
+        RingMemory ring = map(file.channel(), capacity);
         RingLayout.initialize(ring, capacity, first);
         return ring;
     }
@@ -136,7 +129,7 @@ final class RingMemory {
     /**
      * Maps a ring that the peer created.
      *
-     * @param channel channel of the ring's file, which {@link #close} closes
+     * @param channel channel of the ring's file, which this method closes
      * @param name    name of the ring's file, for messages
      * @throws ShmUnavailableException if the ring is not as the peer has described it
      */
@@ -148,7 +141,7 @@ final class RingMemory {
             throw new ShmUnavailableException(
                     "the ring " + name + " has " + length + " bytes, and the peer said " + bytes);
         }
-        RingMemory ring = map(channel, bytes);
+        RingMemory ring = map(channel, capacity);
         String problem = RingLayout.problem(ring, capacity);
         if (problem != null) {
             ring.close();

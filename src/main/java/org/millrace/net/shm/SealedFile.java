@@ -2,7 +2,6 @@ package org.millrace.net.shm;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -32,7 +31,6 @@ final class SealedFile implements AutoCloseable {
     static final int SEAL_SHRINK = 2;
     static final int SEAL_GROW = 4;
     static final int ALL = SEAL_SEALS | SEAL_SHRINK | SEAL_GROW;
-    static final int MAY_GROW = SEAL_SEALS | SEAL_SHRINK;
 
     private static final Logger LOG = LogManager.getLogger(SealedFile.class);
     private static final long CLOSE_ON_EXEC = 1;
@@ -60,28 +58,20 @@ final class SealedFile implements AutoCloseable {
         return Domain.NUMBER;
     }
 
-    /** Creates a file of zeros. Its memory is allocated. */
-    static SealedFile create(long bytes, int seals) throws IOException {
-        return create(bytes, seals, false);
-    }
-
     /**
-     * Creates a file of zeros without allocated memory. {@link #take} or the first access to a page allocates memory.
+     * Creates a file of zeros. The memory behind its allocated bytes is allocated by {@link #take} or by the first
+     * access to a page.
+     *
+     * @param allocated number of bytes at its beginning with allocated memory
+     * @param length    length of the file
      */
-    static SealedFile createSparse(long bytes) throws IOException {
-        return create(bytes, ALL, true);
-    }
-
-    private static SealedFile create(long bytes, int seals, boolean sparse) throws IOException {
+    static SealedFile create(long allocated, long length, int seals) throws IOException {
         long id = new SecureRandom().nextLong();
         int descriptor = memory(id);
         SealedFile file = new SealedFile(descriptor, FileName.sealed(id, descriptor));
         try (FileChannel channel = file.channel()) {
-            if (sparse) {
-                channel.write(ByteBuffer.allocate(1), bytes - 1);
-            } else {
-                PrivateFile.fill(channel, bytes);
-            }
+            PrivateFile.fill(channel, allocated);
+            PrivateFile.extend(channel, length);
             SystemCall.check("fcntl(F_ADD_SEALS)", SystemCall.of(SystemCall.FCNTL, descriptor, ADD_SEALS, seals));
             return file;
         } catch (IOException e) {
@@ -109,10 +99,9 @@ final class SealedFile implements AutoCloseable {
     /**
      * Opens a file of another process.
      *
-     * @param required seals that the file must have
-     * @throws IOException if the file does not exist, lacks one of the seals, or has another label than the name states
+     * @throws IOException if the file does not exist, lacks a seal, or has another label than the name states
      */
-    static FileChannel open(FileName name, int required) throws IOException {
+    static FileChannel open(FileName name) throws IOException {
         if (!name.owner().isOfThisNamespace() || domain() == 0) {
             throw new IOException("its process is of another PID namespace");
         }
@@ -125,7 +114,7 @@ final class SealedFile implements AutoCloseable {
                         + ": the process that made it has ended");
             }
             long seals = SystemCall.of(SystemCall.FCNTL, descriptor, GET_SEALS, 0);
-            if (seals < 0 || (seals & required) != required) {
+            if (seals < 0 || (seals & ALL) != ALL) {
                 throw new IOException(there + " is not sealed: who made it could make it shorter");
             }
             return file.channel();
@@ -192,7 +181,7 @@ final class SealedFile implements AutoCloseable {
             if (processes == 0 || !SystemCall.isKnown()) {
                 return 0;
             }
-            try (SealedFile file = create(1, ALL)) {
+            try (SealedFile file = create(1, 1, ALL)) {
                 String users = Files.readSymbolicLink(Path.of("/proc/self/ns/user")).toString().replaceAll("\\D", "");
                 Path there = Path.of("/proc/" + ProcessIdentity.CURRENT.pid() + "/fd/" + file.descriptor);
                 FileChannel.open(there, StandardOpenOption.READ, StandardOpenOption.WRITE).close();

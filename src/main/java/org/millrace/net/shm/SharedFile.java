@@ -41,21 +41,28 @@ final class SharedFile {
     /**
      * Creates a file in a directory.
      *
-     * @param kind one of the kinds of {@link FileName}
+     * @param kind      one of the kinds of {@link FileName}
+     * @param allocated number of bytes at its beginning with allocated memory
+     * @param length    length of the file
      */
-    public static SharedFile create(Path directory, String kind, long bytes) throws IOException {
+    public static SharedFile create(Path directory, String kind, long allocated, long length) throws IOException {
         FileName name = FileName.ours(new SecureRandom().nextLong(), kind);
         Path path = directory.resolve(name.toString());
-        return new SharedFile(name, PrivateFile.create(path, bytes), path, null);
+        FileChannel channel = PrivateFile.create(path, allocated);
+        SharedFile file = new SharedFile(name, channel, path, null);
+        try {
+            PrivateFile.extend(channel, length);
+            return file;
+        } catch (IOException e) {
+            channel.close();
+            file.withdraw();
+            throw e;
+        }
     }
 
-    /**
-     * Creates a sealed file, which cannot shrink.
-     *
-     * @param grows whether the file can grow
-     */
-    public static SharedFile createSealed(long bytes, boolean grows) throws IOException {
-        SealedFile sealed = SealedFile.create(bytes, grows ? SealedFile.MAY_GROW : SealedFile.ALL);
+    /** Creates a file that can neither shrink nor grow, with the same parameters. */
+    public static SharedFile createSealed(long allocated, long length) throws IOException {
+        SealedFile sealed = SealedFile.create(allocated, length, SealedFile.ALL);
         try {
             return new SharedFile(sealed.name(), sealed.channel(), null, sealed);
         } catch (IOException e) {
@@ -67,12 +74,11 @@ final class SharedFile {
     /**
      * Opens a file that another process of this user created.
      *
-     * @throws IOException if the file does not exist, belongs to another user, or lacks the seal against shrinking that
-     *                     its name promises
+     * @throws IOException if it does not exist, belongs to another user, or lacks a seal that its name promises
      */
     public static FileChannel open(Path directory, FileName name) throws IOException {
         if (name.isSealed()) {
-            return SealedFile.open(name, SealedFile.MAY_GROW);
+            return SealedFile.open(name);
         }
         Path path = directory.resolve(name.toString());
         if (!Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS) || !PrivateFile.isOurs(path)) {

@@ -35,7 +35,7 @@ public final class SharedHeap implements AutoCloseable {
     private final Doorbell doorbell;
 
     private SharedHeap(long bytes) throws IOException {
-        file = SealedFile.createSparse(bytes);
+        file = SealedFile.create(0, bytes, SealedFile.ALL);
         SharedMemory.Mapping mapped = null;
         try (FileChannel channel = file.channel()) {
             mapped = new SharedMemory.Mapping(channel, MapMode.READ_WRITE, bytes);
@@ -208,7 +208,7 @@ public final class SharedHeap implements AutoCloseable {
         if (parsed == null || !parsed.isSealed()) {
             throw new ShmUnavailableException("\"" + name + "\" is no name of memory of ours");
         }
-        try (FileChannel channel = SealedFile.open(parsed, SealedFile.ALL)) {
+        try (FileChannel channel = SealedFile.open(parsed)) {
             return new SharedMemory.Mapping(channel, mode, Math.min(channel.size(), most));
         } catch (IOException e) {
             throw new ShmUnavailableException("cannot map the memory of " + parsed.owner() + ": " + e.getMessage()

@@ -51,7 +51,7 @@ public final class SharedMemory implements AutoCloseable {
      */
     public static SharedMemory create(Path directory, long bytes) {
         try {
-            return map(directory, SharedFile.create(directory, FileName.MEMORY, bytes), bytes);
+            return map(directory, SharedFile.create(directory, FileName.MEMORY, bytes, bytes), bytes);
         } catch (IOException e) {
             throw ShmUnavailableException.noRoom("shared memory", bytes, directory,
                     "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE", e);
@@ -75,7 +75,7 @@ public final class SharedMemory implements AutoCloseable {
     /** Creates sealed memory of zeros, for processes with the same {@link #sealedDomain}. */
     public static SharedMemory createSealed(long bytes) {
         try {
-            return map(NOWHERE, SharedFile.createSealed(bytes, false), bytes);
+            return map(NOWHERE, SharedFile.createSealed(bytes, bytes), bytes);
         } catch (IOException e) {
             throw new ShmUnavailableException("cannot make shared memory of " + bytes + " bytes: " + e.getMessage()
                     + "; set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE", e);

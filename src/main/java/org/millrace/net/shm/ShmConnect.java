@@ -130,18 +130,19 @@ final class ShmConnect extends OutgoingConnection {
     }
 
     private SharedFile makeFile() {
-        long bytes = RingLayout.fileBytes(options.ringBytes());
+        long allocated = RingLayout.allocatedBytes(options.ringBytes());
+        long length = RingLayout.fileBytes(options.ringBytes());
         if (sealed) {
             try {
-                return SharedFile.createSealed(bytes, true); // may grow, because moved payloads are appended to it
+                return SharedFile.createSealed(allocated, length);
             } catch (IOException e) {
                 LOG.debug("{}: no sealed ring: {}", this, e.getMessage());
             }
         }
         try {
-            return SharedFile.create(options.directory(), FileName.RING, bytes);
+            return SharedFile.create(options.directory(), FileName.RING, allocated, length);
         } catch (IOException e) {
-            throw ShmUnavailableException.noRoom("a ring", bytes, options.directory(),
+            throw ShmUnavailableException.noRoom("a ring", allocated, options.directory(),
                     "take TCP instead (MILLRACE_NET=socket)", e);
         }
     }

@@ -52,7 +52,8 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
             SocketChannel other = server.accept();
             one.configureBlocking(false);
             other.configureBlocking(false);
-            SharedFile file = file(RingLayout.fileBytes(options.ringBytes()));
+            SharedFile file =
+                    file(RingLayout.allocatedBytes(options.ringBytes()), RingLayout.fileBytes(options.ringBytes()));
             RingMemory ofSender = RingMemory.create(file, options.ringBytes(), firstPosition);
             RingMemory ofReceiver =
                     RingMemory.open(SharedFile.open(directory, file.name()), file.name(), options.ringBytes());
@@ -67,9 +68,9 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
                     new ShmReceiver(receiving, options.ringBytes(), options.pieceBytes(), memory));
         }
 
-        private SharedFile file(long bytes) throws IOException {
-            return SharedFile.canBeSealedFor(ProcessIdentity.CURRENT) ? SharedFile.createSealed(bytes, true)
-                    : SharedFile.create(directory, FileName.RING, bytes);
+        private SharedFile file(long allocated, long length) throws IOException {
+            return SharedFile.canBeSealedFor(ProcessIdentity.CURRENT) ? SharedFile.createSealed(allocated, length)
+                    : SharedFile.create(directory, FileName.RING, allocated, length);
         }
 
         @Override

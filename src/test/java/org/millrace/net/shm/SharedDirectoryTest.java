@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -23,6 +25,7 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
@@ -32,6 +35,8 @@ import org.millrace.net.shm.ShmNetwork.ShmAddress;
 /** Content of the shared directory over time, its owner, and behavior without room in it. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SharedDirectoryTest {
+
+    private static final int LARGE = 4 << 20;
 
     @TempDir
     private Path directory;
@@ -127,14 +132,48 @@ class SharedDirectoryTest {
         }
     }
 
-    @Test
-    void aFullDirectoryIsAnErrorWithSizesAndNothingIsLeft() throws Exception {
-        Process mount = new ProcessBuilder("mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", directory.toString())
+    private void mountMemory(String size) throws Exception {
+        Process mount = new ProcessBuilder("mount", "-t", "tmpfs", "-o", "size=" + size, "tmpfs", directory.toString())
                 .redirectErrorStream(true)
                 .start();
         String output = new String(mount.getInputStream().readAllBytes());
         Assumptions.assumeTrue(mount.waitFor() == 0,
                 "SKIPPED: a full directory needs a small tmpfs, which only root may mount: " + output);
+    }
+
+    /** The sender copies unread payloads behind the ring, as far as memory is left there. */
+    @Test
+    void aPayloadWithoutRoomBehindTheRingStaysInPlace() throws Exception {
+        Assumptions.assumeTrue(SingleCopy.isPossible(), SingleCopy::describe);
+        mountMemory("512k");
+        ShmOptions inPlace =
+                options.withRing(16 << 10, 1 << 10).withSingleCopy(new SingleCopy(SingleCopy.Use.REQUIRED, 1 << 10));
+        try (Arena arena = Arena.ofShared();
+                ShmNetwork network = new ShmNetwork(inPlace);
+                Connected ends = Connected.make(network, network)) {
+            MemorySegment sent = arena.allocate(LARGE);
+            MemorySegment received = arena.allocate(LARGE);
+            sent.fill((byte) 5);
+            FrameHeader header = new FrameHeader();
+            header.payloadBytes(LARGE);
+            assertTrue(ends.sender().offer(header, network.register(sent), 0));
+            ends.sender().progress();
+            ends.sender().settle();
+            assertEquals(0, ends.sender().framesCompleted());
+            ends.nextHeader();
+            ends.receiver().accept(network.register(received), 0);
+            while (ends.receiver().framesCompleted() == 0) {
+                ends.receiver().progress();
+            }
+            assertEquals(-1, sent.mismatch(received));
+        } finally {
+            assertEquals(0, new ProcessBuilder("umount", directory.toString()).start().waitFor());
+        }
+    }
+
+    @Test
+    void aFullDirectoryIsAnErrorWithSizesAndNothingIsLeft() throws Exception {
+        mountMemory("512k");
         try (ShmNetwork network = new ShmNetwork(options); Listener listener = network.listen()) {
             Pending<FrameSender> connecting = network.connect(listener.address(), Connected.newKey());
             ConnectionException full =

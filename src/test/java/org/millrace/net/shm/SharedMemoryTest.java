@@ -99,7 +99,7 @@ class SharedMemoryTest {
     @Test
     void memoryThatIsNotSealedIsRefused() throws IOException {
         assumeTrue(SharedMemory.sealedDomain() != 0, "this machine has no sealed memory");
-        try (SealedFile open = SealedFile.create(4096, SealedFile.SEAL_GROW)) {
+        try (SealedFile open = SealedFile.create(4096, 4096, SealedFile.SEAL_GROW)) {
             String said = assertThrows(ShmUnavailableException.class,
                     () -> SharedMemory.open(directory, open.name().toString(), 4096)).getMessage();
             assertTrue(said.contains("not sealed"), said);

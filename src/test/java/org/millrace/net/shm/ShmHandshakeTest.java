@@ -11,10 +11,12 @@ import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -26,6 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.file.FileName;
+import org.millrace.file.PrivateFile;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameHeader;
@@ -173,7 +176,9 @@ class ShmHandshakeTest {
         Path file = Files.write(directory.resolve(name), new byte[5000]);
         say(hello(name));
         assertTrue(Connected.failureOf(() -> expected.poll()).getMessage().contains("5000 bytes"));
-        Files.write(file, new byte[(1 << 20) + RingLayout.DATA_OFFSET]);
+        try (FileChannel longer = FileChannel.open(file, StandardOpenOption.WRITE)) {
+            PrivateFile.extend(longer, RingLayout.fileBytes(1 << 20));
+        }
         key = Connected.newKey();
         Pending<FrameReceiver> second = listener.expect(key);
         say(hello(name));

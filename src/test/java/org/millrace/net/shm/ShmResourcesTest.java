@@ -1,12 +1,15 @@
 package org.millrace.net.shm;
 
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -20,12 +23,15 @@ import org.junit.jupiter.api.Timeout;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 
 /** Mappings and descriptors are released. A close from any thread never lets another thread access unmapped memory. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class ShmResourcesTest {
+
+    private static final int CONNECTIONS = 20;
 
     private static long descriptors() throws IOException {
         try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
@@ -50,6 +56,25 @@ class ShmResourcesTest {
             assertTrue(descriptors() - before < 10, () -> "1000 connections left descriptors open");
             // Rings of other tests in this process may still be open, but none of the thousand.
             assertTrue(ringMappings() < 100, () -> "1000 connections left rings mapped");
+        }
+    }
+
+    /** A process needs few descriptors, because its limit also holds for the program's own files. */
+    @Test
+    void anEndOfAConnectionHoldsOneDescriptor() throws IOException {
+        Assumptions.assumeTrue(Files.isDirectory(Path.of("/proc/self/fd")),
+                "SKIPPED: descriptors are counted in /proc, which is not there");
+        List<Connected> open = new ArrayList<>();
+        try (ShmNetwork network = new ShmNetwork(ShmOptions.defaults().withRing(16 << 10, 4 << 10))) {
+            Listener listener = network.listen();
+            open.add(Connected.make(network, listener, Connected.newKey()));
+            long before = descriptors();
+            for (int i = 0; i < CONNECTIONS; i++) {
+                open.add(Connected.make(network, listener, Connected.newKey()));
+            }
+            assertEquals(2 * CONNECTIONS, descriptors() - before);
+        } finally {
+            open.forEach(Connected::close);
         }
     }
 
