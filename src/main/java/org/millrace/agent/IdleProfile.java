@@ -167,8 +167,8 @@ public enum IdleProfile {
          * @param spins        number of passes without work that are each followed only by a hint to the core that the
          *                     thread spins
          * @param yields       number of further passes that are each followed by an offer of the core to another thread
-         * @param maxParkNanos longest sleep in nanoseconds. Each sleep is twice as long as the one before, up to this
-         *                     limit.
+         * @param maxParkNanos longest sleep in nanoseconds. Each sleep is twice as long as the previous sleep, up to
+         *                     this limit.
          */
         public Backoff(int spins, int yields, long minParkNanos, long maxParkNanos) {
             this(null, spins, yields, minParkNanos, maxParkNanos, Sleeper.PARK, null);
@@ -313,13 +313,13 @@ public enum IdleProfile {
          */
         static final long LOST_CORE_NANOS = 1_500_000;
         /**
-         * Shortest time for which short parks replace yields after long yields, or yields replace spins after lost
-         * cores, in nanoseconds. Each repetition doubles the time, up to {@link #MOST_AVOIDANCE_NANOS}.
+         * Shortest period with short parks instead of yields after long yields, or with yields instead of spins after
+         * lost cores, in nanoseconds. Each repetition doubles the period, up to {@link #MOST_AVOIDANCE_NANOS}.
          */
         static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
         /**
-         * Time for which short parks replace yields after a single long yield, in nanoseconds. The JIT compiler
+         * Duration of the period with short parks after a single long yield, in nanoseconds. The JIT compiler
          * occasionally takes the core for a millisecond.
          */
         static final long AVOIDANCE_OF_ONE_NANOS = 2_000_000;
@@ -424,9 +424,9 @@ public enum IdleProfile {
         /**
          * Creates a strategy that begins with spinning, or with yielding if it never spins.
          *
-         * @param spinNanos  time for which the thread spins after the last work, in nanoseconds; 0 to never spin
-         * @param yieldNanos time after spinning in which the thread offers its core to another thread in every pass, in
-         *                   nanoseconds
+         * @param spinNanos  duration of the spinning after the last work, in nanoseconds; 0 to never spin
+         * @param yieldNanos duration of the yielding after that, in nanoseconds; the thread then offers its core to
+         *                   another thread in every pass
          */
         public TimedIdleStrategy(long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
             this(Scheduler.SYSTEM, spinNanos, yieldNanos, minParkNanos, maxParkNanos);

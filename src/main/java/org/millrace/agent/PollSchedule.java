@@ -26,8 +26,8 @@ import java.util.List;
 public final class PollSchedule<T> {
 
     /**
-     * Number of successive polls without work after which a connection is idle. So many polls take longer than the
-     * pause between two kernels.
+     * Number of successive polls without work after which a connection is idle. This number of polls takes longer than
+     * the pause between two kernels.
      */
     public static final int BUSY_POLLS = 1024;
     /** Number of passes in which every idle connection is polled once. */
