@@ -7,14 +7,15 @@ import static org.millrace.trace.TraceLayout.AGENT_PASSES_OFFSET;
 import java.util.Arrays;
 
 /**
- * The trace of an agent that serves connections: its passes, and the values of its connections that are not stored yet.
+ * Trace of an agent that serves connections: its passes, and the values of its connections that are not stored yet.
  * Used by the agent's thread.
  *
  * <p>
- * Reading the clock and storing cost as much as a small step. The values of connections are therefore stored by the
- * first pass without other work. While data flows, they are stored after {@value #BUDGET} bytes, where a pass with work
- * counts as {@value #PASS_BYTES} bytes more. A reader thus sees the state of some hundred microseconds ago. The trace's
- * memory leaves the core's cache only where that much data has passed through the cache anyway.
+ * Reading the clock and storing values cost as much as a small step. The first pass without other work therefore stores
+ * the values of the connections. While data flows, they are stored after {@value #BUDGET} bytes. In this count, each
+ * pass with work adds {@value #PASS_BYTES} bytes to the bytes that it moved. A reader thus sees the state of some
+ * hundred microseconds ago. A store finds the trace's memory outside of the core's cache only if data of this size has
+ * passed through the cache anyway.
  */
 public final class AgentTrace implements AutoCloseable {
 
@@ -43,7 +44,7 @@ public final class AgentTrace implements AutoCloseable {
         this.number = number;
     }
 
-    /** Returns its number among the process's agents; -1 if there are too many. */
+    /** Returns the agent's number among the process's agents; -1 if there are too many agents. */
     public int number() {
         return number;
     }

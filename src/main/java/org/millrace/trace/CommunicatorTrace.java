@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.CommunicatorFields;
 
 /**
- * The trace of a communicator and its last operations, written by the code that launches them: the engine, or NCCL's
- * profiler. Callable from any thread.
+ * Trace of a communicator and its last operations. The code that launches the operations writes it: the engine, or
+ * NCCL's profiler. Callable from any thread.
  */
 public final class CommunicatorTrace implements AutoCloseable {
 
@@ -28,8 +28,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     private long enqueued;
     private long launches;
     /**
-     * For operations that native code enqueues: all operations before {@code recorded} are recorded, and the times of
-     * all before {@code timed}.
+     * Numbers of operations that native code enqueues. All operations before {@code recorded} are recorded. The times
+     * of all operations before {@code timed} are recorded, too.
      */
     private long recorded;
     private long timed;
@@ -60,7 +60,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Stores the time at which the thread that runs the kernels entered a function of the program; 0 if it is in none.
+     * Stores the time at which the thread that runs the kernels entered a function of the program; 0 if the thread is
+     * in none.
      */
     public synchronized void inFunction(long since) {
         if (!closed) {
@@ -69,8 +70,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Stores that a peer runs another operation, before this communicator fails. {@code collective} is -1 for a send or
-     * receive.
+     * Stores that a peer runs another operation than this rank, before this communicator fails. {@code collective} is
+     * the number of the operation; -1 for a send or receive.
      */
     public synchronized void disagrees(int peer, long collective) {
         if (!closed) {
@@ -94,7 +95,10 @@ public final class CommunicatorTrace implements AutoCloseable {
         return base;
     }
 
-    /** States that native code writes the operations itself. If the process is recorded, they are polled frequently. */
+    /**
+     * States that native code writes the operations itself. If the process is recorded, the recorder polls the
+     * operations frequently.
+     */
     public void enqueuedByNativeCode() {
         if (recorder != null) {
             recorder.watch(this::recordNew);
@@ -134,15 +138,15 @@ public final class CommunicatorTrace implements AutoCloseable {
      * Stores that an operation was enqueued.
      *
      * @param name     name that users know, for instance {@code "all_reduce"}
-     * @param sequence its number in the communicator, the same on all ranks; for a send or receive, its number among
-     *                 the transfers to or from the peer; -1 if unknown
+     * @param sequence number of the operation in the communicator, the same on all ranks; for a send or receive, its
+     *                 number among the transfers to or from the peer; -1 if unknown
      * @param bytes    number of bytes of one rank's data
      * @param count    number of elements
      * @param type     NCCL's number of the element type; -1 if unknown
-     * @param channels number of channels that it runs on; 0 if unknown
+     * @param channels number of channels that the operation runs on; 0 if unknown
      * @param peer     peer of a send or receive; -1 otherwise
      * @param root     root; -1 if the operation has none
-     * @return its number here, for later calls
+     * @return number of the operation in this trace, for later calls
      */
     public synchronized long enqueued(TraceName name, long sequence, long bytes, long count, int type, int channels,
             int peer, int root) {
@@ -195,8 +199,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Stores the oldest of the unfinished operations that the ring no longer holds, among the operations before the
-     * given one.
+     * Stores the oldest unfinished operation that the ring no longer holds, if it comes before the operation
+     * {@code before}.
      */
     private void showOldest(long before) {
         long ended = ended();
@@ -204,13 +208,14 @@ public final class CommunicatorTrace implements AutoCloseable {
         long oldest = ended;
         while (oldest < before && !backlog.has(oldest)) {
             if (++oldest - ended == OPERATIONS) {
-                // The backlog does not reach that far. A few missing operations may be transfers of the rank to itself,
-                // but not so many.
+                // The backlog does not remember so many operations. A few missing operations may be transfers of the
+                // rank
+                // to itself, but not so many.
                 return;
             }
         }
         if (oldest < before && oldest != shown) {
-            // marks it as invalid while it is written
+            // The number 0 marks the entry as invalid while it is written.
             TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, 0L);
             backlog.store(oldest, base + CommunicatorFields.OLDEST_OFFSET);
             TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, oldest + 1);
@@ -227,7 +232,9 @@ public final class CommunicatorTrace implements AutoCloseable {
         return recorder != null;
     }
 
-    /** Records when these operations' kernel began and ended. */
+    /**
+     * Records the begin and the end of the kernel that ran the operations from {@code first} to {@code end}, exclusive.
+     */
     public synchronized void ran(long first, long end, long began, long ended) {
         for (long operation = first; recorder != null && operation < end; operation++) {
             recorder.ran(operation, began, ended);
@@ -279,9 +286,9 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Unfinished operations with entries in the file that other operations now use. A program may enqueue thousands of
-     * operations ahead. Grows to {@value #MAX} operations; later ones are not remembered. Used under the communicator's
-     * lock.
+     * Unfinished operations with entries in the file that other operations have reused. A program may enqueue thousands
+     * of operations ahead. The backlog grows to {@value #MAX} operations, and does not remember later ones. Used under
+     * the communicator's lock.
      */
     static final class OperationBacklog {
 
@@ -293,7 +300,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         /** Number of each entry's operation, plus 1; 0 if the entry is empty. */
         private long[] numbers = {};
 
-        /** Remembers the operation at an address, unless too many operations have not ended. */
+        /** Remembers the operation that is stored at an address, unless too many operations have not ended. */
         void add(long operation, long ended, long address) {
             while (operation - ended >= numbers.length) {
                 if (numbers.length == MAX) {

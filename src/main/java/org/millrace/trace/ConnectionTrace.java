@@ -20,13 +20,13 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
- * The trace of one direction of a connection. Created by {@link ProcessTrace#connection}. Used by the thread of the
- * agent that serves the connection, and closed after the connection.
+ * Trace of one direction of a connection. Created by {@link ProcessTrace#connection}. Used by the thread of the agent
+ * that serves the connection, and closed after the connection.
  *
  * <p>
- * Events are counted in fields, and two words of each frame are written to the ring. The rest is stored, with the time,
- * after a pass of the agent: after the first pass without work, and at the latest after {@value AgentTrace#BUDGET}
- * bytes. So nothing is stored and no clock is read while a device or a peer waits.
+ * Each event is counted in a field, and two words of each frame are written to the ring. All other values are stored
+ * later, together with the time: after the agent's first pass without work, and at the latest after
+ * {@value AgentTrace#BUDGET} bytes. So nothing is stored and no clock is read while a device or a peer waits.
  */
 public final class ConnectionTrace implements AutoCloseable {
 
@@ -37,15 +37,18 @@ public final class ConnectionTrace implements AutoCloseable {
     private final long base;
     /** Address of the ring; 0 if no frames are remembered. */
     private final long ring;
-    /** Address of the counter of the time, in nanoseconds, while no step was present. */
+    /** Address of the counter of the time without a present step, in nanoseconds. */
     private final long idle;
-    /** Address of the counter of the time, in nanoseconds, while frames were in flight. */
+    /** Address of the counter of the time with frames in flight, in nanoseconds. */
     private final long wire;
-    /** Address of the counter of the time, in nanoseconds, while a step could not be taken. */
+    /** Address of the counter of the time with a step that could not be taken, in nanoseconds. */
     private final long full;
-    /** Null if the process is not recorded. */
+    /** Recorder of all steps; null if the process is not recorded. */
     private final Recorder.@Nullable Steps recorder;
-    /** Null while no agent serves the connection. Every change is then stored at once. */
+    /**
+     * Trace of the agent that serves the connection; null without an agent. Without an agent, every change is stored at
+     * once.
+     */
     private @Nullable AgentTrace agent;
     /** Whether a change is not stored yet. */
     private boolean changed;
@@ -86,7 +89,7 @@ public final class ConnectionTrace implements AutoCloseable {
     /** States that an agent serves the connection from now on. Called on the agent's thread. */
     public void servedBy(AgentTrace by) {
         agent = by;
-        time = System.nanoTime(); // the time before belongs to no counter
+        time = System.nanoTime(); // No counter includes the time before.
         TraceMemory.set(base + LAST_CHANGE_OFFSET, time);
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, by.number());
         if (recorder != null) {
@@ -175,7 +178,7 @@ public final class ConnectionTrace implements AutoCloseable {
     /** Stores the changes since the last store with the given time. */
     private void store(long now) {
         if (closed) {
-            return; // another connection may use the block
+            return; // Another connection may use the block.
         }
         if (consumed != NOTHING) {
             TraceMemory.set(base + CONSUMED_OFFSET, consumed);
@@ -221,10 +224,10 @@ public final class ConnectionTrace implements AutoCloseable {
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, ConnectionFields.NO_AGENT);
     }
 
-    /** Stores the progress of the device, posted or consumed steps, on a connection without an agent. */
+    /** Stores the progress of the device on a connection without an agent: the posted or the consumed steps. */
     public void reached(long step) {
         synchronized (process) {
-            if (!closed && step != consumed) { // another connection may use the block
+            if (!closed && step != consumed) { // Another connection may use the block of a closed one.
                 consumed = step;
                 TraceMemory.set(base + CONSUMED_OFFSET, step);
                 TraceMemory.set(base + DONE_OFFSET, step);
@@ -240,7 +243,10 @@ public final class ConnectionTrace implements AutoCloseable {
         process.failed(index, why);
     }
 
-    /** Stores the last changes. Any thread may close a connection. The agent then only skips the connection. */
+    /**
+     * Stores the changes since the last store. Any thread may call this method, to close a connection or to report its
+     * failure. The agent later finds the closed connection and skips it.
+     */
     private void storeRest() {
         if (changed) {
             store(System.nanoTime());

@@ -29,11 +29,12 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Returns a verdict if ends of connections have found a mismatch of a send and its receive, and no rank remembers
-     * these operations. Both ranks are named. The rank that more ends have found to differ is named first.
+     * Returns a verdict if an end of a connection has found that a send and its receive do not match, and no rank
+     * remembers these operations. The verdict names both ranks. First it names the rank that is involved in most of the
+     * mismatches.
      */
     private @Nullable Verdict forgotten(List<Link> waiting) {
-        List<TracedRank> involved = new ArrayList<>(); // pairs of the rank that found the mismatch and the other rank
+        List<TracedRank> involved = new ArrayList<>(); // Pairs: the rank that found the mismatch, and the other rank.
         for (TracedRank member : links.members()) {
             TracedRank other = member.differsFrom(links.members());
             if (other != null) {
@@ -63,9 +64,10 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Returns a verdict if two ends of a connection have found that they run different collectives of one number. The
-     * smaller party is wrong. The end that is ahead has completed its own version. So have ranks that are so far ahead
-     * that their operations are no longer remembered. They all ran the same operation.
+     * Returns a verdict if two ends of a connection have found that they run different collectives with the same
+     * number. The operation that fewer ranks run is wrong. The rank that is ahead has completed its own version of the
+     * collective. Ranks that are so far ahead that they no longer remember the collective have completed the same
+     * version.
      */
     private Verdict found(TracedRank finder, TracedRank other, long number, List<Link> waiting) {
         TracedRank behind = other.lastCollective() < finder.lastCollective() ? other : finder;
@@ -93,8 +95,9 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Examines each collective that ranks remember. A rank that alone has a different one is wrong. If only two ranks
-     * remember it, the rank that is behind is wrong, because ranks that are far ahead have completed it with the other.
+     * Examines each collective that ranks remember. A rank is wrong if all others have another version of a collective.
+     * If only two ranks remember the collective, the rank that is behind is wrong. The other ranks are far ahead, and
+     * have completed the version of the second rank.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

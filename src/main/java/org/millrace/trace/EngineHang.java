@@ -21,7 +21,7 @@ final class EngineHang extends HangingGroup {
 
     /**
      * Returns whether a rank is in an operation and nothing has moved in the communicator for a long time. All
-     * processes must have had a core to move and to write their trace.
+     * processes must have had a core in this time, to make progress and to write their trace.
      */
     boolean isStalled() {
         return links.members().stream().anyMatch(TracedRank::isInside) && now() - lastChange() >= quiet.toNanos()
@@ -41,7 +41,8 @@ final class EngineHang extends HangingGroup {
     }
 
     /**
-     * Returns a verdict about ranks of this host that are in an operation, if nothing here shows why it does not end.
+     * Returns a verdict about a rank of this host that is in an operation with ranks of other hosts. Called last, if
+     * the traces of this host do not show why the operation does not end.
      */
     private @Nullable Verdict elsewhere() {
         TracedRank rank = links.members().stream().filter(TracedRank::isInside).findFirst().orElse(null);
@@ -72,8 +73,8 @@ final class EngineHang extends HangingGroup {
     }
 
     /**
-     * Returns a verdict about a rank with kernels that do not advance because a function called by a stream does not
-     * return.
+     * Returns a verdict about a rank with kernels that do not advance, because one of its streams has called a function
+     * that does not return.
      */
     private @Nullable Verdict inFunction() {
         TracedRank stuck = links.members()

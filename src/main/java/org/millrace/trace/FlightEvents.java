@@ -13,10 +13,11 @@ import jdk.jfr.Timespan;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
- * Events of JDK Flight Recorder, without stack traces. Nothing is allocated while they are not recorded.
- * {@link #isRecording} is called first for two reasons. A Java without Flight Recorder, such as a small one for the
- * plugin, must work. Before a recording was started, the event classes must not be loaded, because the JDK then reads
- * their annotations. That takes a tenth of a second while the first connection is made.
+ * Events of JDK Flight Recorder, without stack traces. Nothing is allocated while the events are not recorded.
+ * {@link #isRecording} is called before the other methods, for two reasons. The code must also run on a Java without
+ * Flight Recorder, such as a reduced Java for the plugin. The event classes must not be loaded before a recording was
+ * started, because the JDK reads their annotations when they are loaded. This takes a tenth of a second while the first
+ * connection is made.
  */
 final class FlightEvents {
 
@@ -76,7 +77,7 @@ final class FlightEvents {
         return Types.STALL.isEnabled();
     }
 
-    /** @param block address of the connection's block */
+    /** @param block address of the connection's block in the trace */
     static void stall(long block, long nanos) {
         StallEvent event = new StallEvent();
         event.connection = TraceMemory.text(block + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES);

@@ -5,15 +5,15 @@ import java.util.List;
 import org.millrace.trace.TracedGin.Queue;
 
 /**
- * Requests of a rank's kernels to another rank by GIN, and the completed part of them.
+ * Queue of GIN with the requests of a rank's kernels to another rank, and the number of completed requests.
  *
- * @param from rank with the requesting kernels
+ * @param from rank with the kernels that make the requests
  */
 record GinQueue(TracedRank from, TracedRank to, int context, Queue queue) {
 
     /**
-     * Returns the queues of a communicator. Without a hash, contexts of several communicators cannot be distinguished,
-     * and the list is empty.
+     * Returns the queues of a communicator. Without a hash, contexts of several communicators cannot be distinguished.
+     * The list is then empty.
      */
     static List<GinQueue> of(long hash, List<TracedRank> members) {
         List<GinQueue> all = new ArrayList<>();

@@ -18,8 +18,8 @@ import org.millrace.trace.Verdict.Cause;
 /**
  * Finds the reason why a communicator's ranks wait. If several problems exist, the verdict names the problem that
  * causes the others. A process that has ended or is stopped precedes a connection, and a connection precedes a kernel.
- * Among kernels that do not take arrived data, the verdict names one that could take it. A kernel without room to post
- * its result waits for the next rank itself.
+ * Several kernels may not take arrived data. A kernel without room to post its result waits for the next rank itself.
+ * The verdict therefore names a kernel that could take its data.
  */
 public final class Hang extends HangingGroup {
 
@@ -37,12 +37,12 @@ public final class Hang extends HangingGroup {
 
     /**
      * Returns verdicts on the processes of this host, with the process states that the kernel reports. Files are read
-     * one after the other while ranks continue. A verdict of the first reading is therefore reported only if a second
-     * reading gives the same verdict. Then it was true at a moment between the two readings. A rank that waits in the
-     * first reading has not advanced by the second. A rank that is behind in the second reading was not further in the
-     * first.
+     * one after the other while ranks continue, so that one reading may combine different moments. A verdict of the
+     * first reading is therefore reported only if a second reading leads to the same verdict. Such a verdict was true
+     * at a moment between the two readings: a rank that waits in the first reading has not advanced until the second
+     * reading, and a rank that is behind in the second reading was also behind in the first.
      *
-     * @param quiet minimum time without progress of a connection that counts
+     * @param quiet time without progress after which a connection counts as waiting
      */
     public static List<Verdict> verdicts(Reading reading, Duration quiet) throws IOException {
         List<Verdict> first = verdicts(reading.read(), quiet, ProcessState::of);
@@ -70,7 +70,10 @@ public final class Hang extends HangingGroup {
         return verdicts;
     }
 
-    /** Returns silent links of a process that no verdict covers: no communicator uses them now, or none shows it. */
+    /**
+     * Returns verdicts about the silent links of a process that no other verdict covers. No communicator uses such a
+     * link now, or no trace shows the communicator.
+     */
     private static List<Verdict> unreported(TracedProcess process, ProcessState state, List<Verdict> told,
             Duration quiet) {
         TracedRank rank = new TracedRank(process, state, 0, process.rank(), null);
@@ -87,8 +90,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns the number of processes that have recently been without a core for a long time. No verdict is given about
-     * these processes or about ranks that wait for them.
+     * Returns the number of processes that have recently been without a core for a long time. No verdict names these
+     * processes or ranks that wait for them.
      */
     public static long withoutCore(List<TracedProcess> processes, Duration quiet) {
         return processes.stream()
@@ -119,7 +122,7 @@ public final class Hang extends HangingGroup {
         }
         verdict = firstOf(() -> stopped(waiting), () -> new Disagreement(links, quiet).disagreement(waiting),
                 () -> failedConnection(waiting));
-        if (failed) { // its kernels have left, and data there has no owner any longer
+        if (failed) { // The kernels of a failed communicator have ended, so no kernel takes arrived data any longer.
             return verdict == null ? failedRank() : verdict;
         }
         if (verdict != null) {
@@ -152,7 +155,7 @@ public final class Hang extends HangingGroup {
                 .orElseThrow();
         long when = Objects.requireNonNull(first.communicator()).closed();
         if (now() - when < quiet.toNanos()) {
-            return null; // another check may soon find a better cause
+            return null; // Another check may soon find a better cause.
         }
         String words = first.process()
                 .messages()
@@ -182,7 +185,10 @@ public final class Hang extends HangingGroup {
                         Duration.ofNanos(Math.max(0, now() - first.process().heartbeat())));
     }
 
-    /** Returns the others' operation that waits for the rank, if they report it. The rank's own trace is older. */
+    /**
+     * Returns the operation of the other ranks that waits for this rank, if they report it. Otherwise returns the
+     * operation in the rank's own trace, which is older.
+     */
     private @Nullable Operation missedIn(TracedRank member) {
         Operation waited = kernels.areReported() ? kernels.waitedIn(member) : null;
         return waited == null ? operation(member) : waited;
@@ -247,7 +253,7 @@ public final class Hang extends HangingGroup {
         return end == null || end.state() != TracedState.FAILED ? Long.MAX_VALUE : end.closed();
     }
 
-    /** A silent link, and a rank with connections over it. */
+    /** A silent link, and a rank with connections over this link. */
     private record Silence(TracedRank of, TracedSilence link) {
 
         /**
@@ -269,7 +275,7 @@ public final class Hang extends HangingGroup {
             return !link.isCut() || now - link.since() >= quiet.toNanos();
         }
 
-        /** Returns the verdict about the silence. {@code hash} is 0 if it stops no communicator. */
+        /** Returns the verdict about the silence. {@code hash} is 0 if the silence stops no communicator. */
         Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
             if (link.isElsewhere()) {
                 return new Verdict(Cause.SILENT, hash, of, null, null, operation,

@@ -14,7 +14,7 @@ import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.trace.Verdict.Cause;
 
-/** A communicator that may hang, with the operations that all analyses share. */
+/** A communicator that may hang, with the methods that all analyses share. */
 class HangingGroup {
 
     /** Maximum time for a process that had no core to continue, in nanoseconds. */
@@ -24,7 +24,7 @@ class HangingGroup {
     final Kernels kernels;
     final Duration quiet;
 
-    /** @param quiet minimum time without progress of a connection that counts */
+    /** @param quiet time without progress after which a connection counts as waiting */
     HangingGroup(Links links, Duration quiet) {
         this.links = links;
         this.kernels = new Kernels(links.members());
@@ -37,7 +37,7 @@ class HangingGroup {
         return new Verdict(cause, links.hash(), culprit, peer, link, operation, detail, null, moved, still, pids());
     }
 
-    /** Returns the first verdict among these checks; null if none gives one. */
+    /** Returns the first verdict of these checks; null if no check returns a verdict. */
     @SafeVarargs
     static @Nullable Verdict firstOf(Supplier<@Nullable Verdict>... questions) {
         for (Supplier<@Nullable Verdict> question : questions) {
@@ -53,7 +53,7 @@ class HangingGroup {
         return links.isEmpty() ? null : links.getFirst();
     }
 
-    /** Returns a rank's link among the given ones. */
+    /** Returns the first one of the given links with an end at this rank; null if no link has one. */
     static @Nullable Link linkOf(TracedRank rank, List<Link> links) {
         return links.stream().filter(link -> link.from() == rank || link.to() == rank).findFirst().orElse(null);
     }
@@ -69,17 +69,20 @@ class HangingGroup {
                 .collect(Collectors.toUnmodifiableSet());
     }
 
-    /** Returns the time since the last event on a connection, in nanoseconds; negative if it is too short to count. */
+    /**
+     * Returns the time since the last event on a connection, in nanoseconds; negative if it is shorter than
+     * {@link #quiet}.
+     */
     long stillness(Link link) {
         long since = now() - link.lastChange();
         return since >= quiet.toNanos() ? since : -1;
     }
 
     /**
-     * Returns the reference time of verdicts: the time when the first living process was read. Values that have not
-     * changed since are as they were then. Values that have changed since do not count as standing still. So,
-     * independent of the duration of the reading, everything without a change was without progress at that time. A
-     * process of another host has another clock, and its last heartbeat is used.
+     * Returns the reference time of verdicts: the time when the first living process was read. A value without a later
+     * change had the same content at that time. A value that changed later does not count as a value without progress.
+     * Everything without a change therefore made no progress at the reference time, however long the reading of all
+     * files takes. A process of another host has another clock. Its last heartbeat is used instead.
      */
     long now() {
         List<TracedRank> alive =
@@ -96,8 +99,8 @@ class HangingGroup {
     }
 
     /**
-     * Returns whether all processes had a core recently. Then no process waits for one that had no core for a long
-     * time. Such a process has not written its state.
+     * Returns whether all running processes had a core recently. If not, a process may seem to hang although it only
+     * waits for a core, or for a process without a core. A process without a core has not written its state.
      */
     boolean hadCores() {
         return links.members()
@@ -118,7 +121,10 @@ class HangingGroup {
         return links.all().stream().mapToLong(Link::lastChange).reduce(kernels.lastChange(), Math::max);
     }
 
-    /** Returns a rank's operation: the first one that has not ended, if that is known; otherwise the last one. */
+    /**
+     * Returns a rank's operation. It is the first operation that has not ended if the ends are known, otherwise the
+     * last operation.
+     */
     static @Nullable Operation operation(@Nullable TracedRank member) {
         return member == null || member.communicator() == null ? null : member.communicator().present();
     }
@@ -169,7 +175,8 @@ class HangingGroup {
     }
 
     /**
-     * Returns whether the kernel that should take this data waits for a rank that should take the kernel's own result.
+     * Returns whether the kernel that should take this data waits itself, because another rank does not take the
+     * kernel's own result.
      */
     boolean waitsItself(Link link) {
         return link.to() == null || links.all()

@@ -8,16 +8,17 @@ import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.TracedRank.ProcessState;
 
 /**
- * Finds the rank that kernels wait for, if all ranks report when each kernel begins and ends: the ranks that have not
- * reached the oldest operation that others are in. A rank that is in an operation waits itself and is skipped.
+ * Finds the rank that kernels wait for, if all ranks report when each kernel begins and ends. Candidates are the ranks
+ * that have not reached the oldest operation that others are in. A candidate that is in another operation waits itself,
+ * and is skipped.
  */
 final class Kernels {
 
     /**
      * A rank that others wait for.
      *
-     * @param operation the operation, as the waiting rank reports it
-     * @param enqueued  whether the rank has enqueued it and only its kernel has not begun
+     * @param operation awaited operation, as the waiting rank reports it
+     * @param enqueued  whether the rank has enqueued an operation and its kernel has not begun
      */
     record Missing(TracedRank rank, TracedRank waiting, Operation operation, boolean enqueued) {
     }
@@ -61,8 +62,9 @@ final class Kernels {
     }
 
     /**
-     * Returns the only rank outside of any operation while all others are in one. This works even if the operation is
-     * no longer remembered because many were enqueued since. Null if not exactly one rank is outside.
+     * Returns the only rank outside of any operation while all others are in one; null if not exactly one rank is
+     * outside. The method needs no operation numbers. It also works if the ranks have enqueued many operations since
+     * and no longer remember the awaited one.
      */
     @Nullable
     TracedRank outsider() {
@@ -71,8 +73,8 @@ final class Kernels {
     }
 
     /**
-     * Returns the oldest operation that others are in and that involves this rank, as far as they remember it; null if
-     * none does.
+     * Returns the oldest operation that other ranks are in and that involves this rank, as far as they remember it;
+     * null if they are in none.
      */
     @Nullable
     Operation waitedIn(TracedRank missing) {
@@ -88,7 +90,7 @@ final class Kernels {
         List<Missing> missing = new ArrayList<>();
         for (TracedRank other : members) {
             if (other != waiting && other.knowsCollectives() && other.lastCollective() < operation.sequence()) {
-                // its earlier operations come first
+                // The rank's earlier operations must run first.
                 missing.add(new Missing(other, waiting, operation, other.hasPending()));
             } else if (other.pending()
                     .stream()
@@ -101,7 +103,8 @@ final class Kernels {
     }
 
     /**
-     * Finds a missing half of a transfer. The other half of a send is the receive of the same number, and vice versa.
+     * Returns the rank that has not begun its half of a transfer; an empty list if both halves have begun. The other
+     * half of a send is the receive of the same number, and vice versa.
      */
     private List<Missing> transfer(TracedRank waiting, Operation half) {
         TracedRank other =

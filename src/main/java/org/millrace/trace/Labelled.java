@@ -2,7 +2,7 @@ package org.millrace.trace;
 
 import java.util.Locale;
 
-/** An enum with names that are shown to people and programs, in lower case. */
+/** Enum with lower-case names for output to users and programs. */
 interface Labelled {
 
     String name();

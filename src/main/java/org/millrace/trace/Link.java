@@ -11,12 +11,12 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
 
     private static final int SLOTS = 8;
 
-    /** State of a connection that is visible in its traces and shows a possible cause of a wait. */
+    /** State of a connection, as its traces show it. It indicates a possible cause of a wait. */
     enum Sign {
-        /** None: all posted steps are consumed. */
+        /** No cause: all posted steps are consumed. */
         NONE,
         FAILED,
-        /** Posted data has not arrived, although there is room for it. */
+        /** Posted data has not arrived, although the receiver has room for it. */
         ON_THE_WIRE,
         /** The receiving kernel does not use the arrived data. */
         NOT_CONSUMED
@@ -95,13 +95,13 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
                 : sender == null || receiver.lastChange() - there > 0 ? receiver.lastChange() : there;
     }
 
-    /** Returns the first step that has not come through. */
+    /** Returns the first step that has not arrived, or that the receiving kernel has not consumed; -1 if unknown. */
     long step() {
         return receiver != null ? sign() == Sign.ON_THE_WIRE ? receiver.done() : receiver.consumed()
                 : sender == null ? -1 : sender.done();
     }
 
-    /** Returns the end with more information about the connection. */
+    /** Returns the trace of the sending end, or of the receiving end if the sending end has none. */
     private TracedConnection any() {
         TracedConnection end = sender == null ? receiver : sender;
         if (end == null) {
@@ -119,7 +119,7 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
         return any().identity().network();
     }
 
-    /** Returns a description of the peer from the end that was found, for messages about the end that was not. */
+    /** Returns the description of the peer that one end has stored, for messages about an end without a trace. */
     String peerText() {
         return any().identity().peerText();
     }

@@ -16,7 +16,7 @@ import org.millrace.trace.TracedRank.ProcessState;
  * The ranks and the connections of one communicator, from the traces of all processes. The two ends of a connection are
  * matched by the key that they share, or by their ranks, channel and kind.
  *
- * @param hash hash that its ranks share, possibly with another job
+ * @param hash hash of the communicator; a communicator of another job may have the same hash
  */
 record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue> gin) {
 
@@ -49,7 +49,8 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     }
 
     /**
-     * Returns the ranks of each communicator in a process: the described ranks, and the ranks that connections name.
+     * Returns the ranks of each communicator in a process, by the communicator's hash: the ranks that the trace
+     * describes, and the ranks that connections name.
      */
     private static Map<Long, List<TracedRank>> membersOf(TracedProcess process, ProcessState state) {
         Map<Long, List<TracedRank>> members = new LinkedHashMap<>();
@@ -83,8 +84,8 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     }
 
     /**
-     * Returns whether a connection is present. A program that closes a communicator was informed of its failed
-     * connections.
+     * Returns whether a connection is part of the analysis. A failed connection of a closed communicator is not,
+     * because the program that closed the communicator was informed of the failure.
      */
     private static boolean isThere(TracedProcess process, TracedConnection connection) {
         ConnectionIdentity identity = connection.identity();
@@ -97,8 +98,8 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     }
 
     /**
-     * Returns the member with a rank. For a connection that does not name its rank, returns the only member if there is
-     * exactly one.
+     * Returns the member with a rank number. For a connection that does not name its rank, returns the only member if
+     * there is exactly one.
      */
     private static TracedRank member(List<TracedRank> some, int rank) {
         return some.stream()
@@ -126,7 +127,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
         return new Link(from, ends.sender, to, ends.receiver);
     }
 
-    /** Returns the peer's rank if the peer has no trace of the connection. */
+    /** Returns the rank at the other end of a connection, if that end has no trace; null if it is unknown. */
     private static @Nullable TracedRank peer(@Nullable TracedConnection end, List<TracedRank> members) {
         if (end == null) {
             return null;
@@ -147,8 +148,8 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
 
     /**
      * One of several communicators with the same hash. Tables of NCCL before v11 have no hash, and an earlier job may
-     * have had the same hash. Connected ranks belong to one communicator. If there is a hash, so do groups of ranks
-     * that lived at the same time and share no rank number.
+     * have had the same hash. Connected ranks belong to one communicator. With a hash, two groups of ranks also belong
+     * to one communicator if they lived at the same time and share no rank number.
      */
     static final class Job {
 
@@ -169,7 +170,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
                 Job to = of(jobs, link.to());
                 Job whole = from == null ? to : from;
                 if (whole == null) {
-                    continue; // an end without a rank
+                    continue; // Neither end has a known rank.
                 }
                 whole.links.add(link);
                 if (to != null && to != whole) {

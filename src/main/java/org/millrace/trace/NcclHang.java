@@ -9,7 +9,8 @@ import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.Verdict.Cause;
 
 /**
- * Analyzes a communicator of NCCL. At most its ranks' enqueued operations and the state of their connections are known.
+ * Analyzes a communicator of NCCL. In the best case, only the operations that its ranks have enqueued and the state of
+ * their connections are known.
  */
 final class NcclHang extends HangingGroup {
 
@@ -18,8 +19,8 @@ final class NcclHang extends HangingGroup {
     }
 
     /**
-     * Returns whether ranks have enqueued different numbers of operations for a long time. Then a rank waits without a
-     * trace in memory.
+     * Returns whether ranks have enqueued different numbers of operations for a long time. A rank then waits, although
+     * no connection shows it.
      */
     boolean waitsInOperations() {
         long newest = Long.MIN_VALUE;
@@ -57,9 +58,10 @@ final class NcclHang extends HangingGroup {
     }
 
     /**
-     * Returns whether a rank's kernels have ended, as far as can be seen. All ranks enqueue ahead of their kernels by
-     * different numbers of operations. A rank with fewer operations may therefore be stuck in them. If kernels are not
-     * reported, a rank that has posted something since its last operation was enqueued is at least in that operation.
+     * Returns whether a rank's kernels have ended, as far as the traces show it. All ranks enqueue operations ahead of
+     * their kernels, each rank by another number. A rank that has enqueued fewer operations may therefore still be in
+     * one of them. If kernels are not reported, the posted steps are used. A rank that has posted a step since it
+     * enqueued its last operation is at least in that operation.
      */
     private boolean hasDoneAll(TracedRank member) {
         if (member.communicator() == null || member.communicator().last().isEmpty()) {
@@ -83,8 +85,8 @@ final class NcclHang extends HangingGroup {
     }
 
     /**
-     * Returns whether the data waiting for a rank certainly belongs to an operation that the rank has enqueued. This
-     * holds if it was sent before its sender had enqueued a later operation.
+     * Returns whether the data that waits for a rank certainly belongs to an operation that this rank has enqueued.
+     * This holds if the sender posted the data before the sender enqueued a later operation.
      */
     private static boolean isOfLaunched(Link link, TracedRank receiver) {
         if (link.sender() == null || link.receiver() == null || link.from() == null) {
@@ -117,7 +119,10 @@ final class NcclHang extends HangingGroup {
                 "; " + ahead + (ahead == 1 ? " rank has" : " ranks have"), still(waiting));
     }
 
-    /** Returns the rank that has enqueued less than the others, if one exists. */
+    /**
+     * Returns the rank that has enqueued fewer operations than the others; null if no rank has, or if several such
+     * ranks wait.
+     */
     private @Nullable TracedRank furthestBehind(long newest) {
         List<TracedRank> behind = links.members()
                 .stream()

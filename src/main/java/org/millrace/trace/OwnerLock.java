@@ -10,10 +10,10 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.SystemCall;
 
 /**
- * A process's lock, which proves to processes of other PID namespaces that the process lives. Its number is meaningless
- * there. It holds a lock of its file, which the kernel releases at the process's end in every case. It is a lock of
- * {@code flock}. A lock of {@code fcntl}, which {@link java.nio.channels.FileChannel#lock()} takes, would be released
- * as soon as any code in the process closes the file.
+ * Lock that proves to processes of other PID namespaces that this process lives. The process's number is meaningless in
+ * those namespaces. The process locks its trace file, and the kernel releases the lock when the process ends, in every
+ * case. The lock is one of {@code flock}. A lock of {@code fcntl}, which {@link java.nio.channels.FileChannel#lock()}
+ * takes, would be released as soon as any code in the process closes the file.
  */
 final class OwnerLock {
 
@@ -29,8 +29,9 @@ final class OwnerLock {
     private OwnerLock() {}
 
     /**
-     * Takes the lock of a file that this process keeps open as long as it lives. Uses that file's descriptor, because
-     * children do not inherit it, as they would inherit another one. Returns false if locks are not available here.
+     * Locks a file that this process keeps open as long as it lives. Uses the existing descriptor of that file, because
+     * child processes do not inherit it. They would inherit a new descriptor. Returns false if locks are not available
+     * here.
      */
     public static boolean hold(Path file) {
         try {
@@ -50,7 +51,7 @@ final class OwnerLock {
                         return Integer.parseInt(descriptor.getFileName().toString());
                     }
                 } catch (NoSuchFileException closed) {
-                    // another thread has just closed it
+                    // Another thread has just closed this descriptor.
                 }
             }
         }
@@ -68,7 +69,7 @@ final class OwnerLock {
                 return false;
             }
             int descriptor = SystemCall.open(file);
-            try { // shared, so that two concurrent callers do not mistake each other for the holder
+            try { // The lock is shared, so that two concurrent callers do not mistake each other for the holder.
                 return SystemCall.of(SystemCall.FLOCK, descriptor, SHARED | DO_NOT_WAIT, 0) == 0;
             } finally {
                 SystemCall.of(SystemCall.CLOSE, descriptor, 0, 0);

@@ -31,8 +31,8 @@ import org.millrace.trace.TraceLayout.GinFields;
 import org.millrace.trace.TraceLayout.SilenceFields;
 
 /**
- * This process's trace: one file, which stays mapped while the process lives. Data without room in the file is omitted,
- * and nothing fails because of it.
+ * Trace of this process: one file, which stays mapped while the process lives. If the file has no room for data, the
+ * data is omitted, and nothing fails.
  */
 public final class ProcessTrace {
 
@@ -73,7 +73,7 @@ public final class ProcessTrace {
         TraceMemory.text(header + TraceLayout.HOST_OFFSET, TraceLayout.HOST_BYTES, ProcessIdentity.HOST);
         beat();
         set(TraceLayout.VERSION_OFFSET, TraceLayout.VERSION);
-        // the file is a valid trace from now on
+        // The file is a valid trace from now on.
         TraceMemory.release(header + TraceLayout.MAGIC_OFFSET, TraceLayout.MAGIC);
     }
 
@@ -147,8 +147,8 @@ public final class ProcessTrace {
     }
 
     /**
-     * Returns the trace of an agent. If there are too many agents, it is not stored in the file but still reads the
-     * clock.
+     * Returns the trace of an agent. If there are too many agents, the trace is not stored in the file. It then still
+     * reads the clock.
      */
     public synchronized AgentTrace agent(String name) {
         int number = 0;
@@ -211,8 +211,8 @@ public final class ProcessTrace {
     }
 
     /**
-     * Returns a trace for code that must be compiled before the first connection. It writes to memory that no reader
-     * sees.
+     * Returns a trace for a rehearsal, which compiles code before the first connection. The trace writes to memory that
+     * no reader sees.
      */
     public ConnectionTrace rehearsal(boolean sends) {
         long at = Arena.global().allocate(BLOCK_BYTES, Long.BYTES).address();
@@ -296,13 +296,16 @@ public final class ProcessTrace {
         heartbeat.needed(true);
     }
 
-    /** Marks a block as closed, even if it has failed, because the code that closes it was informed of the failure. */
+    /**
+     * Closes a block, and shows it as closed even if it has failed. The code that closes it was informed of the
+     * failure.
+     */
     synchronized void closeFailed(int index) {
         blocks.reopen(index);
         close(index);
     }
 
-    /** Closes a block that stays marked as failed for later readers. */
+    /** Closes a block, and shows it as failed to later readers. */
     synchronized void lost(int index) {
         blocks.fail(index);
         close(index);
@@ -415,23 +418,23 @@ public final class ProcessTrace {
     }
 
     /**
-     * A thread that records ten times a second that the process runs, while anything is open. No connection waits for
-     * it.
+     * Thread that records ten times a second that the process runs, while any block is open. No connection waits for
+     * this thread.
      */
     static final class TraceHeartbeat {
 
         private static final long PERIOD_NANOS = 100_000_000;
         private static final int BEATS_PER_MEASUREMENT = 10;
         /**
-         * Number of beats between two updates of the file's date. The file's remaining life after the process's end is
-         * counted from that date.
+         * Number of beats between two updates of the file's date. After the process's end, the file is kept for a time
+         * that is counted from its date.
          */
         private static final int BEATS_PER_TOUCH = 600;
 
         private final ProcessTrace trace;
         private final AtomicBoolean locking = new AtomicBoolean();
         private volatile @Nullable Thread thread;
-        /** State of the running thread only. Another thread starts anew. */
+        /** Used by the heartbeat thread only. A later thread continues with this state. */
         private final StallWatch.Stillness stillness = new StallWatch.Stillness();
 
         TraceHeartbeat(ProcessTrace trace) {
@@ -452,8 +455,8 @@ public final class ProcessTrace {
         }
 
         /**
-         * Shows processes of other PID namespaces, once, that this one lives. Runs on this thread because it takes time
-         * and no connection should wait for it.
+         * Shows to processes of other PID namespaces that this process lives. Has an effect once. Runs on the heartbeat
+         * thread, because the lock takes time and no connection should wait for it.
          */
         private void lock() {
             if (locking.compareAndSet(false, true) && OwnerLock.hold(trace.path())) {
@@ -487,7 +490,7 @@ public final class ProcessTrace {
         }
     }
 
-    /** The trace of a silent link: see {@link ProcessTrace#silence}. Used by the trace's thread. */
+    /** Trace of a silent link, see {@link ProcessTrace#silence}. Used by the trace's thread. */
     public static final class SilenceTrace {
 
         private final ProcessTrace process;
@@ -544,8 +547,8 @@ public final class ProcessTrace {
     }
 
     /**
-     * The trace of a GIN context: its kernels' requests. A watcher updates it ten times a second
-     * ({@link ProcessTrace#watch}). The code that executes descriptors does nothing for it.
+     * Trace of a GIN context: the requests of its kernels. A watcher updates the trace ten times a second
+     * ({@link ProcessTrace#watch}). The code that executes descriptors does no work for the trace.
      */
     public static final class GinTrace implements AutoCloseable {
 
@@ -565,7 +568,7 @@ public final class ProcessTrace {
         /** Stores the number of executed descriptors of a kind. */
         public synchronized void served(GinFields.Kind kind, long count) {
             if (closed) {
-                return; // another object may use the block
+                return; // Another object may use the block.
             }
             long at = base + GinFields.KINDS_OFFSET + (long) kind.ordinal() * Long.BYTES;
             long before = TraceMemory.get(at);

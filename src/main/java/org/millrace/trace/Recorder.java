@@ -1,6 +1,6 @@
 package org.millrace.trace;
 
-/** Records every step and every operation of a process, whereas the trace keeps only the last ones. */
+/** Records every step and every operation of a process. In contrast, the trace keeps only the last ones. */
 public interface Recorder {
 
     /** Called when a connection is created. */
@@ -13,7 +13,8 @@ public interface Recorder {
     interface Steps {
 
         /**
-         * Called when this thread begins to serve the connection. This method may take time, and the others may not.
+         * Called when the calling thread begins to serve the connection. This method may take time. The other methods
+         * may not.
          */
         void served();
 
@@ -23,7 +24,7 @@ public interface Recorder {
         /** See {@link ConnectionTrace#done}. */
         void done(long end);
 
-        /** See {@link ConnectionTrace#blocked}; called once per step. */
+        /** See {@link ConnectionTrace#blocked}. Called once per step. */
         void blocked();
     }
 
@@ -36,7 +37,7 @@ public interface Recorder {
         /**
          * See {@link CommunicatorTrace#enqueued}.
          *
-         * @param number its number here
+         * @param number number of the operation in the trace
          * @param time   time as in {@link System#nanoTime()}
          * @param launch number that all operations of a kernel share; -1 if unknown
          */
@@ -49,7 +50,7 @@ public interface Recorder {
         /** Runs a function frequently on the recorder's thread, until this object is closed. */
         void watch(Runnable look);
 
-        /** Runs that function once more, and never again. */
+        /** Runs the function of {@link #watch} a last time. */
         void close();
     }
 }

@@ -17,23 +17,26 @@ import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
- * Reports, once for each stall, why nothing moves, on every rank of a communicator with a connection without progress.
- * The trace's thread periodically examines this process's own trace. It reads the traces of other processes only if one
- * of its own connections makes no progress, or if none moves.
+ * Reports, once for each stall, why a communicator makes no progress. Every rank with a connection in that communicator
+ * that makes no progress reports it. The trace's thread periodically examines this process's own trace. It reads the
+ * traces of other processes only if one of this process's connections makes no progress, or if none moves.
  */
 public final class StallWatch {
 
     private static final Logger LOG = LogManager.getLogger(StallWatch.class);
     private static final int LOOKS_PER_STALL = 4;
-    /** Prefix of messages about stalls. They are not failures of the process that reports them. */
+    /** Prefix of messages about stalls. Such a message does not mean that the process that reports it has failed. */
     private static final String REPORT_PREFIX = "nothing moves: ";
 
-    /** Returns whether reading the other traces is worthwhile. */
+    /** Condition under which the traces of other processes are read. */
     private final BooleanSupplier still;
     private final Hang.Reading reading;
     private final Duration quiet;
     private final Consumer<Verdict> report;
-    /** Time of the next look. Nothing has stood still for longer than the process has been watched. */
+    /**
+     * Time of the next look, as {@link System#nanoTime()}. The first look comes after {@link #quiet}, because no stall
+     * can have lasted longer than the watch.
+     */
     private long next;
     private int silencesSeen;
     private final AtomicBoolean looking = new AtomicBoolean();
@@ -72,9 +75,12 @@ public final class StallWatch {
         return message.startsWith(REPORT_PREFIX);
     }
 
-    /** Called by the trace's thread, which must not block. A closer look has a separate thread. */
+    /**
+     * Checks this process's own trace. Called by the trace's thread, which must not block. A separate thread reads the
+     * other traces.
+     */
     private void check(int silences) {
-        if (silences != silencesSeen) { // the link has been silent for long enough
+        if (silences != silencesSeen) { // The link of a new silence has already been silent for long enough.
             silencesSeen = silences;
             next = System.nanoTime();
         }
@@ -102,7 +108,8 @@ public final class StallWatch {
     }
 
     /**
-     * Looks once, which may take time. Everything that it reports was true when the second reading began.
+     * Reads all traces and reports verdicts, once. The call may take time. Everything that it reports was true when the
+     * second reading began.
      *
      * @param now time when the look begins
      */
@@ -112,7 +119,8 @@ public final class StallWatch {
             if (verdict.concerns(self)) {
                 Long before = reported.put(verdict.subject(), verdict.since());
                 if (verdict.silence() != null) {
-                    // this communicator is stopped by the link, independent of later verdicts
+                    // The link stops this communicator. The communicator counts as reported, independent of later
+                    // verdicts.
                     reported.put(verdict.hash(), now);
                 }
                 if (before == null || verdict.since() - before > 0) {
@@ -127,14 +135,17 @@ public final class StallWatch {
 
         private static final long STALL_NANOS = 1_000_000_000;
 
-        /** For each block: time of its connection's last change when its stall was reported to Flight Recorder. */
+        /**
+         * Time of a connection's last change when its stall was reported to Flight Recorder, by the address of its
+         * block.
+         */
         private final Map<Long, Long> reported = new HashMap<>();
 
         Stillness() {}
 
         /**
-         * Returns whether an open connection with posted data has stood still for the given time, or none has moved, or
-         * a link is silent.
+         * Returns whether a look is worthwhile: an open connection with posted data has made no progress for the given
+         * time, or no connection has, or a link is silent.
          */
         static boolean of(ProcessTrace trace, long nanos) {
             long now = System.nanoTime();
@@ -172,8 +183,8 @@ public final class StallWatch {
         }
 
         /**
-         * Reports connections to Flight Recorder that have stood still for a second with posted data. Reports each
-         * stall once.
+         * Reports connections to Flight Recorder that have posted data and have made no progress for a second. Reports
+         * each stall once.
          */
         void tellFlightRecorder(List<Long> blocks) {
             long now = System.nanoTime();

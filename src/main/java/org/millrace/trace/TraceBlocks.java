@@ -13,8 +13,8 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The blocks of a trace's file and their use. A closed block stays for later readers. It is reused after {@value #KEPT}
- * others were closed after it. Used under the lock of {@link ProcessTrace}.
+ * The blocks of a trace's file and their use. A closed block stays for later readers. The block is reused only after
+ * {@value #KEPT} other blocks were closed. Used under the lock of {@link ProcessTrace}.
  */
 final class TraceBlocks {
 
@@ -51,8 +51,8 @@ final class TraceBlocks {
     }
 
     /**
-     * Takes a block, sets the fields that all types have, and clears the others. Returns the block's index, or -1 if
-     * the file has no room.
+     * Takes a block, sets the fields that all types of blocks have, and clears the other fields. Returns the block's
+     * index, or -1 if the file has no room.
      */
     int take(int type, long communicator, int rank) {
         int index =
@@ -104,14 +104,14 @@ final class TraceBlocks {
         TraceMemory.set(file.header() + TraceLayout.OPEN_OFFSET, now);
     }
 
-    /** Removes a block's failure from the readers' view. */
+    /** Marks a failed block as open again, so that readers do not see a failure. */
     void reopen(int index) {
         TraceMemory.release(address(index) + TraceLayout.STATE_OFFSET, TraceLayout.OPEN);
     }
 
     /**
-     * Marks a communicator's blocks as closed for readers, because no rank waits for them any longer. Some blocks may
-     * still be open.
+     * Marks a communicator's blocks as closed for readers, because no rank waits for the communicator any longer. Some
+     * blocks may still be in use.
      */
     void settle(long communicator) {
         for (long at : used()) {
@@ -124,7 +124,7 @@ final class TraceBlocks {
         }
     }
 
-    /** Closes a block. Its end is now or, if it had failed, the time of the failure. */
+    /** Closes a block. Its stored end is the current time or, if the block had failed, the time of the failure. */
     void close(int index) {
         end(address(index), TraceLayout.CLOSED);
         closed.add(index);

@@ -35,7 +35,7 @@ final class TraceBytes {
         return bytes.getInt(offset);
     }
 
-    /** Returns a number that counts something, at least 0. */
+    /** Returns a counter; 0 if the stored number is negative. */
     long countAt(int offset) {
         return Math.max(0, longAt(offset));
     }

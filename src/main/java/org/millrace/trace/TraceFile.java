@@ -46,7 +46,7 @@ final class TraceFile {
         return header;
     }
 
-    /** Appends zeros and maps them. Returns their address. */
+    /** Appends zeros to the file and maps them. Returns the address of the mapping. */
     long grow(long bytes) throws IOException {
         long end = channel.size();
         ByteBuffer zeros = ByteBuffer.allocateDirect(TraceLayout.BLOCK_BYTES);
@@ -63,7 +63,8 @@ final class TraceFile {
     }
 
     /**
-     * Maps a part of the file. The mapping lives as long as the process, because threads write to it until they end.
+     * Maps a part of the file. The mapping lives as long as the process, because threads write to the file until they
+     * end.
      */
     private long map(long offset, long bytes) throws IOException {
         return channel.map(MapMode.READ_WRITE, offset, bytes, Arena.global()).address();

@@ -15,22 +15,22 @@ package org.millrace.trace;
  *   a block:
  *   0       4        8            16                      512                          4608
  *   +-------+--------+------------+-----------------------+------------------------------+
- *   | type  | state  | generation | what the type says    | a ring of what happened last |
+ *   | type  | state  | generation | fields of the type    | ring of the last events      |
  *   +-------+--------+------------+-----------------------+------------------------------+
  * </pre>
  *
  * <p>
- * The file grows by {@value #GROWTH} blocks. All their bytes are allocated before the header counts them. A closed
- * block may be reused, with an incremented generation. {@code state} is stored last, with release. The description of a
- * block is written before that, and does not change while the block is open, unless stated below.
+ * The file grows by {@value #GROWTH} blocks. All bytes of new blocks are allocated before the header counts the blocks.
+ * A closed block may be reused, with an incremented generation. {@code state} is stored last, with release. The
+ * description of a block is written before the state, and does not change while the block is open, unless stated below.
  *
  * <p>
  * Each field has one writer:
  * <ul>
  * <li>{@link ProcessTrace}, under its lock, writes the header, settings, messages, types, states and the descriptions
  * of blocks.
- * <li>Its thread writes the heartbeat, whether the file is locked, an agent's CPU time and the number of streams of a
- * silent link.
+ * <li>The heartbeat thread of {@code ProcessTrace} writes the heartbeat, whether the file is locked, the agents' CPU
+ * time and the number of streams of a silent link.
  * <li>The agent's thread writes a connection's counters and ring, and the agent's passes.
  * <li>{@link CommunicatorTrace}, under its lock, writes operations.
  * </ul>
@@ -53,8 +53,8 @@ public final class TraceLayout {
     public static final int MAX_BLOCKS = 4096;
 
     /**
-     * Time between two beats after which a process is late, in nanoseconds. A process with anything open beats ten
-     * times a second, so a late one had no core.
+     * Time between two beats after which a process is late, in nanoseconds. A process with an open block beats ten
+     * times a second, so a late process had no core.
      */
     public static final long LATE_NANOS = 300_000_000;
 
@@ -69,21 +69,24 @@ public final class TraceLayout {
     public static final int PID_OFFSET = 24;
     /** Start time of the process, in clock ticks since the host booted. */
     public static final int START_TICKS_OFFSET = 32;
-    /** Namespace of the process's number. */
+    /** PID namespace of the process's number. */
     public static final int NAMESPACE_OFFSET = 40;
-    /** Creation time of the file in milliseconds since 1970, and the same moment as a time of this format. */
+    /**
+     * Creation time of the file in milliseconds since 1970. {@link #EPOCH_NANOS_OFFSET} is the same moment as a time of
+     * this format.
+     */
     public static final int EPOCH_MILLIS_OFFSET = 48;
     public static final int EPOCH_NANOS_OFFSET = 56;
     /** Time when the process was last known to run. */
     public static final int HEARTBEAT_OFFSET = 64;
     public static final int BLOCKS_OFFSET = 72;
     public static final int AGENTS_OFFSET = 76;
-    /** Number of open blocks. A process that ends with 0 of them leaves no file. Also read by leftovers.c. */
+    /** Number of open blocks. A process that ends without an open block leaves no file. Also read by leftovers.c. */
     public static final int OPEN_OFFSET = 80;
     /** 1 once the process has reported a failure. Also read by leftovers.c. */
     public static final int FAILED_OFFSET = 84;
     public static final int MESSAGES_OFFSET = 88;
-    /** This process's rank and the number of ranks from the launcher; -1 if unknown. */
+    /** Rank of this process, from the launcher; -1 if unknown. {@link #SIZE_OFFSET} is the number of ranks. */
     public static final int RANK_OFFSET = 96;
     public static final int SIZE_OFFSET = 100;
     /** Time of the last beat that was late, because the process had no core. */
@@ -107,7 +110,7 @@ public final class TraceLayout {
 
     public static final int AGENT_NAME_OFFSET = 0;
     public static final int AGENT_NAME_BYTES = 48;
-    /** Number of the thread; 0 while it has not run. */
+    /** Kernel's number of the agent's thread; 0 if the thread has not run. */
     public static final int AGENT_THREAD_OFFSET = 48;
     public static final int AGENT_STATE_OFFSET = 52;
     public static final int AGENT_PASSES_OFFSET = 56;
@@ -144,7 +147,7 @@ public final class TraceLayout {
     public static final int CLOSED = 2;
     public static final int FAILED = 3;
 
-    /** Common to all types. */
+    /** Hash or number of the communicator. This field and the next three are common to all types of blocks. */
     public static final int COMMUNICATOR_OFFSET = 16;
     public static final int RANK_IN_GROUP_OFFSET = 24;
     public static final int OPENED_OFFSET = 64;
@@ -183,10 +186,11 @@ public final class TraceLayout {
      * </pre>
      *
      * <p>
-     * A frame is <em>taken</em> when it or, on the receiving side, its slot is passed to the network. It is
-     * <em>done</em> when the network has read it, or when the device was notified of its arrival. {@code taken} and
-     * {@code done} hold the first steps that are not taken and not done. Frame n is entry {@code n % 128}.
-     * {@code frames} is stored last, with release, and lags behind the ring by up to {@value #FRAMES_AHEAD} frames.
+     * A sent frame is <em>taken</em> when it is passed to the network, and <em>done</em> when the network has read it.
+     * A received frame is <em>taken</em> when its slot is passed to the network, and <em>done</em> when the device was
+     * notified of its arrival. {@code taken} and {@code done} hold the first steps that are not taken and not done.
+     * Frame n is entry {@code n % 128}. {@code frames} is stored last, with release, and lags behind the ring by up to
+     * {@value #FRAMES_AHEAD} frames.
      */
     static final class ConnectionFields {
 
@@ -197,14 +201,20 @@ public final class TraceLayout {
         public static final int DIRECTION_OFFSET = 36;
         /** 0 for collectives, 1 for sends and receives, 2 with a network that reduces; -1 if unknown. */
         public static final int KIND_OFFSET = 40;
-        /** Number of the agent that serves it; -1 before the first agent; {@link #NO_AGENT} without an agent. */
+        /**
+         * Number of the agent that serves the connection; -1 before the first agent; {@link #NO_AGENT} without an
+         * agent.
+         */
         public static final int AGENT_OFFSET = 44;
-        /** The two devices reach each other's memory. Their counters are read ten times a second. */
+        /**
+         * Value instead of an agent's number: the two devices reach each other's memory. Their counters are read ten
+         * times a second.
+         */
         public static final int NO_AGENT = -2;
-        /** Key that both ends share, unless it is 0. */
+        /** First half of the key that both ends share; both halves are 0 without a key. */
         public static final int KEY_HIGH_OFFSET = 48;
         public static final int KEY_LOW_OFFSET = 56;
-        /** Zero-based index among the connections of its communicator and direction. */
+        /** Zero-based index of the connection among those of the same communicator and direction. */
         public static final int ORDER_OFFSET = 80;
 
         public static final int FRAMES_OFFSET = 128;
@@ -235,8 +245,8 @@ public final class TraceLayout {
         public static final int FRAMES = TraceLayout.RING_BYTES / FRAME_BYTES;
 
         /**
-         * Maximum number of frames that are in the ring but not counted yet. The same number of the oldest frames may
-         * be overwritten.
+         * Maximum number of frames that are in the ring but not counted yet. They may have overwritten the same number
+         * of the oldest frames.
          */
         public static final int FRAMES_AHEAD = 32;
 
@@ -278,10 +288,11 @@ public final class TraceLayout {
      * </pre>
      *
      * <p>
-     * Operation n is entry {@code n % 32}. {@code enqueued} counts the operations, and is stored last, with release. If
-     * an operation's kernel has not ended when another operation needs its entry, it is remembered. It moves to the
-     * place of the oldest operation once it is the oldest, because all ranks may be waiting in it. Times are 0 until
-     * the event occurs. The shim writes NCCL's own operations ({@code src/main/c/operations.h}).
+     * Operation n is entry {@code n % 32}. {@code enqueued} counts the operations, and is stored last, with release.
+     * Another operation may need the entry of an operation with a kernel that has not ended. The unfinished operation
+     * is then remembered elsewhere. Once it is the oldest unfinished operation, it is copied to the field for the
+     * oldest operation, because all ranks may be waiting in it. Times are 0 until the event occurs. The shim writes
+     * NCCL's own operations ({@code src/main/c/operations.h}).
      */
     public static final class CommunicatorFields {
 
@@ -290,15 +301,15 @@ public final class TraceLayout {
         public static final int ENQUEUED_OFFSET = 128;
         /** 1 if the begin and the end of each operation's kernel are reported. */
         public static final int KERNELS_OFFSET = 136;
-        /** Start time of the program's function that the kernels' thread is in; 0 if it is in none. */
+        /** Start time of the program's function that the kernels' thread is in; 0 if the thread is in no function. */
         public static final int FUNCTION_OFFSET = 144;
         /**
-         * Number of operations with kernels that have begun, and with kernels that have ended, if reported. Kernels run
-         * in order.
+         * Number of operations with kernels that have begun, if reported. {@link #ENDED_COUNT_OFFSET} counts those with
+         * kernels that have ended. Kernels run in order.
          */
         public static final int BEGUN_OFFSET = 152;
         public static final int ENDED_COUNT_OFFSET = 160;
-        /** Rank that was found to run another operation, plus 1; 0 if none was. */
+        /** Rank that was found to run another operation, plus 1; 0 if none was found. */
         public static final int DISAGREES_WITH_OFFSET = 168;
         /** Number of the differing collective, plus 1; 0 for a send or receive. */
         public static final int DISAGREES_AT_OFFSET = 176;
@@ -329,7 +340,7 @@ public final class TraceLayout {
         public static final int OPERATION_NAME_BYTES = 32;
         public static final int CHANNELS_STARTED_OFFSET = 96;
         public static final int CHANNELS_ENDED_OFFSET = 104;
-        /** Its algorithm and protocol; empty if unknown. */
+        /** Algorithm and protocol of the operation; empty if unknown. */
         public static final int HOW_OFFSET = 112;
         public static final int HOW_BYTES = 16;
 
@@ -359,7 +370,7 @@ public final class TraceLayout {
         public static final int NAME_BYTES = 128;
 
         public static final int QUEUE_BYTES = 32;
-        /** Number of queues that are stored. Queues of further peers are not. */
+        /** Maximum number of queues that are stored. Queues of further peers are not stored. */
         public static final int QUEUES = TraceLayout.RING_BYTES / QUEUE_BYTES;
 
         public static final int QUEUE_TAKEN_OFFSET = 0;
@@ -377,9 +388,9 @@ public final class TraceLayout {
             GET,
             /** A flush of earlier descriptors. */
             FLUSH,
-            /** Puts and values with a signal. They are also counted above. */
+            /** Puts with a signal, of both kinds of puts. They are also counted as {@link #PUT} or {@link #VALUE}. */
             SIGNALLED,
-            /** Signals of all these kinds that were added at the peer without a frame. */
+            /** Signals of all kinds of descriptors that were added in the peer's memory, without a frame. */
             REACHED;
         }
 
@@ -399,13 +410,13 @@ public final class TraceLayout {
      */
     static final class SilenceFields {
 
-        /** Time when data last arrived on the stream that fell silent first. */
+        /** Time when data last arrived on the stream that was the first to fall silent. */
         static final int SINCE_OFFSET = 128;
         /** Number of streams of connections over the link. */
         static final int STREAMS_OFFSET = 136;
         /**
-         * Value instead of the number of streams: the block describes one connection without a stream. The field of the
-         * first peer then holds the awaited event.
+         * Value instead of the number of streams. The block then describes one connection without a stream, and the
+         * field of the first peer holds the awaited event.
          */
         static final int CUT = -1;
 

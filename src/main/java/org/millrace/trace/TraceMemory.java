@@ -6,8 +6,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Access to the file's memory by address, like other polled memory, because an access is then one instruction. The file
- * stays mapped while the process lives.
+ * Access to the memory of the trace's file by address, like other polled memory, because an access is then one
+ * instruction. The file stays mapped while the process lives.
  */
 final class TraceMemory {
 
@@ -17,7 +17,7 @@ final class TraceMemory {
 
     private TraceMemory() {}
 
-    @SuppressWarnings("restricted") // only memory that ProcessTrace has mapped is accessed
+    @SuppressWarnings("restricted") // Only memory that ProcessTrace has mapped is accessed.
     private static MemorySegment everything() {
         return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
     }
@@ -47,7 +47,7 @@ final class TraceMemory {
         return (long) LONG.getOpaque(MEMORY, address);
     }
 
-    /** Loads with acquire. It pairs with native code's release of a count and makes the counted entries visible. */
+    /** Loads with acquire. It pairs with native code's release of a count, and makes the counted entries visible. */
     static long getAcquire(long address) {
         return (long) LONG.getAcquire(MEMORY, address);
     }
@@ -75,7 +75,7 @@ final class TraceMemory {
         byte[] encoded = text.getBytes(StandardCharsets.UTF_8);
         int length = Math.min(encoded.length, bytes);
         while (length < encoded.length && length > 0 && (encoded[length] & 0xc0) == 0x80) {
-            length--; // not in the middle of a character
+            length--; // The text is not cut in the middle of a character.
         }
         MemorySegment target = MEMORY.asSlice(address, bytes);
         MemorySegment.copy(encoded, 0, target, ValueLayout.JAVA_BYTE, 0, length);

@@ -39,7 +39,7 @@ public final class TraceReader {
         return readAll(directory, _ -> true, unreadable);
     }
 
-    /** Reads the traces that are wanted. */
+    /** Reads the traces in the files that the predicate accepts. */
     static List<TracedProcess> readAll(Path directory, Predicate<Path> wanted, BiConsumer<Path, IOException> unreadable)
             throws IOException {
         List<TracedProcess> found = new ArrayList<>();
@@ -54,7 +54,7 @@ public final class TraceReader {
                         found.add(read(file));
                     }
                 } catch (NoSuchFileException gone) {
-                    // its process has just ended
+                    // The process of this trace has just ended.
                 } catch (IOException e) {
                     unreadable.accept(file, e);
                 }
@@ -76,7 +76,7 @@ public final class TraceReader {
         return read(file, System::nanoTime);
     }
 
-    /** Does the same with a given clock. */
+    /** Reads a process's trace, with a given clock. */
     static TracedProcess read(Path file, LongSupplier clock) throws IOException {
         FileName name = FileName.parse(file.getFileName().toString());
         if (name == null) {
@@ -156,7 +156,8 @@ public final class TraceReader {
     }
 
     /**
-     * Reads the blocks, and then once more the counters of their rings, because entries may be overwritten meanwhile.
+     * Reads each block, and then reads the counter of its ring once more, because the ring's entries may be overwritten
+     * during the first reading.
      */
     private static final class Blocks {
 
@@ -194,7 +195,7 @@ public final class TraceReader {
                 case TraceLayout.GIN -> addTo(gin, TracedGin.parse(block));
                 case TraceLayout.SILENCE -> addTo(silences, TracedSilence.parse(block));
                 default -> {
-                    // unused, or written by a later release
+                    // The block is unused, or a later release has written it.
                 }
             }
         }
@@ -206,7 +207,7 @@ public final class TraceReader {
         }
     }
 
-    /** A file is not a trace, or this release cannot read it. The message states the file and its content. */
+    /** Thrown if a file is not a trace, or this release cannot read it. The message states the file and its content. */
     static final class TraceFormatException extends IOException {
 
         private static final long serialVersionUID = 1L;

@@ -24,8 +24,8 @@ import org.millrace.file.StaleFiles;
 
 /**
  * Deletes traces. A trace is deleted when its process ends, if the process closed everything and nothing failed.
- * Otherwise it stays for later examination, until a later process finds that it is an hour old, or that there are too
- * many.
+ * Otherwise the trace stays for later examination. A later process deletes it if it is an hour old, or if there are too
+ * many traces.
  */
 final class TraceSweep {
 
@@ -94,7 +94,7 @@ final class TraceSweep {
         try {
             Runtime.getRuntime().addShutdownHook(new Thread(() -> leave(trace), "millrace-own-trace"));
         } catch (IllegalStateException ending) {
-            // another process deletes it
+            // Another process deletes the trace later.
         }
     }
 
@@ -106,13 +106,14 @@ final class TraceSweep {
                 trace.touch();
             }
         } catch (IOException left) {
-            // another process deletes it
+            // Another process deletes the trace later.
         }
     }
 
     /**
-     * Deletes this user's traces of processes that died long ago, and the oldest traces if there are many. Immediately
-     * deletes other files of dead processes of other PID namespaces, because only their traces prove their death.
+     * Deletes this user's traces of processes that died long ago, and the oldest traces if there are many. For dead
+     * processes of other PID namespaces, also deletes their other files at once, because only the trace proves the
+     * death of such a process.
      */
     public static void sweep(Path directory) {
         sweep(directory, System.currentTimeMillis());

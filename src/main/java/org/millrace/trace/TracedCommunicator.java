@@ -10,15 +10,16 @@ import org.millrace.trace.TraceLayout.CommunicatorFields;
 /**
  * A communicator, from its process's trace.
  *
- * @param hash      hash that all its ranks share
- * @param name      the program's name for it; may be empty
- * @param opened    time of its opening, in nanoseconds of the host's clock
+ * @param hash      hash that all ranks of the communicator share
+ * @param name      name that the program has set for the communicator; may be empty
+ * @param opened    time of the opening, in nanoseconds of the host's clock
  * @param kernels   whether the begin and the end of each operation's kernel are reported
  * @param function  time since which the thread that runs the kernels has been in a function of the program; 0 if in
  *                  none
- * @param differs   rank that was found to run another operation; -1 if none was
+ * @param differs   rank that was found to run another operation; -1 if none was found
  * @param differsAt number of the differing collective; -1 for a send or receive
  * @param oldest    operation older than {@code last} with a kernel that had not ended; null if none is known
+ * @param last      last operations, oldest first
  */
 public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
         long closed, boolean kernels, long function, long begun, long ended, int differs, long differsAt, long enqueued,
@@ -28,11 +29,11 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
      * An operation.
      *
      * @param number          number among the operations that the process has stored
-     * @param sequence        its number in the communicator, the same on all ranks; for a send or receive, its number
-     *                        among the transfers to or from the peer; -1 if unknown
+     * @param sequence        number of the operation in the communicator, the same on all ranks; for a send or receive,
+     *                        its number among the transfers to or from the peer; -1 if unknown
      * @param type            NCCL's number of the element type; -1 if unknown
-     * @param started         start time of its kernel; 0 if it has not started or was not reported
-     * @param channelsStarted one bit for each channel on which its kernel has begun
+     * @param started         start time of the operation's kernel; 0 if the kernel has not started or was not reported
+     * @param channelsStarted one bit for each channel on which the kernel has begun
      * @param how             algorithm and protocol; empty if unknown
      */
     public record Operation(long number, String name, long sequence, long bytes, long count, int type, int channels,
@@ -46,8 +47,8 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
     }
 
     /**
-     * Returns the current operation: the first one that has not ended, if that is known; otherwise the last one. Null
-     * without an operation.
+     * Returns the current operation. It is the first operation that has not ended if the ends are known, otherwise the
+     * last operation. Returns null if no operation is known.
      */
     public @Nullable Operation present() {
         if (last.isEmpty()) {
@@ -61,7 +62,7 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
                 : last.getLast();
     }
 
-    /** @param afterwards the block's beginning, read after the block */
+    /** @param afterwards beginning of the block, read again after the whole block */
     static @Nullable TracedCommunicator parse(TraceBytes block, TraceBytes afterwards) {
         TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));
         if (state == null) {

@@ -10,28 +10,31 @@ import org.millrace.trace.TraceLayout.ConnectionFields;
 /**
  * One direction of a connection, from its process's trace.
  *
- * @param block      its index in the file
- * @param generation distinguishes it from other users of the same block
- * @param agent      number of the agent that serves it; -1 before the first agent, -2 if no agent is needed
- * @param closed     time of its closing; 0 while it is open
+ * @param block      index of the connection's block in the file
+ * @param generation number that distinguishes the connection from other users of the same block
+ * @param agent      number of the agent that serves the connection; -1 before the first agent, -2 if no agent is needed
+ * @param closed     time of the closing; 0 while the connection is open
  * @param taken      first step that was not taken
  * @param done       first step that is not complete
  * @param blocked    a step that is present but could not be taken, unless it is below {@code taken}
  * @param consumed   on the receiving side, first step that the device has not consumed
- * @param last       last frames, oldest first; empty if they are not remembered
+ * @param last       last frames, oldest first; empty if the process keeps no frames
  */
 public record TracedConnection(int block, long generation, TracedState state, ConnectionIdentity identity, int agent,
         long opened, long closed, long frames, long bytes, long taken, long done, long lastChange, long blocked,
         long consumed, long kernelNanos, long wireNanos, long peerNanos, List<Frame> last) {
 
     /**
-     * A frame. {@code protocol} is a number if it is none of NCCL's protocols. {@code done} is 0 while the frame is not
-     * complete.
+     * A frame. {@code protocol} is a number in decimal if it is none of NCCL's protocols. {@code done} is 0 while the
+     * frame is not complete.
      */
     public record Frame(long number, long end, long size, String protocol, long taken, long done) {
     }
 
-    /** Identification that both ends of a connection share: a key, or its location. */
+    /**
+     * Identification that both ends of a connection share: a key or, without a key, the ranks, the channel and the
+     * kind.
+     */
     public record Key(long communicator, long high, long low, int from, int to, int channel, int kind, boolean copies) {
     }
 
@@ -44,7 +47,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         NO_ROOM,
         /** A frame is present, and the device has not emptied its slot or does not expect it yet. */
         DEVICE_FULL,
-        /** All received data was handed to the device, which has not consumed all of it. */
+        /** The device was notified of all received data, and has not consumed all of it. */
         UNCONSUMED;
     }
 
@@ -78,8 +81,8 @@ public record TracedConnection(int block, long generation, TracedState state, Co
     }
 
     /**
-     * Returns the frames that were not overwritten during the read. Frames that are not counted yet may also have
-     * overwritten some.
+     * Returns the frames that were certainly not overwritten during the read. Frames that are in the ring but not
+     * counted yet may also have overwritten some of the oldest.
      */
     private static List<Frame> frames(TraceBytes block, long frames, long framesAfterwards) {
         long first = Math.max(0,

@@ -12,7 +12,7 @@ import org.millrace.trace.TraceLayout.GinFields;
  * A GIN context, from its process's trace.
  *
  * @param queueSize number of descriptors of each queue
- * @param queues    queues of its first peers
+ * @param queues    queues of the first peers, at most {@link GinFields#QUEUES}
  */
 public record TracedGin(long communicator, int rank, int peers, int context, int queueSize, String name,
         TracedState state, Map<Kind, Long> descriptors, List<Queue> queues) {

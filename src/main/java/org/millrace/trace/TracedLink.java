@@ -9,14 +9,15 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TracedCommunicator.Operation;
 
 /**
- * One direction of a connection with information from other traces: its rank, and its other end. NCCL tells a plugin
- * neither rank nor channel, so a takeover's connection knows neither. Its key is also in the peer's trace.
+ * One direction of a connection, with its rank and its other end from other traces. NCCL tells a plugin neither rank
+ * nor channel, so the trace of a takeover's connection contains neither. It contains a key, which is also in the peer's
+ * trace.
  *
  * @param rank         rank of this end; -1 if unknown
- * @param channel      -1 if unknown; for a takeover, its index among the connections between the two ranks, which is
- *                     the channel if all channels have the same neighbors
+ * @param channel      -1 if unknown; for a takeover, index of the connection among those between the two ranks. The
+ *                     index is the channel if all channels have the same neighbors
  * @param communicator communicator of the connection; null if its process stored none
- * @param other        the other end; null if no trace has it
+ * @param other        the other end; null if no trace contains it
  */
 public record TracedLink(TracedProcess process, TracedConnection connection, int rank, int peer, int channel,
         @Nullable TracedCommunicator communicator, @Nullable End other) {
@@ -72,7 +73,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
                 : communicator != null && communicator.rank() >= 0 ? communicator.rank() : process.rank();
     }
 
-    /** Numbers the connections of one peer that do not know their channel. */
+    /** Numbers those connections to a peer that have no known channel. */
     private static List<TracedLink> numbered(List<TracedLink> links) {
         record Place(long communicator, int peer, @Nullable Object process, boolean sends) {
         }
@@ -98,7 +99,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         return numbered;
     }
 
-    /** Returns whether its channel is such a number instead of a reported channel. */
+    /** Returns whether {@link #channel} is an index that was counted here, and not a reported channel. */
     public boolean isChannelCounted() {
         return connection.identity().channel() < 0;
     }
@@ -122,7 +123,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         return since == 0 ? 0 : Math.max(0, (process.read() - since) / 1e9);
     }
 
-    /** Returns the last operation that was enqueued in its communicator; null if none was stored. */
+    /** Returns the last operation that was enqueued in the connection's communicator; null if none was stored. */
     public @Nullable Operation operation() {
         return communicator == null || communicator.last().isEmpty() ? null : communicator.last().getLast();
     }

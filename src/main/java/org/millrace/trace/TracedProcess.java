@@ -8,15 +8,15 @@ import org.millrace.file.ProcessIdentity;
 /**
  * The whole trace of a process at one moment.
  *
- * @param alive       whether it still runs; false only if its death is certain
- * @param rank        the launcher's value; -1 if unknown
- * @param read        time when its reading began, in nanoseconds of the host's clock, like all times here; the state is
- *                    as of that time, except for later changes
- * @param heartbeat   time of the last beat; a process beats while it has anything open
- * @param late        time of the last late beat, because the process had no core; 0 if never
+ * @param alive       whether the process still runs; false only if its death is certain
+ * @param rank        rank from the launcher; -1 if unknown
+ * @param read        time when the reading of the trace began, in nanoseconds of the host's clock, like all times here.
+ *                    The state is as of that time, except for later changes
+ * @param heartbeat   time of the last beat; a process beats while any block of its trace is open
+ * @param late        time of the last beat that was late, because the process had no core; 0 if there was none
  * @param epochMillis milliseconds since 1970 at a reference moment
- * @param epochNanos  time of the host's clock at that moment
- * @param connections open ones, and the last closed ones
+ * @param epochNanos  time of the host's clock at the same reference moment
+ * @param connections open connections, and those that were closed last
  */
 public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, String host, String program, int rank,
         int size, boolean failed, long read, long heartbeat, long late, long epochMillis, long epochNanos,
@@ -32,8 +32,8 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
     /**
      * A thread that serves connections.
      *
-     * @param number   number that connections use for it
-     * @param thread   the kernel's number; 0 if it has not run
+     * @param number   number of the agent, as connections store it
+     * @param thread   kernel's number of the thread; 0 if the thread has not run
      * @param clock    time when the passes were counted
      * @param cpuNanos CPU time of the thread, measured within the last second
      */
@@ -44,26 +44,26 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
     }
 
     /**
-     * Returns whether the process is dead, or does not beat although it has anything open. It or its host is then
-     * stopped.
+     * Returns whether the process is dead, or does not beat although its trace has an open connection. In the second
+     * case, the process or its host is stopped.
      */
     public boolean isSilent() {
         return !alive || isBeating() && (read - heartbeat) / 1e9 > SILENT_SECONDS;
     }
 
-    /** Returns whether one of its connections has no stream and waits for one. */
+    /** Returns whether a connection of the process has no stream and waits for one. */
     public boolean isCut() {
         return silences.stream().anyMatch(link -> link.state() == TracedState.OPEN && link.isCut());
     }
 
-    /** Returns whether it has anything open, and therefore beats ten times a second. */
+    /** Returns whether the process has an open connection, and therefore beats ten times a second. */
     public boolean isBeating() {
         return connections.stream().anyMatch(one -> one.state() == TracedState.OPEN);
     }
 
     /**
      * Returns the last time at which the process is known to have been without a core for a long time. This is
-     * {@code read} if a beat is overdue then.
+     * {@code read} if a beat was overdue at that time.
      */
     public long lastLate() {
         return read - heartbeat > TraceLayout.LATE_NANOS ? read : late;

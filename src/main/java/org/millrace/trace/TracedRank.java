@@ -10,7 +10,7 @@ import org.millrace.trace.TracedCommunicator.Operation;
 /**
  * A rank of a communicator.
  *
- * @param rank         its number; -1 if unknown
+ * @param rank         number of the rank; -1 if unknown
  * @param communicator trace of the communicator's operations; null if none was stored
  */
 public record TracedRank(TracedProcess process, ProcessState state, long hash, int rank,
@@ -19,8 +19,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     private static final long UNKNOWN = -2;
     private static final int MAX_CORE_WAITS = 10;
     /**
-     * Maximum difference between the clocks of processes on the same host, in nanoseconds. Two hosts are unlikely to
-     * have started within such a short time.
+     * Maximum difference between the clocks of processes on the same host, in nanoseconds. The clock counts from the
+     * start of a host, and two hosts are unlikely to have started within such a short time.
      */
     private static final long HERE_NANOS = 2_000_000_000;
 
@@ -45,8 +45,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     }
 
     /**
-     * Returns the number in the communicator of the last collective that was enqueued; -1 for none; {@link #UNKNOWN} if
-     * it is unknown.
+     * Returns the number in the communicator of the last collective that the rank has enqueued; -1 if it has enqueued
+     * none; {@link #UNKNOWN} if the number is unknown.
      */
     long lastCollective() {
         if (communicator == null) {
@@ -79,8 +79,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     }
 
     /**
-     * Returns the time that its kernels' thread has spent in a function of the program, in nanoseconds; 0 if it is in
-     * none.
+     * Returns the time that the thread of the rank's kernels has spent in a function of the program, in nanoseconds; 0
+     * if the thread is in none.
      */
     long inFunction() {
         return communicator == null || communicator.function() == 0 ? 0 : process.heartbeat() - communicator.function();
@@ -95,8 +95,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     }
 
     /**
-     * Returns whether a thread that serves its connections has made no pass for so long that it had no core. If the
-     * time is much longer, there is another reason.
+     * Returns whether a thread that serves the rank's connections probably waits for a core, because it has made no
+     * pass for longer than {@code nanos}. After a much longer time, there is another reason.
      */
     boolean waitsForCore(long nanos) {
         return process.agents()
@@ -111,7 +111,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         return communicator != null && communicator.state() == TracedState.FAILED;
     }
 
-    /** Returns the rank that it has found to run a different operation; null if it has found none. */
+    /** Returns the rank that this rank has found to run a different operation; null if it has found none. */
     @Nullable
     TracedRank differsFrom(List<TracedRank> members) {
         return communicator == null || communicator.differs() < 0 ? null
@@ -131,7 +131,10 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
                         .orElse(process.epochNanos());
     }
 
-    /** Returns whether its process uses this host's clock: it is visible here, or its beats match this clock. */
+    /**
+     * Returns whether the rank's process uses this host's clock. Then the process is visible here, or its beats match
+     * this clock.
+     */
     boolean isHere() {
         return state == ProcessState.RUNNING || state == ProcessState.STOPPED
                 || Math.abs(process.read() - process.heartbeat()) < HERE_NANOS;
@@ -147,12 +150,12 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
 
     /** State of a rank's process, as the kernel reports it. */
     public enum ProcessState {
-        /** It runs, or waits for something. */
+        /** The process runs, or waits for an event. */
         RUNNING("running"),
-        /** By a signal, or by a debugger. */
+        /** A signal or a debugger has stopped the process. */
         STOPPED("stopped"),
         DEAD("dead"),
-        /** It belongs to another host or another namespace. */
+        /** The process belongs to another host or another namespace. */
         UNKNOWN("not seen from here");
 
         /** SIGKILL among the pending signals. */
@@ -183,7 +186,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
             }
         }
 
-        /** Parses {@code /proc/PID/status}. A killed process takes time to end where cores are scarce. */
+        /** Parses {@code /proc/PID/status}. Where cores are scarce, a killed process takes time to end. */
         static ProcessState of(List<String> lines, boolean silent) {
             char state = 'R';
             boolean killed = false;
@@ -194,7 +197,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
                     killed |= (Long.parseUnsignedLong(line.substring("SigPnd:".length()).strip(), 16) & KILL) != 0;
                 }
             }
-            // its first thread may have left before the others
+            // The process's first thread may have ended before the others.
             if (killed || silent && (state == 'Z' || state == 'X')) {
                 return DEAD;
             }

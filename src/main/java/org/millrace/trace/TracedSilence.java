@@ -6,21 +6,22 @@ import org.millrace.trace.TraceLayout.SilenceFields;
 /**
  * A link on which no data has arrived for a long time.
  *
- * @param state   open while it is silent; failed if its streams were lost meanwhile
- * @param streams number of streams of connections over it; 0 for a link between two other hosts, as reported by a peer
- * @param local   this host's address and interface; for another host, also its name
+ * @param state   open while the link is silent; failed if its streams were lost meanwhile
+ * @param streams number of streams of connections over the link; 0 for a link between two other hosts, as reported by a
+ *                peer
+ * @param local   this host's address and interface; for a link between other hosts, also the host's name
  * @param remote  the other host's address, with its name if known
  * @param peer    peer of the stream that fell silent first, or the peer that reports the link
  */
 public record TracedSilence(TracedState state, long since, long closed, int streams, String local, String remote,
         String peer) {
 
-    /** Returns whether it is between two other hosts. */
+    /** Returns whether the link is between two other hosts. */
     boolean isElsewhere() {
         return streams == 0;
     }
 
-    /** Returns whether it is a connection that has no stream and waits for one. */
+    /** Returns whether this object describes a connection that has no stream and waits for one. */
     boolean isCut() {
         return streams == SilenceFields.CUT;
     }

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 public enum TracedState implements Labelled {
     OPEN, CLOSED, FAILED;
 
-    /** Returns null for an unused block, or for a state that this release does not know. */
+    /** Returns the state with a number; null for an unused block, or for a state that this release does not know. */
     static @Nullable TracedState of(int number) {
         return switch (number) {
             case TraceLayout.OPEN -> OPEN;

@@ -15,11 +15,11 @@ import org.millrace.trace.TracedCommunicator.Operation;
  * The reason why the ranks of a communicator wait.
  *
  * @param culprit   rank that the others wait for; for a connection, the sending rank; null if unknown
- * @param peer      rank at the other end of that connection; null if the connection has none, or it is unknown
+ * @param peer      rank at the other end of that connection; null if the connection has no peer, or the peer is unknown
  * @param operation awaited operation, if any rank reports it; otherwise null
  * @param silence   silent link; null if none is silent
- * @param since     time of the last movement, by the host's clock
- * @param still     time without movement
+ * @param since     time of the last progress, by the host's clock
+ * @param still     time without progress
  * @param members   numbers of the processes with the communicator's ranks
  */
 public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nullable TracedRank peer,
@@ -27,7 +27,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         Duration still, Set<Long> members) {
 
     public enum Cause {
-        /** A rank has not enqueued the operation that the others wait in. */
+        /** A rank has not enqueued the operation that the others are in. */
         NOT_LAUNCHED,
         /** A rank has enqueued the operation, and its kernel has not begun because of earlier work. */
         NOT_BEGUN,
@@ -70,12 +70,15 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         return culprit == null ? -1 : culprit.rank();
     }
 
-    /** Returns the number of the rank at the other end; -1 if the connection has none, or it is unknown. */
+    /** Returns the number of the rank at the other end; -1 if the connection has no peer, or the peer is unknown. */
     public int peerRank() {
         return peer == null ? -1 : peer.rank();
     }
 
-    /** Returns whether one of these processes is named, or has a rank of the same communicator. */
+    /**
+     * Returns whether the verdict concerns one of these processes. It concerns all processes with ranks of the
+     * communicator.
+     */
     public boolean concerns(Collection<Long> pids) {
         return members.stream().anyMatch(pids::contains);
     }
