@@ -3,8 +3,8 @@ package org.millrace.net.ucx;
 import org.millrace.ffi.ucx.ucp_h;
 
 /**
- * A growing count, for instance of credits, in messages of one word. One end sends it, and the other receives it.
- * Callers of all methods must hold the worker's turn.
+ * A growing count, for instance of credits, that one end sends to the other in messages of one word. Callers of all
+ * methods must hold the worker's lock, see {@link UcxWorker}.
  */
 final class CountMessages {
 
@@ -50,7 +50,9 @@ final class CountMessages {
         return count;
     }
 
-    /** Sends a greater count, unless all counts sent before are still in flight. */
+    /**
+     * Sends a greater count. Does nothing if the maximum number of counts is in flight; the caller then calls again.
+     */
     void tell(long greater) {
         requests[next] = end.sent(requests[next]);
         if (requests[next] == 0) {
@@ -62,7 +64,7 @@ final class CountMessages {
         }
     }
 
-    /** Receives the counts that have arrived. Returns the increase. */
+    /** Receives the counts that have arrived. Returns the increase of the count. */
     long listen() {
         long before = count;
         long bytes = end.received(requests[next]);
@@ -76,20 +78,20 @@ final class CountMessages {
             next = (next + 1) % CELLS;
             bytes = end.received(requests[next]);
         }
-        if (bytes != UcxEnd.UNDER_WAY) { // failed, or of another length
+        if (bytes != UcxEnd.UNDER_WAY) { // the receive has failed, or the message has another length
             requests[next] = UcxEnd.FAILED;
         }
         return count - before;
     }
 
-    /** Cancels the waiting receives. */
+    /** Cancels the receives that have not completed. */
     void cancel() {
         for (long request : requests) {
             end.cancel(request);
         }
     }
 
-    /** Returns whether UCX has no request. Frees complete requests. */
+    /** Returns whether UCX has no request of this object. Frees complete requests. */
     boolean isIdle() {
         return end.areOver(requests);
     }

@@ -3,8 +3,9 @@ package org.millrace.net.ucx;
 import org.millrace.net.FrameHeader;
 
 /**
- * Buffers that wait for messages, and the message with the frames that are currently taken. Methods that require the
- * worker's turn state it. The receiver's thread calls the others.
+ * The receiving side of messages with headers and short payloads. It contains the buffers for these messages. It also
+ * contains the position in the current message, from which frames are taken. Some methods require the worker's lock and
+ * state this. Only the receiver's thread calls the others.
  */
 final class IncomingMessages {
 
@@ -16,19 +17,22 @@ final class IncomingMessages {
     private final long buffers;
     private final long[] requests = new long[UcxFormat.BUFFERS];
     private final CountMessages credits;
-    /** Number of messages that arrived, with the current one. */
+    /** Number of messages that have arrived, including the current one. */
     private long came;
-    /** Number of messages with all frames taken. */
+    /** Number of completely taken messages: all frames of each were taken. */
     private long taken;
-    /** Number of messages with buffers that wait again. */
+    /** Number of messages with a buffer that was posted again, after all frames of the message were taken. */
     private long returned;
-    /** Addresses in the current message: its next frame, and its end. */
+    /** Address of the next frame in the current message. {@link #limit} is the address of the message's end. */
     private long at;
     private long limit;
 
     /**
-     * Posts buffers of one length. Credits for them go to the sender with their own tag. The caller must hold the
-     * worker's turn.
+     * Creates and posts the buffers. The caller must hold the worker's lock.
+     *
+     * @param tag         UCX tag of the messages
+     * @param creditTag   UCX tag of the credits that are sent to the sender
+     * @param bufferBytes length of each buffer
      */
     IncomingMessages(UcxEnd end, long tag, long creditTag, int bufferBytes) {
         this.end = end;
@@ -49,7 +53,9 @@ final class IncomingMessages {
         return buffers + (message & MASK) * bufferBytes;
     }
 
-    /** Reads the next frame's header, if one has arrived. The caller must hold the worker's turn. */
+    /**
+     * Reads the next frame's header. Returns false if no frame has arrived. The caller must hold the worker's lock.
+     */
     boolean next(FrameHeader header) {
         if (came == taken) {
             int slot = (int) came & MASK;
@@ -75,12 +81,14 @@ final class IncomingMessages {
         return true;
     }
 
-    /** Returns whether a payload follows its header in the message. */
+    /** Returns whether a payload of this length is in the same message, after its header. */
     boolean isInline(long payloadBytes) {
         return UcxFormat.isInline(payloadBytes, bufferBytes);
     }
 
-    /** Moves behind the frame of the last header. Copies its payload if the payload followed the header. */
+    /**
+     * Takes the frame of the header that was read last. If the payload is in the message, copies it to the destination.
+     */
     void take(long payloadBytes, long destination) {
         boolean inline = isInline(payloadBytes);
         if (inline && payloadBytes > 0) {
@@ -92,7 +100,10 @@ final class IncomingMessages {
         }
     }
 
-    /** Posts free buffers again, and sends credits for them at intervals. The caller must hold the worker's turn. */
+    /**
+     * Posts the buffer of each message again after all frames of the message were taken. Sends credits for the buffers
+     * at intervals. The caller must hold the worker's lock.
+     */
     void giveBack() {
         while (returned < taken) {
             await((int) returned & MASK);
@@ -103,14 +114,17 @@ final class IncomingMessages {
         }
     }
 
-    /** Cancels the waiting buffers. The caller must hold the worker's turn. */
+    /** Cancels the receives that have not completed. The caller must hold the worker's lock. */
     void cancel() {
         for (long request : requests) {
             end.cancel(request);
         }
     }
 
-    /** Returns whether UCX has no request. Frees complete requests. The caller must hold the worker's turn. */
+    /**
+     * Returns whether UCX has no request of this object. Frees complete requests. The caller must hold the worker's
+     * lock.
+     */
     boolean isIdle() {
         return end.areOver(requests) & credits.isIdle();
     }

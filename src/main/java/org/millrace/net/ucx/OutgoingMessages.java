@@ -3,8 +3,8 @@ package org.millrace.net.ucx;
 import org.millrace.ffi.ucx.ucp_h;
 
 /**
- * Messages with headers and short payloads in flight. They are written here, with all available frames in one message,
- * and sent while the receiver has buffers for them. Callers of all methods must hold the worker's turn.
+ * The sending side of messages with headers and short payloads. A message contains as many frames as are available and
+ * fit. It is sent only if the receiver has a buffer for it. Callers of all methods must hold the worker's lock.
  */
 final class OutgoingMessages {
 
@@ -15,13 +15,19 @@ final class OutgoingMessages {
     private final int bufferBytes;
     private final long buffers;
     private final long[] requests = new long[UcxFormat.BUFFERS];
-    /** Credits: number of messages with buffers that the receiver has posted again. */
+    /** Credits of the receiver: the number of messages with a buffer that the receiver has posted again. */
     private final CountMessages credits;
     private long sent;
     /** Length in bytes of the message that is being written. */
     private long filled;
 
-    /** Begins without a message. The receiver has buffers of one length, and sends credits with their own tag. */
+    /**
+     * Creates the sending side. No message is in flight.
+     *
+     * @param tag         UCX tag of the messages
+     * @param creditTag   UCX tag of the credits that the receiver sends
+     * @param bufferBytes length of each of the receiver's buffers
+     */
     OutgoingMessages(UcxEnd end, long tag, long creditTag, int bufferBytes) {
         this.end = end;
         this.tag = tag;
@@ -30,12 +36,12 @@ final class OutgoingMessages {
         credits = CountMessages.receiver(end, creditTag);
     }
 
-    /** Returns whether a payload follows its header in the message. */
+    /** Returns whether a payload of this length is in the same message, after its header. */
     boolean isInline(long payloadBytes) {
         return UcxFormat.isInline(payloadBytes, bufferBytes);
     }
 
-    /** Returns whether a message may be written. */
+    /** Returns whether the next message may be written, because the receiver has a buffer for it. */
     boolean hasRoom() {
         int slot = (int) sent & MASK;
         if (sent - credits.count() == UcxFormat.BUFFERS) {
@@ -45,7 +51,7 @@ final class OutgoingMessages {
         return requests[slot] == 0;
     }
 
-    /** Writes a frame behind the frames in the message. Returns false if the message has no room for it. */
+    /** Appends a frame to the message that is being written. Returns false if the frame does not fit. */
     boolean add(long header, long payload, long payloadBytes) {
         boolean inline = isInline(payloadBytes);
         long bytes = UcxFormat.frameBytes(payloadBytes, inline);
@@ -61,7 +67,7 @@ final class OutgoingMessages {
         return true;
     }
 
-    /** Sends the written message. */
+    /** Sends the message that was written. */
     void send() {
         requests[(int) sent & MASK] =
                 end.begun(ucp_h.ucp_tag_send_nbx(end.endpoint(), buffer(sent), filled, tag, end.eagerSend));
@@ -73,7 +79,7 @@ final class OutgoingMessages {
         return buffers + (message & MASK) * bufferBytes;
     }
 
-    /** Receives credits. Returns the number of further messages that have buffers. */
+    /** Receives credits. Returns their number, which is the number of further messages that may be sent. */
     long readCredits() {
         long more = credits.listen();
         if (credits.count() > sent) {
@@ -82,12 +88,12 @@ final class OutgoingMessages {
         return more;
     }
 
-    /** Cancels the receives of credits. */
+    /** Cancels the receives of credits that have not completed. */
     void cancel() {
         credits.cancel();
     }
 
-    /** Returns whether UCX has no request. Frees complete requests. */
+    /** Returns whether UCX has no request of this object. Frees complete requests. */
     boolean isIdle() {
         return end.areOver(requests) & credits.isIdle();
     }

@@ -10,8 +10,8 @@ import org.millrace.net.Network;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * Handshake of a sender: it sends its worker's address, and receives the address of the receiver's worker. Callers of
- * all methods must hold the worker's turn.
+ * Handshake of a sender. It sends its worker's address over the setup connection, see {@link UcxEnd}. It receives the
+ * address of the receiver's worker over UCX. Callers of all methods must hold the worker's lock.
  */
 final class SenderMeeting {
 
@@ -23,7 +23,7 @@ final class SenderMeeting {
     private int bufferBytes;
     private @Nullable MemorySegment answer;
     private long request;
-    /** Payload of the hello. */
+    /** Memory with the hello's payload, which is the address of this end's worker; null before the hello is sent. */
     private @Nullable MemoryRegion hello;
 
     SenderMeeting(UcxEnd end, FrameSender found, Network finder) {
@@ -32,17 +32,17 @@ final class SenderMeeting {
         this.finder = finder;
     }
 
-    /** Returns the tag of the receiver's answers. */
+    /** Returns the UCX tag of the receiver's answer and credits, without its lowest bits. */
     long answersTag() {
         return answersTag;
     }
 
-    /** Returns whether the receiver has answered, and the endpoint exists. */
+    /** Returns whether the handshake is complete: the receiver has answered, and the endpoint exists. */
     boolean isOver() {
         return bufferBytes > 0;
     }
 
-    /** Returns the tag of frames to the receiver. */
+    /** Returns the UCX tag of messages to the receiver, without its lowest bits. */
     long framesTag() {
         return framesTag;
     }
@@ -52,7 +52,7 @@ final class SenderMeeting {
         return bufferBytes;
     }
 
-    /** Continues the handshake. Returns more than 0 if it did work. */
+    /** Advances the handshake without blocking. Returns the amount of work done. */
     int advance() {
         MemorySegment awaited = answer;
         if (awaited == null) {
@@ -114,7 +114,7 @@ final class SenderMeeting {
         end.cancel(request);
     }
 
-    /** Returns whether UCX has no request. */
+    /** Returns whether UCX has no request of this object. Frees a complete request. */
     boolean isIdle() {
         request = end.left(request);
         return request == 0;

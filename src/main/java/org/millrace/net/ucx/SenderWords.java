@@ -10,9 +10,9 @@ import org.millrace.net.Network;
 import org.millrace.net.connection.LastWords;
 
 /**
- * A sender's messages over the TCP connection that established this connection: its hello, its shutdown message, and
- * the name of a process that it has lost. A sender that leaves before the receiver's answer also sends its frames
- * there. One thread.
+ * The messages that a sender sends over the setup connection, see {@link UcxEnd}, and that the receiver reads here.
+ * They are its hello, its shutdown message, and the name of a peer that the sender has lost. A sender that closes
+ * before the receiver has answered also sends its frames over the setup connection. Used by one thread.
  */
 final class SenderWords {
 
@@ -23,14 +23,14 @@ final class SenderWords {
     private final FrameHeader hello = new FrameHeader();
     private @Nullable MemoryRegion address;
 
-    /** Number of frames sent over UCX; -1 before the shutdown message. */
+    /** Number of frames that the sender has sent over UCX, from its shutdown message; -1 before that message. */
     private long last = -1;
     private long saidLastAt;
     private boolean lostPeerFollows;
     private @Nullable String lostPeer;
-    /** Number of frames that follow the shutdown message. */
+    /** Number of frames that follow the shutdown message on the setup connection. */
     private long rest;
-    /** Number of messages before these frames. */
+    /** Number of other messages that have arrived on the setup connection, all before these frames. */
     private long before;
     private long accepted;
     private @Nullable MemoryRegion all;
@@ -41,13 +41,13 @@ final class SenderWords {
         this.finder = finder;
     }
 
-    /** Returns the address of the sender's worker; null until it is known. */
+    /** Returns the address of the sender's worker; null until it has arrived. */
     @Nullable
     MemorySegment address() {
         return address == null || found.framesCompleted() == 0 ? null : address.segment();
     }
 
-    /** Returns the hello. Call it after {@link #address} is known. */
+    /** Returns the sender's hello. Valid only after {@link #address} has returned an address. */
     FrameHeader hello() {
         return hello;
     }
@@ -64,13 +64,13 @@ final class SenderWords {
         return System.nanoTime() - saidLastAt;
     }
 
-    /** Returns the lost process that made the sender leave; null if none. */
+    /** Returns the name of the lost peer that made the sender close; null if that was not the reason. */
     @Nullable
     String lostPeer() {
         return lostPeer;
     }
 
-    /** Receives the messages that have arrived. Throws if the connection has ended. */
+    /** Reads the messages that have arrived. Throws if the setup connection has ended. */
     void listen() {
         int ignored = found.progress();
         FrameHeader said = hasRest() ? null : found.poll();
@@ -118,9 +118,9 @@ final class SenderWords {
         found.accept(null, 0);
     }
 
-    // Frames after the shutdown message
+    // Frames that follow the shutdown message on the setup connection
 
-    /** Returns whether frames after the shutdown message are still missing. */
+    /** Returns whether a frame that follows the shutdown message has not arrived completely. */
     boolean hasRest() {
         return rest > 0 && !lostPeerFollows && framesCompleted() < rest;
     }
@@ -158,7 +158,7 @@ final class SenderWords {
         }
     }
 
-    // This side's end
+    // End of the receiving side
 
     void sendShutdown(@Nullable String blamed) {
         if (blamed != null) {

@@ -16,28 +16,31 @@ import org.millrace.ffi.ucx.ucp_params;
 import org.millrace.foreign.CFunction;
 
 /**
- * UCX's context: the transports found on this machine, and the registered memory. The process has one context for its
- * whole life, because a card that is opened once serves all connections. UCX reads the user's {@code UCX_*} variables
- * when it creates the context. Callable from any thread.
+ * A UCX context: the transports that UCX has found on this machine, and the registered memory. The process uses one
+ * context until its end, because a card that is opened once can serve all connections. UCX reads the user's
+ * {@code UCX_*} variables when it creates the context. Callable from any thread.
  */
 final class UcxContext {
 
-    /** Transports by which processes of one host move bytes through memory. */
+    /** Transports through memory that processes of one host share. */
     private static final Pattern SHARED_MEMORY = Pattern.compile("(posix|sysv|xpmem|knem)/.*");
     /**
-     * Maximum length, in bytes, of a message from host memory that is sent without an announcement if the sender
-     * requests that: a slot.
+     * Maximum length in bytes of an eager message from host memory, if the sender requests an eager message: a slot. An
+     * eager message is sent without a rendezvous, that is, without asking the receiver first.
      */
     static final int EAGER_BYTES = 512 << 10;
     /**
-     * UCX's setting for the minimum length of a message that is announced despite such a request. UCX's default is half
-     * a slot.
+     * UCX setting: minimum length of a message that is sent with a rendezvous although the sender has requested an
+     * eager message. UCX's default is half a slot.
      */
     private static final String ANNOUNCED_FROM = "RNDV_SEND_NBR_THRESH";
 
-    /** Transports of cards that write into a peer's memory by themselves. */
+    /** Transports of cards that write directly to the memory of a peer on another host. */
     private static final Pattern REMOTE_MEMORY = Pattern.compile("(rc|ud|dc|gga|srd|gdr|ugni|rocm_ipc).*/.*");
-    /** A transport in UCX's printed context: {@code # resource 1 : md 1 dev 1 flags -- tcp/eth0}. */
+    /**
+     * A line with a transport in the text that UCX prints about a context:
+     * {@code # resource 1 : md 1 dev 1 flags -- tcp/eth0}.
+     */
     private static final Pattern RESOURCE = Pattern.compile("#\\s+resource\\s+\\d+.*\\s(\\S+/\\S+)\\s*");
 
     private static final Map<Map<String, String>, UcxContext> OPEN = new HashMap<>();
@@ -52,14 +55,18 @@ final class UcxContext {
         this.transports = describe(handle);
     }
 
-    /** Returns the context of this process. Throws {@link UcxUnavailableException} if UCX cannot be used here. */
+    /**
+     * Returns the process's context. Throws {@link UcxNetwork.UcxUnavailableException} if UCX cannot be used on this
+     * machine.
+     */
     static UcxContext get(Optional<Path> path) {
         return get(path, Map.of());
     }
 
     /**
-     * Returns a context with its own settings, named without their {@code UCX_}. It also stays for the process's whole
-     * life.
+     * Returns a context with additional settings. It also exists until the end of the process.
+     *
+     * @param settings UCX settings by name, without the prefix {@code UCX_}
      */
     static synchronized UcxContext get(Optional<Path> path, Map<String, String> settings) {
         UcxContext context = OPEN.get(settings);
@@ -77,7 +84,7 @@ final class UcxContext {
             UcxLibrary.check(ucp_h.ucp_config_read(0, 0, result.address()), "read its configuration");
             long config = result.get(ValueLayout.JAVA_LONG, 0);
             if (System.getenv("UCX_" + ANNOUNCED_FROM) == null) {
-                // A release without this setting announces longer messages, which is slower but equally correct.
+                // A UCX release without this setting uses a rendezvous for longer messages: slower, but correct.
                 int ignored = ucp_h.ucp_config_modify(config, arena.allocateFrom(ANNOUNCED_FROM).address(),
                         arena.allocateFrom(Integer.toString(EAGER_BYTES + 1)).address());
             }
@@ -95,11 +102,13 @@ final class UcxContext {
         }
     }
 
-    /** Returns the transports. The printed context is UCX's only list of them. */
-    @SuppressWarnings("restricted") // the C library reports the length of its text
+    /**
+     * Returns the names of a context's transports. UCX lists them only in the text that it prints about the context.
+     */
+    @SuppressWarnings("restricted") // the C library reports the length of the text
     private static List<String> describe(long handle) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment text = arena.allocate(ValueLayout.JAVA_LONG, 2); // address and length
+            MemorySegment text = arena.allocate(ValueLayout.JAVA_LONG, 2); // address and length of the text
             long stream = CFunction.named("open_memstream")
                     .call(text.address(), text.address() + ValueLayout.JAVA_LONG.byteSize());
             if (stream == 0) {
@@ -120,32 +129,32 @@ final class UcxContext {
         }
     }
 
-    /** {@return UCX's version, and the file it was loaded from} */
+    /** {@return UCX's version, and the file that UCX was loaded from} */
     String library() {
         return library.version() + ", " + library.file();
     }
 
-    /** {@return the context, as UCX's functions take it} */
+    /** {@return the handle of the context, for calls of UCX} */
     long handle() {
         return handle;
     }
 
-    /** {@return the transports that may carry bytes, by UCX's names, for instance {@code tcp/eth0}} */
+    /** {@return the names of the transports that UCX may use, for instance {@code tcp/eth0}} */
     List<String> transports() {
         return transports;
     }
 
-    /** Returns whether processes of one host can move bytes through memory that they share. */
+    /** Returns whether processes of one host can exchange bytes through shared memory. */
     boolean sharesMemory() {
         return transports.stream().anyMatch(each -> SHARED_MEMORY.matcher(each).matches());
     }
 
-    /** Returns whether there is a card that writes into other hosts' memory by itself. */
+    /** Returns whether this machine has a card that writes directly to the memory of other hosts. */
     boolean reachesRemoteMemory() {
         return transports.stream().anyMatch(each -> REMOTE_MEMORY.matcher(each).matches());
     }
 
-    /** Registers memory with all transports that need registration. Returns its handle. */
+    /** Registers memory with all transports that require this. Returns the handle of the registration. */
     long map(MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment params = ucp_mem_map_params.allocate(arena);
@@ -160,7 +169,11 @@ final class UcxContext {
         }
     }
 
-    /** Undoes {@link #map}. */
+    /**
+     * Undoes a registration.
+     *
+     * @param memory result of {@link #map}
+     */
     void unmap(long memory) {
         int ignored = ucp_h.ucp_mem_unmap(handle, memory);
     }

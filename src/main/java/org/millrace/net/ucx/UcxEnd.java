@@ -15,32 +15,42 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.ucx.UcxWorker.UcxEndpoint;
 
-/** Common part of the two ends of a connection: a worker, an endpoint, requests, and their release. */
+/**
+ * Common part of the two ends of a connection over UCX: the worker, the endpoint, and the requests with their release.
+ * The ends find each other over a connection of another network, usually TCP: the setup connection. It stays open, and
+ * its end shows that the peer has closed or is lost.
+ */
 abstract class UcxEnd extends ConnectionState {
 
-    /** Time that a failure of UCX waits for the peer's own messages, which explain more and arrive over TCP. */
+    /**
+     * Time to wait, after a failure of UCX, for the peer's own messages over the setup connection, in nanoseconds. The
+     * peer's messages explain the reason better.
+     */
     private static final long LAST_WORDS_NANOS = 1_000_000_000L;
-    /** Time limit for the end of a connection with a peer that takes part in it. */
+    /** Time limit for closing a connection if the peer must participate, in nanoseconds. */
     static final long CLOSE_NANOS = 2_000_000_000L;
-    /** Time limit for sent data to leave this process. */
+    /** Time limit for sent data to leave this process, in nanoseconds. */
     static final long FLUSH_NANOS = 200_000_000L;
 
-    /** Position of the PID namespace in the flags: the bits from here on contain its number. */
+    /** Number of the lowest bit of the PID namespace's number in {@link #flags}. */
     private static final int NAMESPACE_SHIFT = 8;
-    /** Stored in place of a request or a length. Requests are addresses, and greater than 0. */
+    /**
+     * Values that replace a request or a length: after a failure, and while a receive is in flight. Requests are
+     * addresses, and greater than 0.
+     */
     static final long FAILED = -1;
     static final long UNDER_WAY = -2;
 
     private static final SecureRandom RANDOM = new SecureRandom();
 
-    /** Memory passed to UCX. It is freed when UCX has no more requests in it. */
+    /** Memory that UCX accesses. It is freed when UCX has no more requests of this end. */
     final Arena arena = Arena.ofShared();
-    /** Parameters of a message in that memory. */
+    /** Address of the parameters for a send from memory of the arena. */
     final long plainSend = UcxRegion.param(arena, 0, 0);
-    /** Parameters of a message that is sent at once, whatever its length, without asking the receiver first. */
+    /** Address of the parameters for an eager send from memory of the arena: the receiver is not asked first. */
     final long eagerSend = UcxRegion.param(arena, 0, ucp_h.UCP_OP_ATTR_FLAG_FAST_CMPL());
     final long plainReceive = UcxRegion.param(arena, 0, ucp_h.UCP_OP_ATTR_FLAG_NO_IMM_CMPL());
-    /** Tag and length of a received message. */
+    /** Address of memory for two words that UCX writes about a received message: its tag and its length. */
     final long received = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
     private final UcxWorkers workers;
     private @Nullable UcxWorker worker;
@@ -58,14 +68,14 @@ abstract class UcxEnd extends ConnectionState {
         return RANDOM.nextLong() & UcxFormat.TAG_MASK;
     }
 
-    /** Returns the worker. Call it only after {@link #enter} or {@link #tryEnter}. */
+    /** Returns the worker. Valid only after a call of {@link #tryEnter}. */
     final UcxWorker worker() {
         return worker;
     }
 
     /**
-     * Takes the turn of the worker, which belongs to the first thread that polls this connection. Returns false if
-     * another thread has the turn.
+     * Locks the worker, without waiting. Returns false if another thread holds the lock. The first thread that calls
+     * this method determines the worker of the connection.
      */
     final boolean tryEnter() {
         UcxWorker mine = worker;
@@ -82,8 +92,8 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Drives the worker, unless another connection has driven it since the last call. A pass over many connections thus
-     * drives it once.
+     * Drives the worker, unless another connection has driven it since the last call of this method. The worker is
+     * therefore driven only once in a pass over many connections. Returns the amount of work done.
      */
     final int drive(UcxWorker mine) {
         int work = 0;
@@ -100,12 +110,15 @@ abstract class UcxEnd extends ConnectionState {
         return endpoint != null;
     }
 
-    /** Returns whether the endpoint detects the loss of the peer. Call it after {@link #connect}. */
+    /** Returns whether the endpoint detects the loss of the peer. Valid only after {@link #connect}. */
     final boolean noticesFailures() {
         return endpoint.noticesFailures();
     }
 
-    /** Returns the endpoint to send to. Throws if it was given up. The caller must hold the worker's turn. */
+    /**
+     * Returns the handle of the endpoint, for calls of UCX. Throws if the endpoint was given up. The caller must hold
+     * the worker's lock.
+     */
     final long endpoint() {
         long handle = endpoint.handle();
         if (handle == 0) {
@@ -116,8 +129,8 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Returns the length in bytes of a receiver's buffers for the transport between the two processes. Call it after
-     * {@link #connect}.
+     * Returns the length in bytes of a receiver's buffers, which depends on the transport between the two processes.
+     * Valid only after {@link #connect}.
      */
     final int bufferBytes() {
         return !noticesFailures() ? UcxFormat.SHARED_BUFFER_BYTES
@@ -129,7 +142,15 @@ abstract class UcxEnd extends ConnectionState {
                 | (workers.context().sharesMemory() ? UcxFormat.SHARES_MEMORY : 0);
     }
 
-    /** Connects to the peer's worker. The caller must hold the worker's turn. */
+    /**
+     * Connects to the peer's worker. The caller must hold the worker's lock.
+     *
+     * @param address    address of the peer's worker
+     * @param host       number of the peer's host
+     * @param peersFlags result of {@link #flags} at the peer
+     * @param pid        process ID of the peer
+     * @param startTicks start time of the peer's process
+     */
     final void connect(MemorySegment address, long host, long peersFlags, long pid, long startTicks) {
         boolean shared = host == SharedMemory.thisHost() && (flags() & peersFlags & UcxFormat.SHARES_MEMORY) != 0;
         try {
@@ -141,7 +162,8 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Waits a limited time until the data passed to UCX has left this process. The caller must hold the worker's turn.
+     * Waits until the sent data has left this process, but only for a limited time. The caller must hold the worker's
+     * lock.
      */
     final void flush() {
         if (endpoint != null && endpoint.handle() != 0 && !peerHasEnded()) {
@@ -150,8 +172,9 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Makes UCX release all messages. The peer helps with that if it can. If it does not, and UCX detects failures of
-     * the endpoint, all connections between the two workers are given up. The caller must hold the worker's turn.
+     * Makes UCX release all messages of this end. First waits a limited time for the peer to complete them, unless this
+     * connection is the only one of an endpoint that detects failures. If messages remain and the endpoint detects
+     * failures, the endpoint is given up with all its connections. The caller must hold the worker's lock.
      *
      * @param safe whether the peer no longer reads or writes shared memory
      * @return false if UCX still has messages
@@ -167,7 +190,7 @@ abstract class UcxEnd extends ConnectionState {
         return drain(CLOSE_NANOS);
     }
 
-    /** Releases the endpoint. The caller must hold the worker's turn. */
+    /** Removes this connection from the endpoint. The caller must hold the worker's lock. */
     final void disconnect() {
         if (endpoint != null) {
             worker().disconnect(endpoint);
@@ -175,7 +198,7 @@ abstract class UcxEnd extends ConnectionState {
         }
     }
 
-    /** Returns the turn of a worker that this end no longer uses. */
+    /** Unlocks the worker after this end's last use of it. Destroys workers that can no longer be used. */
     final void leaveForGood(UcxWorker mine) {
         mine.leave();
         if (!mine.isFit()) {
@@ -185,7 +208,11 @@ abstract class UcxEnd extends ConnectionState {
 
     // Requests
 
-    /** Returns the request of a send that was begun; 0 if the send is complete. */
+    /**
+     * Checks the result of a UCX call that sends.
+     *
+     * @return the request of the send; 0 if the send is already complete; {@link #FAILED}
+     */
     final long begun(long returned) {
         if (UcxLibrary.isStatus(returned)) {
             note((int) returned, "a message cannot be sent");
@@ -194,7 +221,7 @@ abstract class UcxEnd extends ConnectionState {
         return returned;
     }
 
-    /** Begins to receive. Returns the request. */
+    /** Begins a receive. Returns its request, or {@link #FAILED}. */
     final long receive(long address, long bytes, long tag, long param) {
         long request = ucp_h.ucp_tag_recv_nbx(worker().handle(), address, bytes, tag, -1, param);
         if (UcxLibrary.isStatus(request)) {
@@ -204,7 +231,10 @@ abstract class UcxEnd extends ConnectionState {
         return request;
     }
 
-    /** Returns the state of a send: its request while it is in flight, then 0, or {@link #FAILED}. */
+    /**
+     * Checks a send. Returns its request while the send is in flight. Then frees the request, and returns 0 or
+     * {@link #FAILED}.
+     */
     final long sent(long request) {
         int status = isRequest(request) ? ucp_h.ucp_request_check_status(request) : ucp_h.UCS_INPROGRESS();
         if (status == ucp_h.UCS_INPROGRESS()) {
@@ -215,7 +245,10 @@ abstract class UcxEnd extends ConnectionState {
         return status < 0 ? FAILED : 0;
     }
 
-    /** Returns the length of a received message, {@link #FAILED} or {@link #UNDER_WAY}. Frees a complete request. */
+    /**
+     * Checks a receive. Returns {@link #UNDER_WAY} while the receive is in flight. Then frees the request, and returns
+     * the length of the message or {@link #FAILED}.
+     */
     final long received(long request) {
         if (!isRequest(request)) {
             return UNDER_WAY;
@@ -233,13 +266,16 @@ abstract class UcxEnd extends ConnectionState {
         return request > 0;
     }
 
-    /** Returns a request, for instance of a cancelled receive, while it is in flight; then 0, whatever its result. */
+    /**
+     * Checks a request without regard to its result, for instance a canceled receive. Returns the request while it is
+     * in flight. Then frees the request, and returns 0.
+     */
     final long left(long request) {
         long left = sent(request);
         return isRequest(left) ? left : 0;
     }
 
-    /** Returns whether these requests are complete. Frees complete requests. */
+    /** Returns whether all requests of an array are complete. Frees complete requests, and sets their elements to 0. */
     final boolean areOver(long[] requests) {
         boolean over = true;
         for (int i = 0; i < requests.length; i++) {
@@ -255,7 +291,10 @@ abstract class UcxEnd extends ConnectionState {
         }
     }
 
-    /** Drives the worker until UCX has no more requests. The caller must hold the worker's turn. */
+    /**
+     * Drives the worker until UCX has no more requests of this end. Returns false after a time limit, or if the peer's
+     * process has ended. The caller must hold the worker's lock.
+     */
     final boolean drain(long nanos) {
         long start = System.nanoTime();
         while (!isIdle()) {
@@ -271,8 +310,8 @@ abstract class UcxEnd extends ConnectionState {
     abstract boolean isIdle();
 
     /**
-     * Removes messages that no receive will take, so that UCX need not keep them. The caller must hold the worker's
-     * turn.
+     * Removes from UCX the messages with a tag that no receive has taken, so that UCX frees them. The caller must hold
+     * the worker's lock.
      */
     final void discard(long tag) {
         long message = ucp_h.ucp_tag_probe_nb(worker().handle(), tag, -1, 1, received);
@@ -285,9 +324,9 @@ abstract class UcxEnd extends ConnectionState {
         }
     }
 
-    // Its end
+    // End of the connection
 
-    /** Describes the progress of the connection, for messages. */
+    /** Returns a description of the connection's progress, for messages. */
     abstract String howFar();
 
     final boolean peerHasEnded() {
@@ -302,8 +341,8 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Returns whether UCX has failed, which ends the connection. The peer's own messages arrive over TCP, perhaps
-     * later. If they do not arrive in time, this method throws.
+     * Returns whether UCX has failed, which ends the connection. The peer's own messages about the reason arrive over
+     * the setup connection, perhaps later. If a time limit passes without them, throws the failure.
      */
     final boolean hasFailed() {
         if (failed == null) {
@@ -319,7 +358,7 @@ abstract class UcxEnd extends ConnectionState {
         return true;
     }
 
-    /** Returns the exception for the end of the connection that established this connection. */
+    /** Returns the exception of this connection for the end of the setup connection. */
     final ConnectionException ended(ConnectionException why) {
         String howFar = howFar();
         return switch (why) {
@@ -337,7 +376,7 @@ abstract class UcxEnd extends ConnectionState {
                 "; the peer's process ended, or the network between failed: look at what the peer said last", cause);
     }
 
-    /** Returns the exception for messages that do not follow this protocol. */
+    /** Returns the exception for a message that violates the protocol. */
     final ConnectionException notProtocol(String problem) {
         return fail(new ConnectionException(this + ": received a message that is no frame: " + problem
                 + "; one end runs another version, or something changes data"));

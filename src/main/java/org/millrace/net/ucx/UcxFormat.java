@@ -9,8 +9,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * Messages on the wire, little-endian. A message has the headers of one or more frames. A short payload follows its
- * header. The next header begins at a multiple of 8.
+ * Layout of messages, little-endian. A message contains the headers of one or more frames. A short payload follows its
+ * header in the same message. The next header begins at a multiple of 8.
  *
  * <pre>
  *   0        4        8                16                                   64
@@ -30,64 +30,72 @@ import org.millrace.net.connection.NativeRegion;
  *   +--------+--------+--------+------------+-------+--------+---------+--------+----------------  -  ---+
  * </pre>
  *
- * The hello is a frame of the TCP connection, with the first six of these words. The address of the sender's worker is
- * its payload. The shutdown message is a frame, too. A credit is one word: the number of messages for which the
- * receiver has had a buffer so far. A confirmation is one word, too: the number of separate payload messages that the
- * sender knows to be received.
+ * The hello is a frame on the setup connection, see {@link UcxEnd}. It contains the first six words of the answer's
+ * layout. Its payload is the address of the sender's worker. The shutdown message is also a frame on the setup
+ * connection. A credit is a message of one word: the number of messages with a buffer that the receiver has posted
+ * again. A confirmation is also a message of one word. It contains the number of separate payload messages that the
+ * receiver has, as the sender's UCX reports.
  */
 final class UcxFormat {
 
     /** Length of a header in bytes. */
     static final int HEADER_BYTES = 64;
-    /** Maximum length of a payload in bytes, as over TCP. */
+    /** Maximum length of a payload in bytes, the same as over TCP. */
     static final int MAX_PAYLOAD_BYTES = 1 << 30;
-    /** Maximum number of incomplete frames. */
+    /** Maximum number of frames in flight. */
     static final int FRAMES = 16;
-    /** Number of buffers that wait for messages. They outnumber the frames, so that not every frame needs a credit. */
+    /**
+     * Number of a receiver's buffers for messages. It is greater than the number of frames, so that the sender does not
+     * have to wait for a credit before each frame.
+     */
     static final int BUFFERS = 2 * FRAMES;
-    /** Number of messages after which the sender is told that their buffers wait again. */
+    /** Number of messages after which the receiver sends a credit for their buffers. */
     static final int CREDIT_INTERVAL = BUFFERS / 4;
     /** Maximum number of credits in flight. */
     static final int CREDITS = BUFFERS / CREDIT_INTERVAL;
 
     /**
-     * Length of a buffer in bytes where memory is shared. It is a page of that memory. The receiving side copies a
-     * longer payload once.
+     * Length of a buffer in bytes if the processes share memory: a page of that memory. A longer payload is a separate
+     * message, which the receiving side copies once.
      */
     static final int SHARED_BUFFER_BYTES = 8 << 10;
     /**
-     * Length of a buffer in bytes where a card moves bytes: the length that it sends without asking the receiver first.
+     * Length of a buffer in bytes if a card moves the bytes: the length that a card sends without asking the receiver
+     * first.
      */
     static final int CARD_BUFFER_BYTES = 8 << 10;
     /**
-     * Length of a buffer in bytes over TCP. A system call costs more than the copy of so many bytes, in many small
-     * frames or one longer frame.
+     * Length of a buffer in bytes over TCP. A system call takes longer than the copy of this number of bytes. This
+     * holds for many short frames and for one longer frame.
      */
     static final int TCP_BUFFER_BYTES = (64 << 10) + (4 << 10);
-    /** Limits of the values in a receiver's answer. */
+    /** Bounds of the buffer length in a receiver's answer. */
     static final int LEAST_BUFFER_BYTES = 4 << 10;
     static final int MOST_BUFFER_BYTES = 1 << 20;
 
-    /** Values of a tag's lowest bits. */
+    /** Values of the lowest two bits of a tag, which distinguish the kinds of messages of one connection. */
     static final int TAG_HEADER = 0;
     static final int TAG_PAYLOAD = 1;
     static final int TAG_CONFIRMED = 2;
     static final int TAG_READY = 0;
     static final int TAG_CREDIT = 1;
-    /** Bits of a connection's tag that are random. */
+    /** The other bits of a tag. They are random for each connection. */
     static final long TAG_MASK = ~3L;
 
     static final int READY_BYTES = 64;
-    /** Upper limit for the length of any worker's address, in bytes. */
+    /** Maximum length of a worker's address in bytes. */
     static final int MAX_ADDRESS_BYTES = 64 << 10;
 
-    /** First words of a hello, of an answer and of a shutdown message: eight characters with the version. */
+    /**
+     * First words of a hello, of an answer, of a shutdown message and of an abort message. Each consists of eight
+     * characters, with the version of the protocol.
+     */
     static final long HELLO = text("MILLUCX1");
     static final long READY = text("millucx1");
     static final long SHUTDOWN = text("goodbye1");
     static final long ABORT = text("aborted1");
 
-    /** Bit in the flags: UCX has shared memory on this side. */
+    /** Bit of the flags: UCX can use shared memory in this process. */
     static final long SHARES_MEMORY = 1;
 
     private static final int MAGIC = 'M' | 'U' << 8 | 'X' << 16 | '1' << 24;
@@ -107,7 +115,7 @@ final class UcxFormat {
 
     /** Writes a header at an address. */
     static void encode(FrameHeader header, long at) {
-        MEMORY.set(JAVA_LONG_UNALIGNED, at, MAGIC); // and four bytes of 0
+        MEMORY.set(JAVA_LONG_UNALIGNED, at, MAGIC); // and 4 bytes of 0
         MEMORY.set(JAVA_LONG_UNALIGNED, at + LENGTH_OFFSET, header.payloadBytes());
         for (int word = 0; word < FrameHeader.WORDS; word++) {
             MEMORY.set(JAVA_LONG_UNALIGNED, at + WORDS_OFFSET + word * Long.BYTES, header.word(word));
@@ -115,7 +123,9 @@ final class UcxFormat {
     }
 
     /**
-     * Reads a received header. At most the given number of bytes exist there. Returns false if the header is invalid.
+     * Reads and checks a header that the peer wrote. Returns false if the header is not valid.
+     *
+     * @param bytes number of bytes of the message from the header on
      */
     static boolean decode(long at, long bytes, FrameHeader header) {
         if (bytes < HEADER_BYTES || MEMORY.get(JAVA_INT_UNALIGNED, at) != MAGIC) {
@@ -125,7 +135,7 @@ final class UcxFormat {
         return header.payloadBytes() >= 0 && header.payloadBytes() <= MAX_PAYLOAD_BYTES;
     }
 
-    /** Reads a header that this process wrote. */
+    /** Reads a header that this process wrote, without a check. */
     static void decode(long at, FrameHeader header) {
         header.payloadBytes(MEMORY.get(JAVA_LONG_UNALIGNED, at + LENGTH_OFFSET));
         for (int word = 0; word < FrameHeader.WORDS; word++) {
@@ -134,14 +144,18 @@ final class UcxFormat {
     }
 
     /**
-     * Returns whether a payload follows its header, given the length of the buffers. Other payloads are separate
+     * Returns whether a payload of this length follows its header in the same message. Longer payloads are separate
      * messages.
      */
     static boolean isInline(long payloadBytes, int bufferBytes) {
         return payloadBytes <= bufferBytes - HEADER_BYTES;
     }
 
-    /** Returns the length of a frame in a message, with or without its payload behind the header. */
+    /**
+     * Returns the number of bytes of a frame in a message.
+     *
+     * @param inline whether the payload is in the message, after the header
+     */
     static long frameBytes(long payloadBytes, boolean inline) {
         return HEADER_BYTES + (inline ? payloadBytes + Long.BYTES - 1 & -Long.BYTES : 0);
     }
@@ -150,7 +164,7 @@ final class UcxFormat {
         MemorySegment.copy(MEMORY, from, MEMORY, to, bytes);
     }
 
-    /** Returns the length of a header's payload. Throws if it exceeds the maximum of a frame. */
+    /** Returns the length of a header's payload. Throws if the length is not valid for a frame. */
     static long checkedLength(FrameHeader header) {
         long bytes = header.payloadBytes();
         if (bytes < 0 || bytes > MAX_PAYLOAD_BYTES) {
@@ -167,7 +181,7 @@ final class UcxFormat {
         MEMORY.set(JAVA_LONG_UNALIGNED, at, value);
     }
 
-    /** Throws unless a peer's first word is the expected word. */
+    /** Throws if the first word of a peer's message is not the expected word. */
     static void check(String connection, long expected, long came) {
         if (expected != came) {
             throw new ConnectionException(connection + ": the peer began with 0x" + Long.toHexString(came) + " where 0x"

@@ -15,27 +15,27 @@ import org.millrace.library.BundledLibrary;
 import org.millrace.library.DynamicLoader;
 import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 
-/** Loads libucp, once in a process. */
+/** The library libucp of UCX. It is loaded once in a process. */
 final class UcxLibrary {
 
-    /** Name of the library for the loader. */
+    /** Name of the library for the loader's search. */
     static final String NAME = "libucp.so.0";
 
-    /** Oldest release with functions that take a memory handle with a message. */
+    /** Oldest supported release. From this release on, UCX's functions accept a memory handle for a message. */
     static final int LEAST_MAJOR = 1;
     static final int LEAST_MINOR = 13;
 
     /**
-     * Settings that prevent side effects of UCX at load time, unless the user's environment sets them. UCX would take
-     * over the signals of memory errors. A JVM needs these to detect null pointers and to stop its threads. UCX would
-     * also write its warnings into the program's output.
+     * Settings that UCX reads when it is loaded, to prevent side effects. The user's environment has precedence.
+     * Without these settings UCX would install handlers for the signals of memory errors. A JVM needs these signals to
+     * detect null pointers and to stop its threads. UCX would also write its warnings to the program's output.
      */
     private static final Map<String, String> WHEN_LOADED =
             Map.of("UCX_HANDLE_ERRORS", "none", "UCX_WARN_UNUSED_ENV_VARS", "n", "UCX_LOG_FILE", "stderr");
     /**
-     * Settings that UCX reads whenever it creates a worker: TCP carries a slot as a whole. An all-reduce of 2 MiB and
-     * more takes two thirds of its time with 128k. 1m and 2m bring no further gain. (The setting for a single context
-     * has another name in each release.)
+     * Settings that UCX reads when it creates a worker. They make TCP carry a slot as a whole. An all-reduce of 2 MiB
+     * or more then takes two thirds of the time that it takes with 128k. 1m and 2m bring no further gain. (The setting
+     * for a single context has another name in each release.)
      */
     private static final Map<String, String> ALWAYS =
             Map.of("UCX_TCP_TX_SEG_SIZE", "512k", "UCX_TCP_RX_SEG_SIZE", "512k");
@@ -57,8 +57,8 @@ final class UcxLibrary {
     }
 
     /**
-     * Loads libucp from the path, or by the loader if no path is given. If the first attempt failed, each call throws
-     * its error again.
+     * Loads libucp from a path. Without a path, the loader searches for it. If the first attempt of the process has
+     * failed, each call throws the same exception again.
      */
     public static synchronized UcxLibrary load(Optional<Path> path) {
         UcxUnavailableException before = refused;
@@ -82,9 +82,9 @@ final class UcxLibrary {
         try (Arena arena = Arena.ofConfined()) {
             ALWAYS.forEach((variable, value) -> set(arena, variable, value));
             WHEN_LOADED.forEach((variable, value) -> set(arena, variable, value));
-            BundledLibrary.keepDescriptors(); // before UCX opens any
+            BundledLibrary.keepDescriptors(); // before UCX opens any descriptors
             String problem = DynamicLoader.open(name).error();
-            // UCX has read them; child processes need not inherit them.
+            // UCX has read these settings. They are removed, so that child processes do not inherit them.
             WHEN_LOADED.keySet()
                     .stream()
                     .filter(variable -> System.getenv(variable) == null)
@@ -107,7 +107,7 @@ final class UcxLibrary {
         }
     }
 
-    /** Sets a variable in C's environment, unless the user has set it. */
+    /** Sets a variable in the environment of C, unless the user's environment contains it. */
     private static void set(Arena arena, String variable, String value) {
         if (System.getenv(variable) == null) {
             CFunction.named("setenv")
@@ -115,7 +115,7 @@ final class UcxLibrary {
         }
     }
 
-    /** Refuses a library that is too old. */
+    /** Throws if the release of the library is not supported. */
     static void checkVersion(int major, int minor, String file) {
         if (major != LEAST_MAJOR || minor < LEAST_MINOR) {
             throw new UcxUnavailableException(
@@ -141,40 +141,50 @@ final class UcxLibrary {
         return version;
     }
 
-    /** {@return the file that it was loaded from} */
+    /** {@return the file that the library was loaded from} */
     public String file() {
         return file;
     }
 
-    /** Returns a string of C as text. */
-    @SuppressWarnings("restricted") // a string that the library keeps
+    /** Returns the text of a C string at an address. */
+    @SuppressWarnings("restricted") // the library never frees the string
     static String text(long address) {
         return address == 0 ? "no reason was given"
                 : MemorySegment.ofAddress(address).reinterpret(Long.MAX_VALUE).getString(0);
     }
 
-    // Results of UCX's functions
+    // Results of UCX functions
 
-    /** Returns whether the value returned in place of a request is a status: null for done, or an error. */
+    /**
+     * Returns whether the result of a UCX function is a status and not a request. A status is null if the operation is
+     * complete, or an error.
+     */
     public static boolean isStatus(long returned) {
         return returned == 0 || Long.compareUnsigned(returned, ucp_h.UCS_ERR_LAST()) >= 0;
     }
 
-    /** Returns the meaning of a status, for messages. */
+    /** Returns UCX's description of a status, for messages. */
     public static String meaning(int status) {
         return text(ucp_h.ucs_status_string(status).address());
     }
 
     /**
-     * Returns the handle that a call has created. UCX 1.13 creates nothing, and reports no error, if no transport is
-     * left. A transport named by UCX_TLS may be missing, for instance, or {@code /dev/shm} may not be writable.
+     * Returns the handle that a UCX function has created. Throws if it has created none. UCX 1.13 then reports no error
+     * if no transport is usable. For instance, UCX_TLS may name a transport that does not exist, or {@code /dev/shm}
+     * may not be writable.
+     *
+     * @param what action for the message, such as "make a worker"
      */
     public static long made(int status, long handle, String what) {
         check(handle == 0 && status >= 0 ? NO_DEVICE : status, what);
         return handle;
     }
 
-    /** Throws if a call during the setup has failed. */
+    /**
+     * Throws if a UCX function has failed during the setup.
+     *
+     * @param what action for the message, such as "make a worker"
+     */
     public static void check(int status, String what) {
         if (status < 0) {
             throw new UcxUnavailableException("UCX cannot " + what + " (" + meaning(status) + ", " + status + ")",

@@ -23,15 +23,15 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Frames over UCX, which selects the transports. The user's {@code UCX_*} variables configure it. Another network
- * establishes and ends the connections.
+ * Frames over UCX, which selects the transports. The user's {@code UCX_*} variables configure UCX. Another network,
+ * usually TCP, establishes the connections and reports their ends.
  */
 public final class UcxNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(UcxNetwork.class);
-    /** Directory of cards that have a driver in the kernel. */
+    /** Directory that lists the RDMA cards with a driver in the kernel. */
     private static final Path CARDS = Path.of("/sys/class/infiniband");
-    /** Position of the magic number in the last bytes of an address, which the other network leaves 0. */
+    /** Offset of the magic number of UCX in an address. The other network leaves these last bytes 0. */
     private static final int MAGIC_OFFSET = 60;
     private static final int MAGIC = 'U' | 'C' << 8 | 'X' << 16 | '1' << 24;
 
@@ -43,9 +43,9 @@ public final class UcxNetwork implements Network {
     /**
      * Creates a network with the process's context.
      *
-     * @param library libucp; empty to leave the search to the loader
+     * @param library path of libucp; empty if the loader searches for it
      * @param finder  network that establishes the connections; closed with this network
-     * @throws UcxUnavailableException if UCX cannot be used here
+     * @throws UcxUnavailableException if UCX cannot be used on this machine
      */
     public UcxNetwork(Optional<Path> library, Network finder) {
         this(UcxContext.get(library), finder);
@@ -58,10 +58,10 @@ public final class UcxNetwork implements Network {
         workers = new UcxWorkers(context);
     }
 
-    /** Returns a network for peers with an RDMA card, if this host has one; empty if UCX can use none. */
+    /** Returns a network if this host has an RDMA card that UCX can use; otherwise empty. */
     public static Optional<UcxNetwork> withCard(Optional<Path> library, Network finder) {
         if (!hasCard(CARDS)) {
-            return Optional.empty(); // without loading anything
+            return Optional.empty(); // does not load the library
         }
         try {
             UcxContext context = UcxContext.get(library);
@@ -74,9 +74,9 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * Describes to users the transports that UCX may use here.
+     * Returns a description of the transports that UCX may use, for users.
      *
-     * @throws UcxUnavailableException if UCX cannot be used here
+     * @throws UcxUnavailableException if UCX cannot be used on this machine
      */
     public static String describe(Optional<Path> library) {
         UcxContext context = UcxContext.get(library);
@@ -97,20 +97,29 @@ public final class UcxNetwork implements Network {
         return "ucx";
     }
 
-    /** Expects a peer that calls {@link #connectBeside}, on a listener of the other network. */
+    /**
+     * Expects a peer that calls {@link #connectBeside}.
+     *
+     * @param listener listener of the other network, which may also expect connections of that network
+     */
     public Pending<FrameReceiver> expectBeside(Listener listener, ConnectionKey key) {
         open.checkOpen();
         return expect(listener, key, beside(key));
     }
 
-    /** Begins to connect to a listener of the other network, which also expects other connections. */
+    /**
+     * Begins to connect to a peer that calls {@link #expectBeside}.
+     *
+     * @param address address of a listener of the other network
+     */
     public Pending<FrameSender> connectBeside(byte[] address, ConnectionKey key) {
         open.checkOpen();
         return connect(address, key, beside(key));
     }
 
     /**
-     * Returns the key that distinguishes a connection for UCX from the other network's connection with the same key.
+     * Returns another key, for a connection over UCX. The other network may have its own connection with the original
+     * key on the same listener.
      */
     private static ConnectionKey beside(ConnectionKey key) {
         return new ConnectionKey(~key.high(), key.low());
@@ -196,8 +205,8 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * A pending connection. It is established when the other network has established its own. The threads that poll the
-     * connection then find the UCX transport to the peer.
+     * A pending connection. It is established when the other network has established its connection. The threads that
+     * poll the new connection then complete the handshake over UCX.
      */
     private record Found<T>(Pending<T> pending, BiFunction<T, String, T> made,
             java.util.function.Function<T, String> peer) implements Pending<T> {
@@ -219,7 +228,7 @@ public final class UcxNetwork implements Network {
         }
     }
 
-    /** UCX cannot be used here. Another network may be usable. */
+    /** Failure because UCX cannot be used on this machine. Another network may be usable. */
     public static class UcxUnavailableException extends ConnectionException {
 
         private static final long serialVersionUID = 1L;
@@ -239,7 +248,7 @@ public final class UcxNetwork implements Network {
             this.missing = missing;
         }
 
-        /** {@return the problem, and its place} */
+        /** {@return the problem and its location} */
         public String problem() {
             return problem;
         }
@@ -249,7 +258,7 @@ public final class UcxNetwork implements Network {
             return remedy;
         }
 
-        /** {@return whether UCX is missing altogether} */
+        /** {@return whether the reason is that UCX is not installed} */
         public boolean isMissing() {
             return missing;
         }

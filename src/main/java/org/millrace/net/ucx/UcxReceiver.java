@@ -15,36 +15,43 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * The receiving end of a connection over UCX. Buffers wait for headers and short payloads. A long payload is received
- * directly into its destination.
+ * The receiving end of a connection over UCX. It has buffers for messages with headers and short payloads. UCX receives
+ * a long payload directly into its destination.
  */
 final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
-    /**
-     * Number of unsuccessful polls between two checks of the connection that reports the peer's end; a power of two.
-     */
+    /** Number of unsuccessful polls between two checks of the setup connection; a power of two. */
     private static final int LOOK_INTERVAL = 64;
 
-    /** Maximum number of frames with destinations for payloads that have not arrived. */
+    /** Maximum number of accepted frames that are not complete. */
     private static final int FRAMES = UcxFormat.BUFFERS;
-    /** Time limit for frames in flight after the sender's shutdown message, which arrives over TCP. */
+    /**
+     * Time limit for frames that arrive over UCX after the sender's shutdown message on the setup connection, in
+     * nanoseconds.
+     */
     private static final long LATE_NANOS = 5_000_000_000L;
-    /** Length of a payload that arrived with its header. */
+    /** Value in {@link #lengths} for a payload that arrived in the same message as its header. */
     private static final long HERE = 0;
-    /** Stored in place of a request: UCX reports that the payload has arrived, and the sender has not confirmed it. */
+    /**
+     * Value that replaces a request after UCX has reported the arrival of the payload, until the sender has confirmed
+     * it.
+     */
     private static final long UNCONFIRMED = -3;
 
     private final SenderWords words;
     private final long framesTag = newTag();
     private long answersTag;
 
-    /** By frame: destination, length and parameters of a payload that is a separate message. */
+    /**
+     * For each frame with a payload in a separate message: destination, length, and parameters of the receive. The
+     * other elements of {@link #lengths} are {@link #HERE}.
+     */
     private final long[] destinations = new long[FRAMES];
     private final long[] lengths = new long[FRAMES];
     private final long[] params = new long[FRAMES];
     private final long[] requests = new long[FRAMES];
 
-    /** Null until the sender's worker is known. */
+    /** Buffers for messages; null until the sender's hello has arrived. */
     private @Nullable IncomingMessages messages;
     private boolean hasLetGo;
     private @Nullable CountMessages confirmed;
@@ -53,19 +60,20 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     private long shown;
     /** Accepted frames that are not complete. */
     private final InFlight window = new InFlight(FRAMES);
-    /** Number of accepted frames that were passed to UCX. */
+    /** Total number of accepted frames that have begun to receive, or that need no receive. */
     private long posted;
-    /** Number of received payloads that were separate messages. */
+    /** Total number of completely received payloads that were separate messages. */
     private long whole;
 
     private final FrameHeader header = new FrameHeader();
-    /** Whether the header was shown, and its payload has no destination yet. */
+    /** Whether {@link #poll} has returned the header and its payload has no destination yet. */
     private boolean headerShown;
     private int idlePolls;
 
     /**
-     * Creates a receiver. It learns the sender's worker over an established connection, and takes ownership of that
-     * connection.
+     * Creates a receiver. It receives the sender's hello over the setup connection later.
+     *
+     * @param found receiver of the setup connection, which this object closes
      */
     public UcxReceiver(OpenResources network, String name, FrameReceiver found, Network finder, UcxWorkers workers) {
         super(network, name, found.peer(), workers);
@@ -97,7 +105,10 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         return null;
     }
 
-    /** Checks the peer after an unsuccessful call. Data that arrived before a failure is still delivered. */
+    /**
+     * Checks the setup connection after an unsuccessful call, at intervals. Data that arrived before a failure is
+     * delivered first.
+     */
     private void lookNowAndThen() {
         if (hasFailed() || (++idlePolls & LOOK_INTERVAL - 1) == 0 || messages == null) {
             lookAtPeer();
@@ -132,7 +143,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     @Override
     public boolean storesWholeWords(long bytes) {
-        // so short a payload follows its header over every transport, and this thread copies it
+        // A payload of this length is in the message of its header over every transport. This thread copies it.
         return UcxFormat.isInline(bytes, UcxFormat.LEAST_BUFFER_BYTES);
     }
 
@@ -141,7 +152,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         close(this::sendShutdown);
     }
 
-    /** Does the work that needs no waiting. The caller must hold the worker's turn. */
+    /** Makes as much progress as is possible without blocking. The caller must hold the worker's lock. */
     private int advance() {
         int work = drive(worker());
         IncomingMessages in = messages;
@@ -152,7 +163,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         return work + post(in) + complete();
     }
 
-    /** Reads the next frame's header, if it has arrived. The caller must hold the worker's turn. */
+    /** Reads the next frame's header. Returns false if it has not arrived. The caller must hold the worker's lock. */
     private boolean next() {
         int ignored = advance();
         boolean came = messages != null && messages.next(header);
@@ -162,7 +173,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         return came;
     }
 
-    /** Answers the sender's hello once it has arrived. */
+    /** Answers the sender's hello, if the hello has arrived. Returns the amount of work done. */
     private int answer() {
         MemorySegment address = words.address();
         if (address == null) {
@@ -217,7 +228,9 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         }
     }
 
-    /** Posts receives for payloads, and free buffers. The caller must hold the worker's turn. */
+    /**
+     * Begins the receives of accepted frames, and posts free buffers again. The caller must hold the worker's lock.
+     */
     private int post(IncomingMessages in) {
         long before = posted;
         while (posted < window.begun()) {
@@ -245,8 +258,9 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     }
 
     /**
-     * Returns whether a payload that is a separate message is complete. UCX alone cannot tell: if a sender dies in the
-     * middle, UCX 1.13 reports data that it could not read as received. Only a living sender confirms.
+     * Returns whether a payload that is a separate message has arrived completely. The result of UCX is not sufficient.
+     * If a sender dies during the transfer, UCX 1.13 reports data that it could not read as received. Therefore the
+     * sender also confirms each such payload.
      */
     private boolean isWhole(int frame) {
         if (requests[frame] != UNCONFIRMED) {
@@ -270,14 +284,14 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         return true;
     }
 
-    // The peer's end
+    // End of the peer
 
-    /** Returns whether the next frame arrives over the connection that established this connection. */
+    /** Returns whether the next frame arrives over the setup connection. */
     private boolean takesRest() {
         return words.hasRest() && window.done() == words.last();
     }
 
-    /** Reads the peer's messages on the connection that established this connection. */
+    /** Reads the peer's messages on the setup connection. Throws if the connection has ended. */
     private void lookAtPeer() {
         try {
             words.listen();
@@ -305,11 +319,9 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         return "after " + framesCompleted() + " whole frames and " + (shown - window.done()) + " begun";
     }
 
-    // This side's end
+    // End of this side
 
-    /**
-     * Releases all UCX requests. Then sends the shutdown message over the connection that established this connection.
-     */
+    /** Releases all UCX requests, then sends the shutdown message over the setup connection. */
     private void sendShutdown() {
         letGo();
         words.sendShutdown(blamed());
@@ -330,14 +342,14 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         }
     }
 
-    /** Makes UCX release all requests, once. */
+    /** Makes UCX release all requests of this end. Does nothing in later calls. */
     private void letGo() {
         if (hasWorker() && !hasLetGo) {
             hasLetGo = true;
             worker().enter();
             try {
                 worker().use(-1);
-                if (worker().runs()) { // otherwise UCX's requests stay, because it must not be called
+                if (worker().runs()) { // a stopped worker must not be called, so its requests stay
                     end();
                 }
             } finally {
@@ -347,7 +359,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     }
 
     private void end() {
-        flush(); // the sender must learn of the last payloads
+        flush(); // so that the sender learns that the last payloads were received
         for (long request : requests) {
             cancel(request);
         }
@@ -356,7 +368,8 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
             confirmed.cancel();
         }
         boolean letGo = drain(FLUSH_NANOS);
-        // UCX releases a sender's memory when its messages have been answered, even if only by a refusal.
+        // UCX at the sender releases the sender's memory when this side has answered its messages, even if the answer
+        // is a refusal.
         int ignored = worker().drive();
         discard(framesTag | UcxFormat.TAG_HEADER);
         discard(framesTag | UcxFormat.TAG_PAYLOAD);

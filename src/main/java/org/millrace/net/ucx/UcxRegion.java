@@ -8,8 +8,9 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Memory for UCX's messages. The parameters of a send and of a receive are written once, here. Memory that is not
- * registered has no handle. A card that needs a handle then creates it at its first use of the memory, and keeps it.
+ * Memory that UCX sends from or receives into. The parameters of sends and receives are written only once, when the
+ * region is created. Memory that is not registered has no UCX handle. A card that needs a handle then creates it at its
+ * first use of the memory, and keeps it.
  */
 final class UcxRegion extends NativeRegion {
 
@@ -29,7 +30,7 @@ final class UcxRegion extends NativeRegion {
         this.receiveParam = param(arena, memory, ucp_h.UCP_OP_ATTR_FLAG_NO_IMM_CMPL());
     }
 
-    /** Registers memory. */
+    /** Registers memory with a context. */
     public static UcxRegion register(OpenResources network, UcxContext context, MemorySegment segment) {
         return new UcxRegion(network, context, segment,
                 segment.isNative() && segment.byteSize() > 0 ? context.map(segment) : 0);
@@ -40,7 +41,12 @@ final class UcxRegion extends NativeRegion {
         return new UcxRegion(network, context, ALL_MEMORY, 0);
     }
 
-    /** Returns the address of new parameters for messages in memory with a handle, or 0 for none. */
+    /**
+     * Creates parameters for sends or receives. Returns their address.
+     *
+     * @param memory UCX handle of the memory; 0 if the memory is not registered
+     * @param flags  flags of the parameters' field {@code op_attr_mask}
+     */
     public static long param(Arena arena, long memory, int flags) {
         MemorySegment param = ucp_request_param.allocate(arena);
         ucp_request_param.op_attr_mask(param, flags | (memory == 0 ? 0 : ucp_h.UCP_OP_ATTR_FIELD_MEMH()));
@@ -48,17 +54,17 @@ final class UcxRegion extends NativeRegion {
         return param.address();
     }
 
-    /** {@return the address of a send's parameters} */
+    /** {@return the address of the parameters for a send} */
     public long sendParam() {
         return sendParam;
     }
 
-    /** {@return the address of the parameters of a send at once, without asking the receiver first} */
+    /** {@return the address of the parameters for an eager send, which does not ask the receiver first} */
     public long eagerSendParam() {
         return eagerSendParam;
     }
 
-    /** {@return the address of a receive's parameters: a receive always returns a request} */
+    /** {@return the address of the parameters for a receive, which always returns a request} */
     public long receiveParam() {
         return receiveParam;
     }

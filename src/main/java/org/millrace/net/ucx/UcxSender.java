@@ -14,49 +14,58 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * The sending end of a connection over UCX. {@link #offer} records a frame, with a copy of its header.
- * {@link #progress} passes the recorded frames to UCX, and copies short payloads. A frame is complete when UCX has read
- * its payload. A long payload is then at the receiver. UCX's resources stay for a while after {@link #close}, because
- * the peer may still be receiving.
+ * The sending end of a connection over UCX. {@link #offer} stores a frame, with a copy of its header. {@link #progress}
+ * passes the stored frames to UCX, and copies short payloads into messages. A frame is complete when UCX has read its
+ * payload. A long payload has then arrived at the receiver. Resources of UCX stay for some time after {@link #close},
+ * because the peer may still be receiving.
  */
 final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering {
 
-    /** Time that a closed connection stays for its peer. */
+    /** Maximum time that the resources of a closed connection stay for the peer, in nanoseconds. */
     private static final long LINGER_NANOS = 10_000_000_000L;
 
     private final FrameSender found;
     private final Network finder;
     private final SenderMeeting meeting;
 
-    /** By frame: its header, its payload, and the parameters of a message with only the payload. */
+    /**
+     * For each frame: address of the header copy, and address and length of the payload. For a payload that is a
+     * separate message, also the parameters and the request of the send.
+     */
     private final long headers = arena.allocate((long) UcxFormat.FRAMES * UcxFormat.HEADER_BYTES, 64).address();
     private final long[] payloads = new long[UcxFormat.FRAMES];
     private final long[] lengths = new long[UcxFormat.FRAMES];
     private final long[] params = new long[UcxFormat.FRAMES];
     private final long[] requests = new long[UcxFormat.FRAMES];
 
-    /** Null until the peer has answered. */
+    /** Messages with headers; null until the handshake is complete. */
     private @Nullable OutgoingMessages messages;
     private @Nullable CountMessages confirmations;
 
     /** Offered frames that are not complete. */
     private final InFlight window = new InFlight(UcxFormat.FRAMES);
     private long posted;
-    /** Number of payloads that were separate messages and that the receiver has, according to UCX. */
+    /** Total number of payloads that were separate messages and that the receiver has, as UCX reports. */
     private long received;
 
     /**
-     * End of the connection that established this connection. It is kept until UCX has completed the posted frames, for
-     * at most FLUSH_NANOS, and then thrown.
+     * Exception of the setup connection's end; null while that connection exists. It is thrown when UCX has completed
+     * the posted frames, or {@link #FLUSH_NANOS} later.
      */
     private @Nullable ConnectionException foundEnd;
     private long foundEndAt;
     private boolean sentShutdown;
-    /** Whether messages may be in flight until the peer closes the connection that established this connection. */
+    /**
+     * Whether messages may be in flight after the close, so that this end waits for the end of the setup connection.
+     */
     private boolean awaitsPeer;
     private long overAt;
 
-    /** Creates a sender. It sends its hello over an established connection, and takes ownership of that connection. */
+    /**
+     * Creates a sender. It sends its hello over the setup connection later.
+     *
+     * @param found sender of the setup connection, which this object closes
+     */
     public UcxSender(OpenResources network, String name, FrameSender found, Network finder, UcxWorkers workers) {
         super(network, name, found.peer(), workers);
         this.found = found;
@@ -84,8 +93,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     }
 
     /**
-     * Returns whether a payload that is a separate message is sent without an announcement. Known once the peer has
-     * answered.
+     * Returns whether a payload that is a separate message is sent eagerly, without asking the receiver first. Always
+     * false before the handshake is complete.
      */
     private boolean goesAtOnce(long bytes) {
         return messages != null && !noticesFailures() && bytes <= UcxContext.EAGER_BYTES;
@@ -114,7 +123,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         }
     }
 
-    /** Checks whether the peer has left. */
+    /** Checks the setup connection. Throws if the peer has closed it. Returns the amount of work done. */
     private int lookAtPeer() {
         ConnectionException why = foundEnd;
         if (why != null) {
@@ -129,14 +138,14 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             if (!(e instanceof PeerClosedException) || window.done() == posted) {
                 throw ended(e);
             }
-            // The peer may have received all frames before it left: UCX reports that separately.
+            // The peer may have received all frames before it closed the connection. UCX reports this separately.
             foundEnd = e;
             foundEndAt = System.nanoTime();
             return 0;
         }
     }
 
-    /** Does the work that needs no waiting. The caller must hold the worker's turn. */
+    /** Makes as much progress as is possible without blocking. The caller must hold the worker's lock. */
     private int advance() {
         int work = drive(worker());
         OutgoingMessages out = messages;
@@ -159,7 +168,10 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         return work;
     }
 
-    /** Sends the offered frames: headers with short payloads, all available ones in a message, and long payloads. */
+    /**
+     * Sends the offered frames. A message contains the headers and short payloads of all available frames that fit.
+     * Each long payload is a separate message. Returns the number of sent frames.
+     */
     private int post(OutgoingMessages out) {
         long before = posted;
         while (posted < window.begun() && foundEnd == null && out.hasRoom()) {
@@ -183,8 +195,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     }
 
     /**
-     * Returns the number of frames with payloads that UCX has read since the last call. Sends the receiver the number
-     * of payloads in separate messages that it has, according to UCX.
+     * Completes the frames after UCX has read their payloads. Sends the receiver a confirmation if UCX has reported the
+     * arrival of more separate payload messages. Returns the number of completed frames.
      */
     private int complete(OutgoingMessages out) {
         long before = window.done();
@@ -230,8 +242,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             found.abort();
             return;
         }
-        // Messages are in flight that cannot be cancelled. The peer is told of the abort. When it has released the
-        // messages, it closes the connection that established this connection.
+        // Messages in flight cannot be canceled. The peer releases them after the abort message, and then closes the
+        // setup connection.
         try {
             FrameHeader header = new FrameHeader();
             header.word(0, UcxFormat.ABORT);
@@ -243,8 +255,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     }
 
     /**
-     * Sends the frames that need no waiting, and tells the peer their number. A peer that has not answered the hello
-     * yet receives the frames over the connection that established this connection.
+     * Sends the remaining frames within a time limit, then a shutdown message with the number of sent frames. If the
+     * peer has not answered the hello, the frames are sent over the setup connection instead.
      */
     private void sendShutdown() {
         try {
@@ -268,14 +280,14 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             sentShutdown = true;
             awaitsPeer = !window.isEmpty();
         } catch (ConnectionException gone) {
-            // The peer has left earlier, and the owner no longer needs to know.
+            // The peer has closed earlier. The owner of this connection does not need to know.
         }
     }
 
     /**
-     * Waits until UCX and the peer no longer read this side's memory. This is true if UCX has sent all. It is also true
-     * if the peer has closed the connection that established this connection, because it then awaits no message.
-     * Returns false if the peer is not awaited, or the time is over first.
+     * Waits until UCX and the peer no longer read this side's memory. This is the case if UCX has sent all messages. It
+     * is also the case if the peer has closed the setup connection, because the peer then expects no message. Returns
+     * false after a time limit, or at once if this end does not wait for the peer.
      */
     private boolean awaitPeer() {
         long start = System.nanoTime();
@@ -303,12 +315,12 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         }
     }
 
-    /** Sends a frame over the connection that established this connection, if that needs no waiting. */
+    /** Sends a frame over the setup connection, as far as that is possible without blocking. */
     private void tell(FrameHeader header, @Nullable MemoryRegion memory, long address) {
         long before = found.framesCompleted();
         if (found.offer(header, memory, address)) {
             while (found.progress() > 0 && found.framesCompleted() == before) {
-                // until it takes no more
+                // until the network accepts no more data, or the frame is sent
             }
         }
     }
@@ -331,7 +343,10 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         }
     }
 
-    /** Releases the owner's resources. The peer may still be receiving, so this end's own resources stay. */
+    /**
+     * Releases the owner's resources. If the peer may still be receiving, this end's UCX resources stay until the peer
+     * has closed the setup connection.
+     */
     @Override
     protected void release() {
         if (!hasWorker()) {
@@ -366,7 +381,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         worker().use(-1);
         if (!worker().runs()) {
             found.close();
-            return; // UCX's requests stay, because it must not be called
+            return; // a stopped worker must not be called, so its requests stay
         }
         if (messages != null) {
             messages.cancel();
@@ -382,8 +397,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             meeting.close();
             arena.close();
         } else if (!safe && !ended && !areOver(requests)) {
-            // Headers and counts that UCX still has lie in this side's own memory, which stays. Payloads belong to the
-            // owner.
+            // UCX still sends payloads from the owner's memory. Its other messages are in memory that stays allocated.
             worker().stop(this + " was closed while UCX sent from memory that is freed next, and the peer did not let "
                     + "go of it in time: all that this thread has over UCX is ended");
         }

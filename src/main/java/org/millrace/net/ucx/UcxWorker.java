@@ -22,67 +22,71 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * One of UCX's workers. It has no lock. Instead it has a turn, an atomic flag that one thread holds at a time. A thread
- * that uses the worker takes the turn, and returns it after a few calls.
+ * A UCX worker. Only one thread at a time may use it. Its lock is an atomic flag: a thread locks the worker, makes a
+ * few calls, and unlocks it.
  *
  * <pre>
- *   free ──compareAndSet──▶ taken     setRelease publishes the thread's writes, also those in UCX's memory; the next
- *        ◀───setRelease────           thread's compareAndSet (acquire) makes them visible to it
+ *   free ──compareAndSet──▶ locked    setRelease publishes the thread's writes, also those in UCX's memory. The next
+ *        ◀───setRelease────           thread's compareAndSet (acquire) makes them visible to that thread
  * </pre>
  *
- * The connections of a polling thread share its worker, so that the turn is always free for this thread. Other threads
- * take it only to close a connection, or to run passes as helpers. A thread that polls and finds the turn taken
- * continues with other work.
+ * All connections of a polling thread use the same worker, so this thread usually finds the worker unlocked. Other
+ * threads lock it only to close a connection, or to make passes as helpers. A thread that polls and finds the worker
+ * locked does not wait, and continues with other work.
  */
 final class UcxWorker {
 
-    /** Upper limit for the duration of a pass. A thread that holds the turn never waits. */
+    /**
+     * Time limit for {@link #enter}, in nanoseconds. It is longer than any pass, because a thread that holds the lock
+     * does not wait.
+     */
     private static final long TURN_PATIENCE_NANOS = 10_000_000_000L;
     private static final long RETRY_NANOS = 20_000;
-    /** Number of passes between two checks of connections that wait for their peers to leave; a power of two. */
+    /** Number of passes between two checks of the {@link #lingering} connections; a power of two. */
     private static final int LINGER_INTERVAL = 1 << 10;
-    /** Time limit for closing an endpoint with connections that are given up. */
+    /** Time limit for closing an endpoint that is given up, in nanoseconds. */
     private static final long CLOSE_NANOS = 2_000_000_000L;
-    /** Time limit for closing an endpoint that has nothing in flight. */
+    /** Time limit for closing an endpoint without messages in flight, in nanoseconds. */
     private static final long LEAVE_NANOS = 200_000_000L;
     /**
-     * Upper limit for the length of every release's parameter structures. UCX reads only the fields in a field mask.
+     * Length of memory for a parameter structure in bytes. It is sufficient for the structures of every UCX release.
+     * UCX reads only the fields that a field mask names.
      */
     private static final int PARAMS_BYTES = 1 << 10;
 
     /**
-     * A connection that this side has closed, but that UCX still needs until its peer has the sent data. The thread
-     * that holds the turn calls its methods.
+     * A connection that this side has closed. Its UCX resources stay until the peer has received the sent data. Its
+     * methods are called by the thread that holds the worker's lock.
      */
     public interface Lingering {
 
-        /** Returns whether the peer has left, or its time is over. */
+        /** Returns whether the peer has closed the connection, or the time limit has passed. */
         boolean isOver();
 
-        /** Releases all resources. */
+        /** Releases all resources of the connection. */
         void end();
     }
 
     private final AtomicBoolean taken = new AtomicBoolean();
 
-    // Guarded by the turn.
+    // The lock guards the following fields.
     private final long handle;
     private final byte[] address;
     private final List<Lingering> lingering = new ArrayList<>();
-    /** Endpoints by the peer's address. */
+    /** Endpoints by the address of the peer's worker. */
     private final Map<ByteBuffer, UcxEndpoint> endpoints = new HashMap<>();
-    /** Memory that endpoints may write to while the worker exists. */
+    /** Memory that UCX may write to when an endpoint fails. It exists as long as the worker. */
     private final Arena arena = Arena.ofShared();
     private long passes;
     /** Reason why the worker is stopped; null while it may be used. */
     private volatile @Nullable String stopped;
-    /** Whether a peer that shared memory with it has ended. */
+    /** Whether no new connections may use the worker, because a peer that shared memory with it has ended. */
     private volatile boolean blocked;
-    /** Number of connections that use it. */
+    /** Number of connections that use the worker. */
     private final AtomicInteger connections = new AtomicInteger();
     private boolean destroyed;
 
-    /** Creates a worker that no thread drives yet. */
+    /** Creates a worker. */
     UcxWorker(UcxContext context) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment params = arena.allocate(PARAMS_BYTES, Long.BYTES);
@@ -103,12 +107,12 @@ final class UcxWorker {
         }
     }
 
-    /** Takes the turn if it is free. Then the caller must {@link #leave}. */
+    /** Locks the worker if it is unlocked. Returns whether the caller holds the lock and must call {@link #leave}. */
     public boolean tryEnter() {
         return taken.compareAndSet(false, true);
     }
 
-    /** Waits for the turn, which every thread returns soon. Not for calls at every step. */
+    /** Locks the worker, and waits for that if necessary. Too slow for a call at every step. */
     public void enter() {
         long start = System.nanoTime();
         while (!tryEnter()) {
@@ -119,27 +123,30 @@ final class UcxWorker {
         }
     }
 
-    /** Returns the turn. */
+    /** Unlocks the worker. */
     public void leave() {
         taken.setRelease(false);
     }
 
-    /** Returns the worker, as UCX's functions take it. */
+    /** Returns the handle of the worker, for calls of UCX. */
     public long handle() {
         return handle;
     }
 
-    /** Returns the worker's address for peers. Do not change the array. */
+    /** Returns the address of the worker, for peers. The caller must not change the array. */
     public byte[] address() {
         return address;
     }
 
-    /** Returns the number of passes that drove the worker. Requires the turn. */
+    /** Returns the number of times that the worker was driven. The caller must hold the lock. */
     public long passes() {
         return passes;
     }
 
-    /** Lets UCX do its work that needs no waiting. Returns more than 0 if it did work. Requires the turn. */
+    /**
+     * Drives the worker: UCX makes as much progress as is possible without blocking. Returns more than 0 if there was
+     * progress. The caller must hold the lock.
+     */
     public int drive() {
         passes++;
         if ((passes & LINGER_INTERVAL - 1) == 0 && !lingering.isEmpty()) {
@@ -158,13 +165,13 @@ final class UcxWorker {
         });
     }
 
-    /** Keeps a connection until its peer has left. Requires the turn. */
+    /** Keeps the resources of a closed connection until its peer has closed, too. The caller must hold the lock. */
     public void keep(Lingering one) {
         endThoseThatAreOver();
         lingering.add(one);
     }
 
-    /** Throws if the worker was {@link #stop stopped}. */
+    /** Throws an exception if the worker was {@link #stop stopped}. */
     public void checkRuns() {
         String why = stopped;
         if (why != null) {
@@ -172,38 +179,46 @@ final class UcxWorker {
         }
     }
 
-    /** Returns whether UCX may be called for this worker. */
+    /** Returns whether UCX may be called for this worker, because it was not stopped. */
     public boolean runs() {
         return stopped == null;
     }
 
     /**
-     * Stops all use of this worker, because it might read memory that is about to be freed. Its connections are lost.
+     * Stops all use of this worker. Called when UCX may still access memory that its owner frees next. All connections
+     * of the worker are lost.
+     *
+     * @param why reason, for the exceptions that these connections throw
      */
     public void stop(String why) {
         stopped = why;
     }
 
     /**
-     * Prevents new connections for this worker. A process that shared memory with it has ended, perhaps in the middle
-     * of a message. UCX's queue in that memory then has a slot that is never filled, and no later message arrives.
+     * Prevents new connections for this worker. Called when a process that shared memory with it has ended, perhaps
+     * during the write of a message. UCX's queue in that memory then has an entry that is never completed, so no later
+     * message can arrive.
      */
     public void block() {
         blocked = true;
     }
 
-    /** Returns whether new connections may use it. */
+    /** Returns whether new connections may use the worker. */
     boolean isFit() {
         return !blocked && runs();
     }
 
-    /** Adds to the number of connections, 1 or -1. */
+    /**
+     * Changes the number of connections.
+     *
+     * @param more 1 or -1
+     */
     public void use(int more) {
         connections.addAndGet(more);
     }
 
     /**
-     * Destroys the worker if no connection uses it or waits for its peer to leave. Otherwise returns false.
+     * Destroys the worker if no connection uses it, and none is {@link #lingering}. Returns whether it was destroyed.
      */
     boolean destroyIfUnused() {
         enter();
@@ -220,11 +235,12 @@ final class UcxWorker {
     }
 
     /**
-     * Returns the endpoint to a peer's worker, and counts another connection. Requires the turn.
+     * Returns the endpoint to a peer's worker, and adds a connection to it. Creates the endpoint if necessary. The
+     * caller must hold the lock.
      *
-     * @param peer    the other worker's {@link #address}
-     * @param sharing the peer's process if the two processes share memory. The endpoint then does not detect the loss
-     *                of its peer. Both ends must agree.
+     * @param peer    {@link #address} of the peer's worker
+     * @param sharing the peer's process, if the two processes share memory; otherwise null. If they share memory, the
+     *                endpoint does not detect the loss of its peer. Both ends must pass a process, or both null.
      */
     public UcxEndpoint connect(MemorySegment peer, @Nullable ProcessIdentity sharing) {
         endpoints.values().removeIf(one -> one.isOver() && closeUnused(one));
@@ -247,8 +263,8 @@ final class UcxWorker {
             ucp_ep_params.address(params, peer.address());
             ucp_ep_params.err_mode(params,
                     failures ? ucp_h.UCP_ERR_HANDLING_MODE_PEER() : ucp_h.UCP_ERR_HANDLING_MODE_NONE());
-            // UCX requires a function that it calls with an address of ours when the endpoint fails. The C library's
-            // time() stores the time there. C thus need not call a Java function.
+            // UCX requires a C function that it calls with a given address when the endpoint fails. The function time()
+            // of the C library stores the current time at this address. UCX therefore need not call a Java function.
             ucp_ep_params.err_handler_cb(params, CFunction.named("time").address());
             ucp_ep_params.err_handler_arg(params, noticed.address());
             MemorySegment result = confined.allocate(ValueLayout.JAVA_LONG);
@@ -259,8 +275,9 @@ final class UcxWorker {
     }
 
     /**
-     * Removes a connection from an endpoint. The endpoint stays for later connections, paired with the peer's, until
-     * the peer has left. Requires the turn.
+     * Removes a connection from an endpoint. Even without connections, the endpoint stays for later ones until it has
+     * failed or the peer has ended. It is paired with an endpoint of the peer, see {@link UcxEndpoint}. The caller must
+     * hold the lock.
      */
     public void disconnect(UcxEndpoint endpoint) {
         blocked |= endpoint.peerHasEnded();
@@ -279,8 +296,8 @@ final class UcxWorker {
     }
 
     /**
-     * Closes an endpoint that {@linkplain UcxEndpoint#noticesFailures detects failures} at once, with all its messages
-     * in flight. All its connections are lost. Requires the turn.
+     * Closes an endpoint at once, with all its messages in flight. All its connections are lost. The endpoint must
+     * {@linkplain UcxEndpoint#noticesFailures detect failures}. The caller must hold the lock.
      */
     public void giveUp(UcxEndpoint endpoint) {
         close(endpoint, CLOSE_NANOS);
@@ -300,8 +317,8 @@ final class UcxWorker {
     }
 
     /**
-     * Waits until all data passed to an endpoint has left this process. Returns false if it has failed, or the time is
-     * over first. Requires the turn.
+     * Waits until all data that was sent to an endpoint has left this process. Returns false after a failure or a time
+     * limit. The caller must hold the lock.
      */
     public boolean flush(long endpoint, long nanos) {
         try (Arena arena = Arena.ofConfined()) {
@@ -310,8 +327,8 @@ final class UcxWorker {
     }
 
     /**
-     * Drives the worker until a request is complete, and frees it. Returns false if it has failed, or the time is over
-     * first.
+     * Drives the worker until a request is complete, and frees the request. Returns false after a failure or a time
+     * limit.
      */
     private boolean finish(long request, long nanos) {
         if (UcxLibrary.isStatus(request)) {
@@ -324,13 +341,11 @@ final class UcxWorker {
             int ignored = ucp_h.ucp_worker_progress(handle);
             status = ucp_h.ucp_request_check_status(request);
         }
-        ucp_h.ucp_request_free(request); // UCX itself keeps it until it is complete
+        ucp_h.ucp_request_free(request); // UCX keeps the request internally until it is complete
         return status == ucp_h.UCS_OK();
     }
 
-    /**
-     * Destroys the worker, and ends the connections that wait for their peers to leave. All others are closed already.
-     */
+    /** Destroys the worker. Ends the {@link #lingering} connections first. All other connections must be closed. */
     void destroy() {
         enter();
         try {
@@ -350,20 +365,20 @@ final class UcxWorker {
     }
 
     /**
-     * The endpoint from a worker to a peer's worker, one for all connections between the two. UCX pairs the endpoints
-     * of two workers by the order of their creation on each side. The answers to a message use the endpoint that is
-     * paired with its sender's endpoint. Suppose that each connection had its own endpoint, and that the two sides
-     * created them in different orders. The end of one connection would then close the endpoint that carries another
-     * connection's answers.
+     * The endpoint from a worker to a peer's worker, for all connections between the two workers. UCX pairs the
+     * endpoints of two workers: the n-th endpoint that one side creates with the n-th of the other side. The answer to
+     * a message uses the endpoint that is paired with the sender's endpoint. With an endpoint for each connection, the
+     * two sides could create endpoints in different orders. The end of one connection could then close the endpoint
+     * that carries another connection's answers.
      */
     public static final class UcxEndpoint {
 
-        /** The peer's process, if it shares memory with this one. */
+        /** The peer's process, if it shares memory with this process; otherwise null. */
         private final @Nullable ProcessIdentity sharing;
-        /** Memory that UCX writes to once the endpoint has failed. */
+        /** Word that is 0 until the endpoint has failed or was given up. UCX writes to it when the endpoint fails. */
         private final MemorySegment noticed;
 
-        // Guarded by the worker's turn.
+        // The worker's lock guards the following fields.
         private long handle;
         private int connections;
 
@@ -373,46 +388,60 @@ final class UcxWorker {
             this.noticed = noticed;
         }
 
-        /** Returns the endpoint, as UCX's functions take it; 0 when it was given up. Requires the turn. */
+        /**
+         * Returns the handle of the endpoint, for calls of UCX; 0 if the endpoint was given up. The caller must hold
+         * the worker's lock.
+         */
         public long handle() {
             return handle;
         }
 
-        /** Returns whether the endpoint detects the loss of its peer. UCX has no such transport over shared memory. */
+        /**
+         * Returns whether the endpoint detects the loss of its peer. Endpoints over shared memory do not, because UCX
+         * has no shared-memory transport that supports it.
+         */
         public boolean noticesFailures() {
             return sharing == null;
         }
 
-        /** Returns whether it has detected the loss of its peer, or was given up. */
+        /** Returns whether the endpoint has detected the loss of its peer, or was given up. */
         public boolean hasFailed() {
             return noticed.get(ValueLayout.JAVA_LONG, 0) != 0;
         }
 
         /**
-         * Returns whether the peer's process shared memory with this one and has ended. UCX does not detect that. It
-         * can never send to that process again, and so does not read our memory again.
+         * Returns whether the peer's process has ended and had shared memory with this process. UCX does not detect
+         * this end. UCX can no longer send to that process, so it also does not read this process's memory for it any
+         * longer.
          */
         public boolean peerHasEnded() {
             return sharing != null && sharing.isProvablyDead();
         }
 
-        /** Returns whether it has failed, or the peer has ended. */
+        /** Returns whether the endpoint has failed, or the peer's process has ended. */
         boolean isOver() {
             return hasFailed() || peerHasEnded();
         }
 
-        /** Returns whether exactly one connection uses it. Requires the turn. */
+        /** Returns whether exactly one connection uses the endpoint. The caller must hold the worker's lock. */
         public boolean hasOneConnection() {
             return connections == 1;
         }
 
-        /** Adds to the number of connections. Returns their number. */
+        /**
+         * Changes the number of connections, and returns the new number.
+         *
+         * @param more number to add, which may be negative or 0
+         */
         int add(int more) {
             connections += more;
             return connections;
         }
 
-        /** Takes the handle, to close the endpoint. Returns the handle; 0 if it was taken before. */
+        /**
+         * Removes the handle, so that the endpoint is closed only once. Returns the handle; 0 if it was already
+         * removed.
+         */
         long take() {
             long taken = handle;
             handle = 0;

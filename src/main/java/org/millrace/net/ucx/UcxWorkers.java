@@ -6,12 +6,16 @@ import java.util.Map;
 import java.util.WeakHashMap;
 
 /**
- * A network's workers: one for each thread that polls connections, up to a limit. Above that limit threads share
- * workers. A connection stays with the worker of the thread that first polled it. Callable from any thread.
+ * The workers of a network. Each thread that polls connections has its own worker, up to a maximum number of workers.
+ * Further threads share workers. A connection uses the worker of the thread that first polled the connection. Callable
+ * from any thread.
  */
 final class UcxWorkers {
 
-    /** Maximum number of workers. Each may hold queues of every card of the machine. */
+    /**
+     * Maximum number of workers. The number is limited, because each worker may have queues on every card of the
+     * machine.
+     */
     private static final int MOST = 16;
 
     private final UcxContext context;
@@ -29,8 +33,8 @@ final class UcxWorkers {
     }
 
     /**
-     * Returns the worker of the calling thread, and counts another connection. If that worker accepts none, the thread
-     * gets another worker.
+     * Returns the worker of the calling thread, and adds a connection to it. If no new connections may use that worker,
+     * the thread gets another worker.
      */
     public synchronized UcxWorker ofThisThread() {
         if (closed) {
@@ -45,7 +49,10 @@ final class UcxWorkers {
         return mine;
     }
 
-    /** Destroys workers that accept no connection and have none. The caller must not hold a worker's turn. */
+    /**
+     * Destroys the workers that have no connection and that no new connections may use. The caller must not hold a
+     * worker's lock.
+     */
     public synchronized void endUnused() {
         workers.removeIf(one -> !one.isFit() && one.destroyIfUnused());
     }
@@ -60,7 +67,7 @@ final class UcxWorkers {
         return fit.get(next++ % MOST);
     }
 
-    /** Destroys all workers. No connection may use them afterwards. */
+    /** Destroys all workers. All connections must be closed. */
     public synchronized void close() {
         closed = true;
         workers.forEach(UcxWorker::destroy);
