@@ -13,10 +13,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Accepts clients, and keeps those that have not identified themselves yet. If there are too many, it drops one from
- * the address with the most clients. A client that has proven knowledge of the listener's secret is spared as long as
- * there is another. A flood from one address therefore does not keep out clients of other addresses, and a flood
- * without the secret does not keep out clients that know it. If the process runs out of file descriptors, a client's
- * descriptor is freed. Used by one thread at a time.
+ * the address with the most clients. A client that has proven knowledge of the listener's secret is dropped only if all
+ * others have proven it too. A flood from one address therefore does not keep out clients of other addresses, and a
+ * flood without the secret does not keep out clients that know it. If the process runs out of file descriptors, a
+ * client's descriptor is freed. Used by one thread at a time.
  */
 public final class Admission<C> {
 
@@ -24,9 +24,9 @@ public final class Admission<C> {
     public interface Host<C> {
 
         /**
-         * Wraps a client before it has sent anything. Returns null if it cannot be a peer.
+         * Wraps an accepted client before it has sent anything. Returns null if the client cannot be a peer.
          *
-         * @throws IOException if it has left already
+         * @throws IOException if the client has already closed the connection
          */
         @Nullable
         C arrived(SocketChannel channel) throws IOException;
@@ -38,7 +38,7 @@ public final class Admission<C> {
         void drop(C client, String why);
     }
 
-    /** Takes the next connection from the system. Returns null without one. */
+    /** Accepts the next connection from the operating system. Returns null if none is waiting. */
     public interface Accept {
         @Nullable
         SocketChannel next() throws IOException;
@@ -46,11 +46,11 @@ public final class Admission<C> {
 
     private static final Logger LOG = LogManager.getLogger(Admission.class);
     /**
-     * Maximum number of connections accepted at a time. Between such batches the clients' messages are read. This
-     * happens several times before a new client can be dropped.
+     * Maximum number of connections accepted at a time. The clients' messages are read between such batches. Several
+     * batches are accepted before a new client can be dropped, so the client's messages are read several times.
      */
     public static final int MAX_ACCEPTED = 64;
-    /** Time to the next attempt, if no connection can be accepted and no client can be dropped. */
+    /** Time to the next attempt in nanoseconds, if no connection can be accepted and no client can be dropped. */
     private static final long PAUSE_NANOS = 100_000_000;
 
     private final int most;
@@ -58,21 +58,25 @@ public final class Admission<C> {
     /** Clients with their addresses, oldest first. */
     private final Map<C, Object> sources = new LinkedHashMap<>();
     private final Map<Object, Integer> bySource = new HashMap<>();
-    /** A descriptor that is freed for a connection if no other is left; null while it is freed. */
+    /** Unused descriptor that is closed if the process has no other descriptor for a connection; null while closed. */
     private @Nullable SocketChannel reserve;
     /** Reason why no connection can be accepted; null while connections can be accepted. */
     private @Nullable IOException shortage;
-    /** First and last time of the shortage, by {@link System#nanoTime}. */
+    /** First and latest time at which no connection could be accepted, by {@link System#nanoTime}. */
     private long shortageBegan;
     private long shortageSeen;
 
-    /** @param most maximum number of clients */
+    /**
+     * Creates an admission without clients.
+     *
+     * @param most maximum number of clients
+     */
     public Admission(int most, Host<C> host) {
         this.most = most;
         this.host = host;
     }
 
-    /** Accepts some of the waiting clients. Returns false if no other can be accepted now. */
+    /** Accepts some of the waiting clients. Returns true if more may be waiting, false if none can be accepted now. */
     public boolean accept(Accept from) {
         if (pauseNanos() > 0) {
             return false;
@@ -113,7 +117,7 @@ public final class Admission<C> {
         }
     }
 
-    /** Frees descriptors for a waiting connection that cannot be accepted: the reserve, and a client's descriptor. */
+    /** Frees descriptors for a connection that could not be accepted: the reserve, and the descriptor of one client. */
     private void makeRoom(IOException e) {
         closeReserve();
         shortageSeen = System.nanoTime();
@@ -122,8 +126,8 @@ public final class Admission<C> {
     }
 
     /**
-     * Returns the reason why no connection could be accepted for a long time; null if connections can be accepted, or a
-     * client could be dropped.
+     * Returns the reason why no connection could be accepted for longer than the given time. Returns null if
+     * connections can be accepted, or if a client could be dropped.
      */
     @Nullable
     IOException shortageOf(long nanos) {
@@ -140,7 +144,7 @@ public final class Admission<C> {
         bySource.merge(source, 1, Integer::sum);
     }
 
-    /** Forgets a client. Does nothing for an unknown client. */
+    /** Removes a client without closing it. Does nothing for an unknown client. */
     public void remove(C client) {
         Object source = sources.remove(client);
         if (source != null) {
@@ -157,7 +161,7 @@ public final class Admission<C> {
         return sources.isEmpty();
     }
 
-    /** Drops the client that is first to go. Returns false without clients. */
+    /** Drops the client that the class comment selects. Returns false without a client. */
     private boolean dropOne(String why) {
         int crowd = bySource.values().stream().mapToInt(Integer::intValue).max().orElse(0);
         C chosen = null;
@@ -181,7 +185,7 @@ public final class Admission<C> {
         return true;
     }
 
-    /** Stops accepting. The caller closes the remaining clients. */
+    /** Stops accepting connections. The caller closes the remaining clients. */
     public void closeReserve() {
         ConnectionState.closeQuietly(reserve);
         reserve = null;

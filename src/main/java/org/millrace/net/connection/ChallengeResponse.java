@@ -11,20 +11,20 @@ import java.security.SecureRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The unencrypted exchange before TLS on a stream. The client proves that it knows the ranks' secret, at the price of a
- * keyed hash. A TLS handshake costs milliseconds and hundreds of kilobytes, which a listener spends only on such
- * clients.
+ * The unencrypted exchange before TLS on a stream. The client proves that it knows the ranks' secret, which costs the
+ * listener one keyed hash. A TLS handshake costs milliseconds and hundreds of kilobytes. A listener therefore begins
+ * TLS only with clients that have passed this exchange.
  *
  * <pre>
  *   client   "MLRCTLS1", 16 random bytes ─▶
  *          ◀─ 16 random bytes                             listener
- *            HMAC-SHA256(secret, the listener's, all of the above) ─▶
+ *            HMAC-SHA256(secret, shared, all of the above) ─▶
  * </pre>
  *
  * <p>
- * The listener proves nothing, so a client cannot use its answer to test guesses of the secret. An eavesdropper or a
- * false listener can test guesses, so the secret must be random. The client's random number prevents answers that were
- * computed in advance. A client that passes must still authenticate under TLS.
+ * The listener proves nothing, so a client cannot use the listener's message to test guesses of the secret. An
+ * eavesdropper or a false listener can test guesses, so the secret must be random. The client's random bytes prevent
+ * answers that were computed in advance. A client that passes must still authenticate under TLS.
  */
 final class ChallengeResponse {
 
@@ -37,18 +37,17 @@ final class ChallengeResponse {
     private final boolean client;
     private final byte[] secret;
     private final byte[] shared;
-    /**
-     * The client's first message. The listener's buffer has its magic number until the client's message has arrived.
-     */
+    /** The client's first message. In a listener, the buffer into which it is received. */
     private final ByteBuffer opening = ByteBuffer.allocate(MAGIC.length + NONCE_BYTES);
     private @Nullable ByteBuffer challenge;
     private @Nullable ByteBuffer answer;
 
     /**
-     * Creates one end, which begins at its first call.
+     * Creates one end. It sends and receives nothing before its first call of {@link #advance}.
      *
      * @param secret the ranks' secret
-     * @param shared additional knowledge of the listener and its clients, of one length for each kind of listener
+     * @param shared additional data that the listener and its clients know. All listeners of one kind have data of the
+     *               same length
      */
     ChallengeResponse(SocketChannel stream, boolean client, byte[] secret, byte[] shared) {
         this.stream = stream;
@@ -61,7 +60,7 @@ final class ChallengeResponse {
     }
 
     /**
-     * Continues without waiting. Returns true when the exchange is complete.
+     * Continues the exchange without waiting. Returns true when it is complete.
      *
      * @throws ProtocolException if the client does not know the secret, or violates the protocol
      */

@@ -9,8 +9,8 @@ import org.millrace.net.LastWordsException;
 import org.millrace.net.PeerClosedException;
 
 /**
- * End of a connection, and its first failure, which every later call reports. The subclass owns the resources that
- * carry the bytes.
+ * State of one end of a connection: open, closed, or failed. The first failure is kept, and every later call throws it.
+ * The subclass owns the resources that carry the bytes.
  */
 public abstract class ConnectionState {
 
@@ -26,7 +26,7 @@ public abstract class ConnectionState {
     /**
      * Creates the state of an open connection.
      *
-     * @param name name that contains the peer
+     * @param name name of the connection, which contains the peer
      * @param peer the peer process
      */
     protected ConnectionState(OpenResources network, String name, String peer) {
@@ -51,7 +51,7 @@ public abstract class ConnectionState {
         }
     }
 
-    /** Checks that a receiver's payload may receive a destination. */
+    /** Throws an exception if the connection has failed, or if poll has not returned a header since the last accept. */
     public final void checkAccept(boolean headerShown) {
         checkOpen();
         if (!headerShown) {
@@ -70,7 +70,7 @@ public abstract class ConnectionState {
         blamed = lostPeer;
     }
 
-    /** Returns the lost process that is the reason for the closing; null without one. */
+    /** Returns the lost process that is the reason for closing the connection; null without one. */
     public final @Nullable String blamed() {
         return blamed;
     }
@@ -83,7 +83,7 @@ public abstract class ConnectionState {
     /**
      * Returns the exception for a peer that has shut the connection down.
      *
-     * @param lostPeer the lost process that made the peer leave; null if the peer named none
+     * @param lostPeer lost process because of which the peer closes its connections; null if the peer named none
      */
     public final ConnectionException closedByPeer(String progress, @Nullable String lostPeer) {
         return fail(lostPeer == null ? new PeerClosedException(name + ": closed by the peer " + progress)
@@ -94,9 +94,9 @@ public abstract class ConnectionState {
     /**
      * Returns the exception for a peer that is gone without a shutdown message.
      *
-     * @param what     the sign of the loss
+     * @param what     the event that revealed the loss
      * @param progress progress of this end
-     * @param hint     another possible cause, and where to look for it
+     * @param hint     another possible cause, and where the user finds out
      */
     protected final ConnectionException lost(String what, String progress, String hint, @Nullable Throwable cause) {
         return fail(new ConnectionException(name + ": connection lost (" + what + ") " + progress + hint, cause));
@@ -107,7 +107,7 @@ public abstract class ConnectionState {
         return fail(new ConnectionException(name + ": was closed on this side"));
     }
 
-    /** Keeps the first failure, and returns it. */
+    /** Stores a failure unless there is an earlier one. Returns the first failure. */
     protected final synchronized ConnectionException fail(ConnectionException what) {
         ConnectionException first = failure;
         if (first == null) {
@@ -118,9 +118,9 @@ public abstract class ConnectionState {
     }
 
     /**
-     * Closes the connection, once.
+     * Closes the connection. Only the first call has an effect.
      *
-     * @param last last action, unless the connection has failed
+     * @param last last action before the close, omitted if the connection has failed
      */
     public final void close(Runnable last) {
         if (!closed.compareAndSet(false, true)) {
@@ -143,7 +143,7 @@ public abstract class ConnectionState {
     /** Releases the resources that carry the bytes. Called once. */
     protected abstract void release();
 
-    /** Closes a resource. A failure is logged only, because the system has released the resource in any case. */
+    /** Closes a resource. A failure is only logged, because the operating system has released the resource anyway. */
     public static void closeQuietly(@Nullable AutoCloseable resource) {
         try {
             if (resource != null) {
@@ -159,7 +159,7 @@ public abstract class ConnectionState {
         return name;
     }
 
-    /** Common part of senders and receivers: the state of the connection provides name and blame. */
+    /** Common part of senders and receivers, with the peer and the text of the connection's state. */
     public static abstract class ConnectionEnd {
 
         private final ConnectionState state;

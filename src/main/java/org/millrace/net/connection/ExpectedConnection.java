@@ -15,9 +15,9 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
 
     private final KeyedListener<C> listener;
     private final ConnectionKey key;
-    /** Clients of one peer, none of them answered. */
+    /** Clients of one peer that have arrived. None of them has received a reply. */
     private final List<C> came = new ArrayList<>();
-    /** Outcome of the connection; null while it is expected. */
+    /** Reason why the connection is not expected any longer; null while it is expected. */
     private @Nullable String end;
 
     protected ExpectedConnection(KeyedListener<C> listener, ConnectionKey key) {
@@ -25,14 +25,14 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
         this.key = key;
     }
 
-    /** Adds a client that arrived with this key. */
+    /** Adds a client that arrived with this connection's key. */
     final void add(C client) throws Refusal {
         check(client);
         client.checkWaits();
         came.add(client);
     }
 
-    /** Refuses a client that belongs to another connection than the earlier clients. */
+    /** Throws a {@link Refusal} if a client does not belong to the same connection as the earlier clients. */
     protected void check(C client) throws Refusal {
         if (isComplete()) {
             throw new Refusal(HandshakeReply.KEY_TAKEN, "another client is connecting with key " + key);
@@ -44,7 +44,10 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
         return !came.isEmpty();
     }
 
-    /** Returns whether the connection waits only for the client's confirmation. The client may still start again. */
+    /**
+     * Returns whether the listener has replied and the connection waits only for the client's confirmation. The client
+     * may still start again.
+     */
     protected boolean isAnswered() {
         return false;
     }
@@ -53,7 +56,10 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
         return came;
     }
 
-    /** Drops a client that left before the connection was established, and so makes room for another. */
+    /**
+     * Drops the clients if one of them has closed its stream before the connection was established. The peer can then
+     * connect again.
+     */
     final void dropDeparted(BiConsumer<Object, Refusal> log) {
         try {
             for (C client : came) {
@@ -66,10 +72,10 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
         }
     }
 
-    /** Creates the connection from the clients. Returns null while it has to wait; it is called again then. */
+    /** Creates the connection from the clients. Returns null if it must wait, and is called again then. */
     protected abstract @Nullable FrameReceiver accept();
 
-    /** Closes all clients. */
+    /** Refuses and closes all clients. */
     protected void dropAll() {
         came.forEach(client -> client.refuse(new Refusal(HandshakeReply.KEY_TAKEN, "the connection was given up")));
         came.clear();

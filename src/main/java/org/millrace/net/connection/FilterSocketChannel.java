@@ -9,8 +9,8 @@ import java.nio.channels.SocketChannel;
 import java.util.Set;
 
 /**
- * A TCP stream with a transformation between the user's bytes and the stream's. Everything else is the stream's own. It
- * does not block.
+ * A TCP stream with a transformation of its bytes before sending and after receiving. All other methods call the
+ * underlying stream. The channel does not block.
  */
 abstract class FilterSocketChannel extends SocketChannel {
 

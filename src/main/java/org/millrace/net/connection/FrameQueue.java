@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-/** Offered frames that wait until they can be sent, oldest first. One thread. */
+/** Offered frames that wait until they can be sent, oldest first. Used by one thread. */
 public final class FrameQueue {
 
     private final InFlight window;

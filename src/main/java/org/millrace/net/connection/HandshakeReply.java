@@ -17,37 +17,40 @@ import org.millrace.net.ConnectionException;
  * </pre>
  *
  * <p>
- * A reply's number in the message is its ordinal here. Add new replies at the end.
+ * The number of a reply in the message is the constant's ordinal. Add new replies at the end.
  */
 public enum HandshakeReply {
 
-    /** Frames may follow. */
+    /** The connection is accepted, and the client may send frames. */
     ACCEPTED("accepted"),
     /** The hello has another version. */
     OTHER_VERSION("it speaks another version of the protocol: use the same Millrace in all processes"),
-    /** The hello's secret is not this listener's. */
+    /** The secret in the hello differs from this listener's secret. */
     WRONG_SECRET(
             "it does not know the secret in the address: the address is damaged, or another listener's, such as an "
                     + "older one's or another job's that had the same port"),
     /** No connection with this key was expected in time. */
     UNKNOWN_KEY("it expects no connection with this key: the two sides disagree on who connects to whom, or the "
             + "accepting side is not there yet"),
-    /** Another client has this key. */
+    /** Another client has used this key, or the accepting side has given the connection up. */
     KEY_TAKEN("the key is taken: another client connected with it, or the accepting side gave it up"),
-    /** The numbers of streams are invalid. */
+    /** The hello's numbers of streams are invalid. */
     MALFORMED("it cannot make sense of the hello's streams"),
-    /** The ring named by the hello cannot be mapped. */
+    /** The listener cannot map the ring that the hello names. */
     NO_RING("it cannot map the ring: see its log"),
-    /** The listener must read the client's memory, and cannot. */
+    /** The listener is required to read the client's memory directly, and cannot. */
     NO_SINGLE_COPY("it cannot read this process's memory, and MILLRACE_SHM_SINGLE_COPY=1 requires that: see its log"),
-    /** The two sides have loaded different network plugins. */
+    /** The two processes have loaded different network plugins. */
     OTHER_PLUGIN("it has loaded another network plugin: MILLRACE_NET must be the same in all processes"),
     /** No device of the listener accepts a connection. */
     NO_DEVICE("its network plugin has no device that takes a connection: see its log"),
-    /** The ring is a sealed file without a directory, and cannot be opened. A ring in a directory can. */
+    /**
+     * The listener cannot open the ring, which is a sealed file without a directory. The client tries again with a ring
+     * in a directory.
+     */
     NO_SEALED_RING("it cannot open the ring, which lies in no directory");
 
-    /** Reason of a listener to refuse a client. */
+    /** Reason why a listener refuses a client. */
     public static final class Refusal extends Exception {
 
         private static final long serialVersionUID = 1L;
@@ -55,10 +58,10 @@ public enum HandshakeReply {
         private final transient @Nullable HandshakeReply reply;
 
         /**
-         * Creates a reason.
+         * Creates a refusal.
          *
          * @param reply   the reply to the client; null to send none, because the client is no peer
-         * @param message action of the client, for the log
+         * @param message description of the client's action, for the log
          */
         public Refusal(@Nullable HandshakeReply reply, String message) {
             super(message, null, false, false);
@@ -71,7 +74,7 @@ public enum HandshakeReply {
         }
     }
 
-    /** A listener refused the connection, as seen by the client. */
+    /** Failure at the client: a listener has refused the connection. */
     public static final class Refused extends ConnectionException {
 
         private static final long serialVersionUID = 1L;
@@ -90,8 +93,9 @@ public enum HandshakeReply {
     }
 
     /**
-     * A listener ended the connection before its reply: its process has ended, or it dropped a client that was not
-     * identified yet. Such a client is accepted if it connects again.
+     * Failure at the client: a listener ended the connection without a reply. Either its process has ended, or it
+     * dropped a client that was not identified yet. In the second case it accepts the client if the client connects
+     * again.
      */
     public static final class Unanswered extends ConnectionException {
 
@@ -110,7 +114,7 @@ public enum HandshakeReply {
     public static final int BYTES = 16;
 
     private static final int REPLY_OFFSET = 12;
-    /** Mask of the reply in the reply's word. The bits above hold the process ID, which has 22 bits on Linux. */
+    /** Mask of the reply's number in its word. The bits above hold the process ID, which has 22 bits on Linux. */
     private static final int REPLY_MASK = 0xff;
     private static final int PID_SHIFT = 8;
     private static final HandshakeReply[] BY_NUMBER = values();
@@ -127,25 +131,25 @@ public enum HandshakeReply {
         return bytes.putInt(REPLY_OFFSET, ordinal() | (int) ProcessHandle.current().pid() << PID_SHIFT);
     }
 
-    /** Returns the reply in these bytes; null if a later version defines it. */
+    /** Returns the reply in a message; null if a later version defines it. */
     public static @Nullable HandshakeReply decode(ByteBuffer bytes) {
         int number = bytes.getInt(REPLY_OFFSET) & REPLY_MASK;
         return number >= 0 && number < BY_NUMBER.length ? BY_NUMBER[number] : null;
     }
 
-    /** Returns the ID of the process that sent a reply. */
+    /** Returns the process ID of the sender of a reply. */
     public static long pidIn(ByteBuffer bytes) {
         return bytes.getInt(REPLY_OFFSET) >>> PID_SHIFT;
     }
 
     /**
-     * Returns whether a listener has accepted; false while its reply is incomplete.
+     * Returns whether a listener has accepted the connection; false while its reply is incomplete.
      *
      * @param received received bytes of the reply, up to the position
      * @param ended    whether the stream has ended
      * @throws Refused             if the listener refused
      * @throws Unanswered          if the listener is gone
-     * @throws ConnectionException if it is no listener of this network
+     * @throws ConnectionException if the process at the address is no listener of this network
      */
     public static boolean accepts(String listener, HelloFormat protocol, ByteBuffer received, boolean ended) {
         if (!protocol.isBegunBy(received)) {

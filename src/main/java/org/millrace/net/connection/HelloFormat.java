@@ -6,8 +6,8 @@ import java.security.SecureRandom;
 import org.millrace.net.ConnectionKey;
 
 /**
- * Beginning of a network's hellos, little-endian; the rest belongs to the network. The first 12 bytes are the same in
- * all versions.
+ * Format of the first 48 bytes of a network's hellos, little-endian. Each network defines the bytes behind them, and
+ * those at 12. The first 12 bytes are the same in all versions.
  *
  * <pre>
  *   0          8         12        16         32        40       48
@@ -34,14 +34,14 @@ public record HelloFormat(String magic, int version, int bytes) {
     private static final int KEY_HIGH_OFFSET = 32;
     private static final int KEY_LOW_OFFSET = 40;
 
-    /** Returns a new secret for a listener. Its address contains the secret. */
+    /** Returns a new secret for a listener. The listener's address contains the secret. */
     public static byte[] newSecret() {
         byte[] secret = new byte[SECRET_BYTES];
         new SecureRandom().nextBytes(secret);
         return secret;
     }
 
-    /** Returns a hello with the fields that all networks share. */
+    /** Returns a hello in which the fields of all networks are set. */
     public ByteBuffer encode(byte[] secret, ConnectionKey key) {
         ByteBuffer hello = ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
         encodeCommon(hello);
@@ -55,7 +55,7 @@ public record HelloFormat(String magic, int version, int bytes) {
         to.putInt(VERSION_OFFSET, version);
     }
 
-    /** Returns whether the bytes received so far, from 0 to the position, are the beginning of this network's hello. */
+    /** Returns whether the received bytes, from 0 to the position, can be the beginning of this network's hello. */
     public boolean isBegunBy(ByteBuffer came) {
         for (int i = 0; i < Math.min(came.position(), magic.length()); i++) {
             if (came.get(i) != magic.charAt(i)) {
@@ -81,7 +81,7 @@ public record HelloFormat(String magic, int version, int bytes) {
         return new ConnectionKey(hello.getLong(KEY_HIGH_OFFSET), hello.getLong(KEY_LOW_OFFSET));
     }
 
-    /** Returns unexpected bytes as characters for a message; unprintable ones are dots. */
+    /** Returns unexpected bytes as characters for a message. Unprintable characters become dots. */
     public static String excerpt(ByteBuffer bytes) {
         StringBuilder text = new StringBuilder();
         for (int i = bytes.position(); i < bytes.limit(); i++) {

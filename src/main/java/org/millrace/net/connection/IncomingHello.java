@@ -12,8 +12,8 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 
 /**
- * A client of a listener, from its arrival until it is part of a connection. Its data is checked before any use.
- * Guarded by its listener.
+ * A client of a listener, from its arrival until it is part of a connection. Received data is checked before any use.
+ * Guarded by the listener's lock.
  */
 public abstract class IncomingHello {
 
@@ -27,7 +27,7 @@ public abstract class IncomingHello {
     /**
      * Takes ownership of a non-blocking channel.
      *
-     * @param deadline time limit, by its listener's clock, to become part of a connection
+     * @param deadline time, by the listener's clock, until which the client must have become part of a connection
      */
     protected IncomingHello(SocketChannel channel, HelloFormat format, String peer, long deadline) {
         this.channel = channel;
@@ -37,21 +37,21 @@ public abstract class IncomingHello {
         received = ByteBuffer.allocate(format.bytes()).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** Takes ownership of a non-blocking TCP stream. Its address is the client's name. */
+    /** Takes ownership of a non-blocking TCP stream. The remote address serves as the client's name. */
     protected IncomingHello(SocketChannel channel, HelloFormat format, long deadline) throws IOException {
         this(channel, format, channel.getRemoteAddress().toString().replaceFirst("^/", ""), deadline);
     }
 
-    /** Returns the description of a TCP peer from its process ID. */
+    /** Returns the description of the process with an ID at the other end of the TCP stream. */
     protected final String process(long pid) throws IOException {
         return "pid " + pid + " on " + ((InetSocketAddress) channel.getRemoteAddress()).getAddress().getHostAddress();
     }
 
     /**
-     * Reads more bytes.
+     * Reads more bytes of the hello.
      *
-     * @return whether the hello is complete, from a client that knows the listener's secret
-     * @throws Refusal if this is no peer
+     * @return whether the hello is complete and contains the listener's secret
+     * @throws Refusal if the client cannot be a peer
      */
     final boolean read(byte[] secret) throws Refusal {
         int read;
@@ -75,7 +75,7 @@ public abstract class IncomingHello {
             }
             return false;
         }
-        // Constant time: the duration must not reveal the correct part of a guess.
+        // The comparison takes constant time, because its duration must not reveal which part of a guess is right.
         if (!MessageDigest.isEqual(HelloFormat.secretIn(received), secret)) {
             throw new Refusal(HandshakeReply.WRONG_SECRET, "it does not know this listener's secret");
         }
@@ -87,7 +87,7 @@ public abstract class IncomingHello {
     /** Reads and checks the network's part of the hello. */
     protected abstract void decode(ByteBuffer hello) throws Refusal;
 
-    /** Checks that the client has neither left nor sent data before its reply. */
+    /** Throws a {@link Refusal} if the client has closed its stream, or has sent more data before the reply. */
     public final void checkWaits() throws Refusal {
         try {
             int read = channel.read(received.clear().limit(1));
@@ -100,7 +100,7 @@ public abstract class IncomingHello {
         }
     }
 
-    /** Returns whether the client has proven knowledge of the secret before its hello. */
+    /** Returns whether the client has proven before its hello that it knows the ranks' secret. */
     final boolean knowsSecret() {
         return channel instanceof TlsChannel tls && tls.isChallengePassed();
     }
@@ -118,12 +118,12 @@ public abstract class IncomingHello {
         return channel;
     }
 
-    /** Sends a reply. It always fits, because it is the first data that is sent. */
+    /** Sends a reply. The kernel always accepts all of it, because it is the first data on the stream. */
     public final void reply(HandshakeReply reply) throws IOException {
         channel.write(reply.encode(format));
     }
 
-    /** Sends the reason of a refusal, unless the client is no peer, and closes its channel. */
+    /** Sends the reply of a refusal, unless the client is no peer. Closes the channel. */
     public final void refuse(Refusal why) {
         try {
             HandshakeReply reply = why.reply();

@@ -5,14 +5,16 @@ import java.security.GeneralSecurityException;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** HMAC-SHA256. Only a process that knows the key can compute it, and it reveals nothing about the key. */
+/**
+ * Computes HMAC-SHA256. Only a process that knows the key can compute the hash, which reveals nothing about the key.
+ */
 public final class KeyedHash {
 
     private static final String ALGORITHM = "HmacSHA256";
 
     private KeyedHash() {}
 
-    /** Returns the hash of all parts in sequence, 32 bytes. The parts are read to their ends. */
+    /** Returns the hash of all parts in sequence, 32 bytes. Moves each part's position to its limit. */
     public static byte[] of(byte[] key, ByteBuffer... parts) {
         try {
             Mac mac = Mac.getInstance(ALGORITHM);

@@ -28,32 +28,34 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 
 /**
- * Accepts clients, and assigns them to the expected connections. It has no thread unless one {@linkplain #attend
- * attends}: each call that polls one of the pending connections advances all of them.
+ * Accepts clients, and assigns them to the expected connections. It creates no thread: each call that polls one of the
+ * pending connections advances all of them. A caller may provide a thread by {@link #attend}.
  *
  * <p>
- * A client with a valid hello and a key that is not expected yet is kept until its deadline: a peer may be faster than
- * this side.
+ * A client may have a valid hello with a key that is not expected yet, because a peer can be faster than this process.
+ * Such a client is kept until its deadline.
  */
 public abstract class KeyedListener<C extends IncomingHello> implements Listener {
 
-    /** Length of a listener's queue in the system. */
+    /** Length of the operating system's queue of connections that are not accepted yet. */
     protected static final int BACKLOG = 4096;
     /** Remedy if the process cannot listen on an address of this machine. */
     protected static final String OTHER_ADDRESS =
             "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME";
 
     private static final Logger LOG = LogManager.getLogger(KeyedListener.class);
-    /** Maximum number of clients that have not identified themselves. Further ones cause some to be dropped. */
+    /**
+     * Maximum number of clients that have not identified themselves. If there are more, {@link Admission} drops some.
+     */
     static final int MAX_UNPROVEN = 256;
-    /** Maximum number of remembered keys. A listener lives as long as its communicator, and connects all the time. */
+    /** Maximum number of remembered keys. A listener accepts connections as long as its communicator exists. */
     static final int MAX_USED_KEYS = 16_384;
-    /** Minimum number of looks in a client's time: see {@link #watched}. */
+    /** Minimum number of times that a client is checked until its deadline, see {@link #watched}. */
     private static final int LOOKS = 10;
     /**
-     * Pause between two looks of {@link #attend}, in nanoseconds. Each look covers all clients, so a look for few
-     * clients is not worth its price. The short pause applies while more clients may wait. It lets other pollers
-     * proceed in between.
+     * Pause between two checks of {@link #attend}, in nanoseconds. A check covers all clients, so it is not worth its
+     * cost for few clients. The short pause applies while more clients may be waiting. During a pause other threads can
+     * poll.
      */
     private static final long PAUSE_NANOS = 20_000_000;
     private static final long SHORT_PAUSE_NANOS = 1_000_000;
@@ -65,18 +67,18 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private final List<ServerSocketChannel> servers;
     private final DropLog drops = new DropLog();
     private final Map<ConnectionKey, ExpectedConnection<C>> expected = new HashMap<>();
-    /** Most recent keys, oldest first. A late client with an evicted key is refused as unknown. */
+    /** Most recent keys, oldest first. A late client with a key that was removed is refused as unknown. */
     private final Set<ConnectionKey> usedKeys = new LinkedHashSet<>();
     private final Admission<C> unproven = new Admission<>(MAX_UNPROVEN, new Arrivals());
     private final List<C> early = new ArrayList<>();
     /**
-     * Clock of the clients' deadlines, in nanoseconds. It hardly advances while no thread looks, because no connection
-     * is expected or because this process gets no core: messages of clients were not read meanwhile.
+     * Clock of the clients' deadlines, in nanoseconds. It hardly advances while no thread checks the clients, because
+     * their messages are not read then. That happens if no connection is expected, or if this process has no core.
      */
     private long watched;
     private long lastLook = System.nanoTime();
     private boolean closed;
-    /** Selector of {@link #attend}; null if no thread attends. */
+    /** Selector of the thread in {@link #attend}; null without one. */
     private @Nullable Selector selector;
 
     /** Takes ownership of bound, non-blocking channels. */
@@ -101,8 +103,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             server = ServerSocketChannel.open();
             server.configureBlocking(false);
             if (receiveBufferBytes > 0) {
-                // Before the bind: accepted streams inherit it, and the window's scale is negotiated while they
-                // connect.
+                // Before the bind, because accepted streams inherit the size, and TCP negotiates the window scale while
+                // they connect.
                 server.setOption(StandardSocketOptions.SO_RCVBUF, receiveBufferBytes);
             }
             return server.bind(where, BACKLOG);
@@ -120,23 +122,23 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return (InetSocketAddress) server.socket().getLocalSocketAddress();
     }
 
-    /** Returns an expected connection of this network for clients with this key. */
+    /** Creates the expected connection of this network for clients with a key. */
     protected abstract ExpectedConnection<C> newExpected(ConnectionKey key);
 
     /**
      * Wraps a new client before it has sent anything.
      *
-     * @param deadline time limit, by the listener's clock, to become part of a connection
-     * @throws Refusal if it cannot be a peer
+     * @param deadline time, by the listener's clock, until which the client must have become part of a connection
+     * @throws Refusal if the client cannot be a peer
      */
     protected abstract C newClient(SocketChannel channel, long deadline) throws IOException, Refusal;
 
-    /** Returns whether a client with a hello wanted only an answer, which it has received. */
+    /** Returns whether a client's hello asked only for a reply, and the client has received the reply. */
     protected boolean isServed(C client) {
         return false;
     }
 
-    /** Called once, after everything is closed. */
+    /** Releases further resources. Called once, after all clients and channels are closed. */
     protected void released() {
         // nothing to release
     }
@@ -156,7 +158,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return connection;
     }
 
-    /** {@inheritDoc} Threads that poll do the same meanwhile. */
+    /** {@inheritDoc} Threads that poll a pending connection also advance all clients meanwhile. */
     @Override
     public final void attend() {
         try (Selector arrivals = Selector.open()) {
@@ -183,7 +185,9 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return !closed;
     }
 
-    /** Returns the time until the next look at silent clients; 0 without such clients. */
+    /**
+     * Returns the time until clients that have sent nothing must be checked, in milliseconds; 0 without such clients.
+     */
     private synchronized long lookMillis() {
         return unproven.isEmpty() ? 0 : Math.max(1, handshakeDeadline.toMillis() / LOOKS);
     }
@@ -196,7 +200,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         }
     }
 
-    /** Advances all connections without waiting. Returns whether more clients may wait. */
+    /** Advances all connections without waiting. Returns whether more clients may be waiting to be accepted. */
     final synchronized boolean advance() {
         checkOpen();
         expected.values().forEach(connection -> connection.dropDeparted(drops::dropped));
@@ -231,7 +235,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return more;
     }
 
-    /** Advances the clients' clock by the time since the last look, up to a maximum. */
+    /** Advances the clients' clock by the time since the last call, up to a maximum. Returns the clock's time. */
     private long look() {
         long now = System.nanoTime();
         watched += Math.min(now - lastLook, handshakeDeadline.toNanos() / LOOKS);
@@ -252,13 +256,15 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return more;
     }
 
-    /** Assigns a client to its connection. Returns false to keep it. */
+    /**
+     * Assigns a client to its connection. Returns false if the client must be kept, because its key is not expected.
+     */
     private boolean sort(C client, long now) throws Refusal {
         ConnectionKey key = client.key();
         ExpectedConnection<C> connection = expected.get(key);
         if (connection != null) {
             // A client that starts again, for instance without one of its rails, closes its streams and connects again
-            // at once.
+            // at once. Its earlier streams are dropped here.
             connection.dropDeparted(drops::dropped);
             connection.add(client);
             return true;
@@ -279,7 +285,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         drops.dropped(client, why);
     }
 
-    /** Forgets a connection that was established or given up. Its key stays used. */
+    /** Removes a connection that was established or given up. Its key cannot be expected again. */
     final synchronized void forget(ConnectionKey key) {
         expected.remove(key);
     }
@@ -307,7 +313,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             unproven.all().forEach(IncomingHello::close);
             unproven.closeReserve();
             early.forEach(IncomingHello::close);
-            ConnectionState.closeQuietly(selector); // closed first, because it would keep the servers' ports open
+            ConnectionState.closeQuietly(selector); // the selector is closed first, because it would keep the servers'
+                                                    // ports open
             servers.forEach(ConnectionState::closeQuietly);
         }
         left.forEach(connection -> connection.end("its listener was closed"));
@@ -344,8 +351,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     }
 
     /**
-     * Limits the log to a few lines in a period, however many clients are refused: they must not flood the log. Guarded
-     * by the listener.
+     * Logs refused clients, at most a few lines in a period, so that many refused clients do not flood the log. Guarded
+     * by the listener's lock.
      */
     private final class DropLog {
 

@@ -6,17 +6,17 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Name of a lost process, as sent by a peer that ends its connections because of that loss. It is encoded in the words
- * of a frame's header, or in the same number of words of a ring.
+ * Name of a lost process, sent by a peer that closes its connections because of that loss. The name is encoded in the
+ * words of a frame's header, or in the same number of words of a ring.
  */
 public final class LastWords {
 
-    /** Number of words. */
+    /** Number of words for a name. */
     public static final int COUNT = 6;
 
     private LastWords() {}
 
-    /** Returns one of the words; 0 behind the name's end, and without a name. */
+    /** Returns one of a name's words; 0 behind the name's end, and if the name is null. */
     public static long word(@Nullable String lostPeer, int index) {
         byte[] bytes = lostPeer == null ? new byte[0] : lostPeer.getBytes(StandardCharsets.US_ASCII);
         long word = 0;
@@ -26,27 +26,27 @@ public final class LastWords {
         return word;
     }
 
-    /** Receives one of the words. */
+    /** Destination of the words of a name. */
     @FunctionalInterface
     public interface Writer {
         void put(int index, long word);
     }
 
-    /** Writes the words of a name; zeros without a name. */
+    /** Writes the words of a name; zeros if the name is null. */
     public static void write(@Nullable String lostPeer, Writer to) {
         for (int i = 0; i < COUNT; i++) {
             to.put(i, word(lostPeer, i));
         }
     }
 
-    /** Returns the name in the words, like {@link #name}. */
+    /** Returns the name that words contain, see {@link #name}. */
     public static @Nullable String read(IntToLongFunction words) {
         return name(IntStream.range(0, COUNT).mapToLong(words).toArray());
     }
 
     /**
-     * Returns the name in the words; null without one. Unprintable characters become dots, because another process
-     * wrote them.
+     * Returns the name that words contain; null if they contain none. Unprintable characters become dots, because
+     * another process wrote the words.
      */
     public static @Nullable String name(long... words) {
         StringBuilder name = new StringBuilder();

@@ -8,18 +8,18 @@ import java.util.Set;
 import java.util.function.Consumer;
 
 /**
- * Logs the buffer size that fills the path, once for each host with a round trip of milliseconds. The amount in flight
- * on a connection is fixed before the path can be measured, and is the same on all ranks. Only the user can choose it.
- * One thread.
+ * Logs the required NCCL_BUFFSIZE once for each host with a round trip of 5 ms or more. The size determines how many
+ * bytes a connection has in flight. It is fixed before the round trip can be measured, and is the same on all ranks, so
+ * only the user can choose it. Used by one thread.
  */
 final class LongLines {
 
     /**
-     * Round trip from which on a host is reported, in microseconds. NCCL has 4 MiB in flight on a connection by
-     * default: 800 MB/s at this round trip.
+     * Minimum round trip of a host that is reported, in microseconds. NCCL has 4 MiB in flight on a connection by
+     * default, which yields 800 MB/s at this round trip.
      */
     static final int LONG_MICROS = 5_000;
-    /** Rate of 10 Gbit/s. */
+    /** Assumed rate of the network, in bytes per microsecond: 10 Gbit/s. */
     private static final int BYTES_PER_MICRO = 1_250;
     private static final long MOST_MIB = 64;
 

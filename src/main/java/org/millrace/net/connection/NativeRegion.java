@@ -6,12 +6,13 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Registered memory that CPU threads access by its address. Its view has no arena, so a copy checks neither the owner
- * thread nor whether the arena is open. The caller of {@link org.millrace.net.Network#register} guarantees both.
+ * Registered memory that CPU threads access by its address. The segment of {@link #view} belongs to no arena, so a copy
+ * checks neither the owner thread nor whether the arena is open. The caller of
+ * {@link org.millrace.net.Network#register} guarantees both.
  */
 public class NativeRegion implements MemoryRegion {
 
-    /** The whole user space of a 64-bit process on Linux. Offsets are addresses; only this range is checked. */
+    /** The whole user space of a 64-bit process on Linux. Offsets are addresses. Only the range itself is checked. */
     public static final MemorySegment ALL_MEMORY = unscoped(0, 1L << 47);
 
     private final OpenResources network;
@@ -20,7 +21,7 @@ public class NativeRegion implements MemoryRegion {
     private final String name;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /** Creates a region of a network. The name is for messages. */
+    /** Creates a region of a network. The name appears in messages. */
     public NativeRegion(OpenResources network, MemorySegment segment, String name) {
         if (!segment.isNative()) {
             throw new IllegalArgumentException(
@@ -51,7 +52,10 @@ public class NativeRegion implements MemoryRegion {
         return view;
     }
 
-    /** The same memory in two or more networks, for connections of each. The second may be a pair. */
+    /**
+     * The same memory, registered in two or more networks for connections of each. The second region may itself be a
+     * pair.
+     */
     public record Pair(NativeRegion first, MemoryRegion second) implements MemoryRegion {
 
         @Override
@@ -70,7 +74,10 @@ public class NativeRegion implements MemoryRegion {
         }
     }
 
-    /** Returns a region's memory in a network, if its connections may use these bytes of it. Throws otherwise. */
+    /**
+     * Returns the part of a region that belongs to a network. Throws an exception if the network's connections must not
+     * use the given bytes of it.
+     */
     public static NativeRegion check(@Nullable MemoryRegion region, OpenResources network, long offset, long bytes) {
         MemoryRegion part = region instanceof Pair pair ? pair.of(network) : region;
         if (!(part instanceof NativeRegion ours) || ours.network != network) {
@@ -87,7 +94,7 @@ public class NativeRegion implements MemoryRegion {
         return ours;
     }
 
-    /** {@return whether this was closed} */
+    /** {@return whether this region was closed} */
     public final boolean isClosed() {
         return closed.get();
     }
@@ -99,7 +106,7 @@ public class NativeRegion implements MemoryRegion {
         }
     }
 
-    /** Called once, when the region is closed. */
+    /** Releases further resources. Called once, when the region is closed. */
     protected void release() {
         // nothing to release
     }

@@ -4,8 +4,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Open resources of a network, which are closed with it. Memory and connections belong to the same network if they have
- * the same instance. Safe from any thread.
+ * Open resources of a network, which are closed with the network. Memory and connections belong to the same network if
+ * they have the same instance of this class. Safe from any thread.
  */
 public final class OpenResources {
 
@@ -14,7 +14,7 @@ public final class OpenResources {
     private volatile boolean lostPeer;
     private volatile boolean closed;
 
-    /** Creates an empty set. The name is for messages. */
+    /** Creates an empty set. The network's name appears in messages. */
     public OpenResources(String network) {
         this.network = network;
     }
@@ -25,11 +25,11 @@ public final class OpenResources {
         }
     }
 
-    /** Adds a resource, and the action that closes it with the network. */
+    /** Adds a resource, and the action that closes the resource when the network is closed. */
     public void opened(Object what, Runnable close) {
         open.put(what, close);
         if (closed) {
-            // The network was closed meanwhile, and may have missed the resource.
+            // The network was closed by another thread, whose loop may have missed the resource.
             close.run();
             checkOpen();
         }
@@ -40,7 +40,7 @@ public final class OpenResources {
         open.remove(what);
     }
 
-    /** Records that a peer was killed, and may have left files behind. */
+    /** Records that a peer was killed. The peer may have left files in shared memory. */
     public void peerWasLost() {
         lostPeer = true;
     }
@@ -55,7 +55,7 @@ public final class OpenResources {
         for (Runnable close : open.values()) {
             try {
                 close.run();
-            } catch (RuntimeException e) { // the others are closed all the same
+            } catch (RuntimeException e) { // the other resources are closed nevertheless
                 if (first == null) {
                     first = e;
                 } else if (first != e) {

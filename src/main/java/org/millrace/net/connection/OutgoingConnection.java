@@ -10,16 +10,16 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Unanswered;
 
 /**
- * A pending connection to a listener, until it is returned, given up, or failed. A listener with many unauthenticated
- * clients, or without a core for a while, may drop a client before it is identified as a peer. The client then connects
- * again, a few times.
+ * An attempt to connect to a listener, until the connection is returned, given up, or failed. A listener may drop a
+ * client before it has identified it as a peer, because it has many unauthenticated clients, or had no core for a
+ * while. This client then connects again, a few times.
  */
 public abstract class OutgoingConnection implements Pending<FrameSender> {
 
     private static final Logger LOG = LogManager.getLogger(OutgoingConnection.class);
     /**
-     * Number of attempts after which the failure is reported: the listener may drop clients that it does not
-     * understand.
+     * Number of attempts after which the failure is reported. New attempts are not repeated forever, because a listener
+     * may also drop clients whose hello it does not understand.
      */
     private static final int ATTEMPTS = 7;
     private static final long FIRST_PAUSE_NANOS = 10_000_000;
@@ -30,7 +30,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     private final long deadline;
     private final Duration patience;
     private int attempts = 1;
-    /** Time of the next attempt, by {@link System#nanoTime}; 0 during an attempt. */
+    /** Time of the next attempt, by {@link System#nanoTime}; 0 while an attempt is in progress. */
     private long pause;
     private @Nullable Unanswered unanswered;
     private long unansweredSince;
@@ -40,7 +40,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     /**
      * Begins to connect.
      *
-     * @param name  name with the peer, for messages
+     * @param name  name of the connection, which contains the peer, for messages
      * @param limit time limit for the connection
      */
     protected OutgoingConnection(OpenResources network, String name, Duration limit) {
@@ -50,9 +50,10 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     /**
      * Begins to connect.
      *
-     * @param name     name with the peer, for messages
+     * @param name     name of the connection, which contains the peer, for messages
      * @param limit    time limit for the connection
-     * @param patience time for new attempts if a listener does not answer; less than a second counts as one second
+     * @param patience time for new attempts if a listener does not answer. {@value #ATTEMPTS} attempts are made in any
+     *                 case, which takes about a second
      */
     protected OutgoingConnection(OpenResources network, String name, Duration limit, Duration patience) {
         this.network = network;
@@ -64,17 +65,17 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
 
     /**
      * Advances the connection attempt without blocking. Returns the sender, or null while the attempt is in progress.
-     * Starts again after {@link #release}.
+     * After {@link #release}, the next call begins a new attempt.
      */
     protected abstract @Nullable FrameSender advance();
 
-    /** Returns the event that the connection waits for, and a remedy, for the message after the deadline. */
+    /** Returns the event that the attempt waits for, and a remedy, for the message after the deadline. */
     protected abstract String waitingFor();
 
-    /** Releases the resources of a connection that was not established. */
+    /** Releases the resources of an attempt that has not established a connection. */
     protected abstract void release();
 
-    /** Returns whether it connects again if a listener does not answer. */
+    /** Returns whether a new attempt will follow if the listener does not answer this one. */
     protected final boolean mayTryAgain() {
         return nanosLeft() > 0 && (attempts < ATTEMPTS || System.nanoTime() - unansweredSince < patience.toNanos());
     }
@@ -134,7 +135,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
             unansweredSince = unanswered == null ? System.nanoTime() : unansweredSince;
             unanswered = e;
             release();
-            // 0 means no pause
+            // not 0, which stands for no pause
             pause = (System.nanoTime() + (FIRST_PAUSE_NANOS << Math.min(attempts, ATTEMPTS) - 1)) | 1;
             attempts++;
             return null;

@@ -1,17 +1,17 @@
 package org.millrace.net.connection;
 
 /**
- * Makes another process's text safe for a log and a terminal. The text can neither forge a line, nor move a cursor, nor
- * change the direction of the text behind it.
+ * Makes a text from another process safe for a log and a terminal. The converted text cannot forge a line, move a
+ * cursor, or change the direction of the text behind it.
  */
 public final class PeerText {
 
-    /** Prefix of every line but the first, so that none looks like a line of the log. */
+    /** Prefix of every line but the first, so that no line of the text looks like a line of the log. */
     private static final String CONTINUED = "\n  | ";
 
     private PeerText() {}
 
-    /** Returns a text of one line; unprintable characters become question marks. */
+    /** Returns a text in one line. Unprintable characters and line ends become question marks. */
     public static String line(String text) {
         StringBuilder clean = new StringBuilder(text.length());
         text.codePoints().map(point -> prints(point) ? point : '?').forEach(clean::appendCodePoint);
@@ -19,8 +19,7 @@ public final class PeerText {
     }
 
     /**
-     * Returns a text that keeps its lines and tabs, such as a stack trace. A text that was converted before stays
-     * unchanged.
+     * Returns a text with its lines and tabs, such as a stack trace. A text that was converted before stays unchanged.
      */
     public static String lines(String text) {
         StringBuilder clean = new StringBuilder(text.length());

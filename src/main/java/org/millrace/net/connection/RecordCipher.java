@@ -22,21 +22,22 @@ import javax.crypto.ShortBufferException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The JDK's own AES-GCM, for streams under TLS. It decrypts from a copy of the record. The JDK's TLS decrypts a record
- * in place. In this case the JDK's AES-GCM does not use the processor's instructions for both halves of the work at
- * once ({@code inPlaceArray} in {@code com.sun.crypto.provider.GaloisCounterMode}). For 16 KiB it then takes 2.8
- * microseconds, otherwise 1.1. The copy takes 0.3 microseconds (AMD Zen 5, JDK 25).
+ * The JDK's own AES-GCM, for streams under TLS. It decrypts from a copy of the TLS record. The JDK's TLS would decrypt
+ * a record in place. The JDK's AES-GCM then does not use the processor instructions that do both halves of the work at
+ * once ({@code inPlaceArray} in {@code com.sun.crypto.provider.GaloisCounterMode}). For 16 KiB it takes 2.8
+ * microseconds in place and 1.1 otherwise. The copy takes 0.3 microseconds (AMD Zen 5, JDK 25).
  *
  * <p>
- * The JDK's TLS asks the process's providers for its ciphers. Millrace therefore adds a provider, which has ciphers for
- * {@link TlsChannel} alone. Other callers receive the cipher that they would find without this provider. A JDK that
- * accepts only signed providers, such as Oracle's, ignores this provider in the same way. Streams are slower then.
+ * The JDK's TLS gets its ciphers from the process's security providers. Millrace therefore adds a provider, which
+ * returns this cipher to {@link TlsChannel} alone. Other callers receive the cipher that they would find without this
+ * provider. A JDK that accepts only signed providers, such as Oracle's, does not use the provider either. Streams are
+ * slower then.
  */
 final class RecordCipher extends CipherSpi {
 
     private static final String NAME = "AES/GCM/NoPadding";
     private static final String OF_THE_JDK = "SunJCE";
-    /** Minimum number of bytes that the JDK decrypts with these instructions. */
+    /** Minimum number of bytes for which the JDK uses these processor instructions. */
     private static final int WORTH_A_COPY = 512;
 
     private final Cipher cipher = Cipher.getInstance(NAME, OF_THE_JDK);
@@ -46,8 +47,8 @@ final class RecordCipher extends CipherSpi {
     RecordCipher() throws GeneralSecurityException {}
 
     /**
-     * Makes this cipher available to streams from now on, unless another AES-GCM than the JDK's was chosen for the
-     * process.
+     * Makes this cipher available to streams from now on. Does nothing if the process uses another AES-GCM than the
+     * JDK's.
      */
     static synchronized void install() throws GeneralSecurityException {
         if (Cipher.getInstance(NAME).getProvider().getName().equals(OF_THE_JDK)) {
@@ -78,7 +79,7 @@ final class RecordCipher extends CipherSpi {
         cipher.init(mode, key, parameters, random);
     }
 
-    // The JDK's own.
+    // All further methods call the JDK's cipher.
 
     @Override
     protected void engineInit(int mode, Key key, SecureRandom random) throws InvalidKeyException {
@@ -151,7 +152,7 @@ final class RecordCipher extends CipherSpi {
         throw new UnsupportedOperationException(padding);
     }
 
-    /** Provider of the cipher for the JDK's TLS. */
+    /** Security provider that returns this cipher to the JDK's TLS. */
     private static final class Source extends Provider {
 
         private static final long serialVersionUID = 1L;

@@ -20,15 +20,16 @@ import javax.net.ssl.SSLEngine;
 import javax.net.ssl.X509ExtendedTrustManager;
 
 /**
- * Certificate derived from a secret, identical in each process. A process that proves possession of the private key
- * knows the secret. The key is an Ed25519 key: its private half is any 32 bytes, here a hash of the secret. Session
- * keys do not follow from it, so recorded data stays unreadable if the secret becomes known.
+ * Certificate derived from a secret. It is the same in each process that knows the secret. A process that proves
+ * possession of the private key therefore knows the secret. The key is an Ed25519 key. Its private half can be any 32
+ * bytes, and here it is a hash of the secret. Session keys do not depend on it, so recorded data stays unreadable if
+ * the secret becomes known.
  */
 record SecretCertificate(PrivateKey key, X509Certificate certificate) {
 
     private static final String PURPOSE = "millrace, identity under TLS, version 1";
 
-    // DER: tags, and the object identifiers 1.3.101.112 (Ed25519) and 2.5.4.3 (common name).
+    // Constants of DER: tags, and the object identifiers 1.3.101.112 (Ed25519) and 2.5.4.3 (common name).
     private static final int SEQUENCE = 0x30;
     private static final int SET = 0x31;
     private static final int INTEGER = 2;
@@ -62,7 +63,7 @@ record SecretCertificate(PrivateKey key, X509Certificate certificate) {
         return text.getBytes(StandardCharsets.US_ASCII);
     }
 
-    /** Encodes tag, length, and parts. */
+    /** Encodes a DER element: tag, length, and the parts of its content. */
     private static byte[] der(int tag, byte[]... parts) {
         ByteArrayOutputStream content = new ByteArrayOutputStream();
         for (byte[] part : parts) {
@@ -86,7 +87,7 @@ record SecretCertificate(PrivateKey key, X509Certificate certificate) {
         return new Same(certificate.getPublicKey().getEncoded());
     }
 
-    /** Returns chosen bytes instead of random ones. */
+    /** Source of "random" bytes that returns given bytes, from which the key generator makes the private key. */
     private static final class Chosen extends SecureRandom {
 
         private static final long serialVersionUID = 1L;
@@ -107,7 +108,7 @@ record SecretCertificate(PrivateKey key, X509Certificate certificate) {
         }
     }
 
-    /** Trusts this key only. TLS itself verifies that the peer has the private half. */
+    /** Trusts only a peer with this public key. TLS itself verifies that the peer has the private key. */
     private static final class Same extends X509ExtendedTrustManager {
 
         private final byte[] key;

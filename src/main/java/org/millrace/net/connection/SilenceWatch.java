@@ -27,12 +27,13 @@ public final class SilenceWatch {
     private static final Logger LOG = LogManager.getLogger(SilenceWatch.class);
     private static final Duration PERIOD = Duration.ofSeconds(1);
     /**
-     * Duration of the reports to peers about a link without streams. The streams may be restored, or their owners may
-     * continue without them.
+     * Time during which peers receive reports about a silent link after its streams are closed. New streams may be
+     * connected over the link, or the owners may continue without them.
      */
     private static final long TOLD_NANOS = Duration.ofMinutes(2).toNanos();
     /**
-     * Validity of another process's report. A process that was itself without a connection has reported that by then.
+     * Maximum age of another process's report that is written to the trace. If this process had lost its own
+     * connections to one of the two hosts, it would have detected that by then.
      */
     private static final long NEWS_NANOS = Duration.ofSeconds(8).toNanos();
 
@@ -40,9 +41,9 @@ public final class SilenceWatch {
     private final TcpInfo info = new TcpInfo(Arena.global());
     private final LongLines longLines = new LongLines(this::say);
     private final Map<Link, Silent> silent = new HashMap<>();
-    /** Trace entries of links between other hosts. */
+    /** Trace entries of silent links between other hosts, which peers have reported. */
     private final Map<Link, ProcessTrace.SilenceTrace> reported = new HashMap<>();
-    /** Last time at which the link reported to this process's peers was silent. */
+    /** Last time at which a link of this process was silent, by {@link System#nanoTime}. */
     private long told;
     private long last = System.nanoTime();
 
@@ -54,8 +55,8 @@ public final class SilenceWatch {
     }
 
     /**
-     * A silent link, with its trace entry and its silent streams. Only these streams can show that the silence has
-     * ended.
+     * A silent link, with its trace entry and the streams that were silent. Only input on these streams shows that the
+     * silence has ended.
      */
     private record Silent(ProcessTrace.SilenceTrace trace, Set<TcpStream> streams) {
     }
@@ -64,18 +65,18 @@ public final class SilenceWatch {
         this.trace = trace;
     }
 
-    /** Starts the watch, as long as a trace is open. */
+    /** Starts the watch. It runs as long as the trace is open. */
     public static void start(ProcessTrace trace) {
         if (TcpInfo.isKnown()) {
             trace.watch(new SilenceWatch(trace)::glance);
         }
     }
 
-    /** Called ten times a second. */
+    /** Checks the links if a second has passed. Called ten times a second. */
     private void glance() {
         long now = System.nanoTime();
         if (now - last >= PERIOD.toNanos()) {
-            // A stopped process or machine received nothing, so that time does not count.
+            // A stopped process or machine receives nothing, so at most two periods count.
             look(Math.min(now - last, 2 * PERIOD.toNanos()));
             last = now;
         }
@@ -137,8 +138,9 @@ public final class SilenceWatch {
     }
 
     /**
-     * Both ends of a link may report it, over several connections. A process that has lost contact with one of the two
-     * ends needs no report: it detects the silence at about the same time.
+     * Writes the silent links between other hosts to the trace. Both ends of a link may report it, over several
+     * connections. If this process has itself lost contact with one of the two hosts, the report is ignored. This
+     * process detects that silence at about the same time.
      */
     private void writeReported(List<TcpStream> open) {
         Collection<TcpStreams.Report> reports = TcpStreams.reports();
@@ -190,8 +192,8 @@ public final class SilenceWatch {
     }
 
     /**
-     * Returns the streams that are still open after the kernel's answer: a closed descriptor may belong to another
-     * file.
+     * Updates the streams with the kernel's information. Returns those that were still open afterwards. The descriptor
+     * of a closed stream may belong to another file, so its information is not used.
      */
     private List<TcpStream> update(List<TcpStream> open, long nanos) {
         List<TcpStream> unknown = open.stream().filter(stream -> stream.descriptor < 0).toList();

@@ -9,19 +9,20 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A silent link, as one of its ends reports it to its other peers, in the six words of a frame's header. The words hold
- * the lengths of the addresses, the addresses, and the beginning of the host's name. Zeros report that the silence has
- * ended.
+ * A silent link, as a host at one of its ends reports it to other peers, in the six words of a frame's header. The
+ * words hold the lengths of the addresses, the addresses, and the beginning of the host's name. Zeros report that the
+ * silence has ended.
  *
- * @param local address of the reporting host
- * @param host  name of the reporting host
+ * @param local  address of the reporting host
+ * @param remote address of the host at the other end
+ * @param host   name of the reporting host
  */
 public record SilentLink(InetAddress local, InetAddress remote, String host) {
 
-    /** Number of words. */
+    /** Number of words for a link. */
     public static final int WORDS = 6;
 
-    /** Returns the words; zeros without a link. */
+    /** Returns the words of a link; zeros if the link is null. */
     public static long[] words(@Nullable SilentLink link) {
         ByteBuffer bytes = ByteBuffer.allocate(WORDS * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         if (link != null) {
@@ -36,7 +37,10 @@ public record SilentLink(InetAddress local, InetAddress remote, String host) {
         return words;
     }
 
-    /** Returns the link in the words; null without a link, and for invalid words: another process wrote them. */
+    /**
+     * Returns the link that words contain. Returns null if they contain none, or if they are invalid, because another
+     * process wrote them.
+     */
     public static @Nullable SilentLink of(long[] words) {
         ByteBuffer bytes = ByteBuffer.allocate(WORDS * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         bytes.asLongBuffer().put(words);
@@ -55,7 +59,7 @@ public record SilentLink(InetAddress local, InetAddress remote, String host) {
         }
     }
 
-    /** Returns whether both links have the same two addresses. */
+    /** Returns whether this link connects two addresses, in any order. */
     boolean isSame(InetAddress one, InetAddress other) {
         return local.equals(one) && remote.equals(other) || local.equals(other) && remote.equals(one);
     }

@@ -18,7 +18,8 @@ import org.millrace.foreign.CFunction;
 
 /**
  * Linux's information about a TCP stream: {@code struct tcp_info} of {@code <linux/tcp.h>}. Java does not expose the
- * descriptors of its sockets, so they are searched among all descriptors of the process. One thread.
+ * descriptors of its sockets. They are found among all descriptors of the process by their addresses. Used by one
+ * thread.
  */
 final class TcpInfo {
 
@@ -42,10 +43,10 @@ final class TcpInfo {
     private static final int LAST_DATA_RECEIVED_OFFSET = 52;
     private static final int LAST_ACK_RECEIVED_OFFSET = 56;
     private static final int BYTES_ACKED_OFFSET = 120;
-    /** Since Linux 4.2. Older kernels and emulations of Linux leave zeros. */
+    /** Offset of a field that exists since Linux 4.2. Older kernels and emulations of Linux leave zeros there. */
     static final int SEGMENTS_IN_OFFSET = 140;
     private static final int NOT_SENT_OFFSET = 144;
-    /** Since Linux 4.6, like the following fields; the maximum value while unknown. */
+    /** Offset of a field since Linux 4.6, like the following offsets. Its value is the maximum while it is unknown. */
     private static final int LEAST_ROUND_TRIP_OFFSET = 148;
     private static final int DATA_SEGMENTS_IN_OFFSET = 152;
     private static final int BYTES = 156;
@@ -53,24 +54,24 @@ final class TcpInfo {
     private final CFunction getsockopt = CFunction.named("getsockopt");
     private final CFunction getsockname = CFunction.named("getsockname");
     private final CFunction getpeername = CFunction.named("getpeername");
-    /** Result of the last call of {@link #read}. */
+    /** Structure that the last call of {@link #read} has filled. */
     final MemorySegment bytes;
     private final MemorySegment address;
     private final MemorySegment length;
 
-    /** Allocates its memory in the arena. */
+    /** Allocates the structures in the arena. */
     TcpInfo(Arena arena) {
         bytes = arena.allocate(BYTES, Long.BYTES);
         address = arena.allocate(LARGEST_ADDRESS, Long.BYTES);
         length = arena.allocate(ValueLayout.JAVA_INT);
     }
 
-    /** Returns whether this is Linux. */
+    /** Returns whether this system is Linux. */
     static boolean isKnown() {
         return Files.isDirectory(DESCRIPTORS) && System.getProperty("os.name").equals("Linux");
     }
 
-    /** Finds the descriptors of streams that have none yet. */
+    /** Finds the unknown descriptors of streams. */
     void find(Collection<TcpStream> streams) throws IOException {
         try (DirectoryStream<Path> all = Files.newDirectoryStream(DESCRIPTORS)) {
             for (Path each : all) {
@@ -104,7 +105,7 @@ final class TcpInfo {
                 Short.toUnsignedInt(address.get(PORT, PORT_OFFSET)));
     }
 
-    /** Reads the kernel's information about a descriptor. Returns false if it is no TCP stream, or a lost one. */
+    /** Reads the kernel's information about a descriptor. Returns false if it is no TCP stream, or a closed one. */
     boolean read(int descriptor) {
         bytes.fill((byte) 0);
         length.set(ValueLayout.JAVA_INT, 0, BYTES);
@@ -112,7 +113,7 @@ final class TcpInfo {
                 && bytes.get(ValueLayout.JAVA_BYTE, STATE_OFFSET) != TCP_CLOSE;
     }
 
-    /** Returns the number of received segments, with data or without, also if they were discarded. */
+    /** Returns the number of segments that the kernel has received, with or without data, including discarded ones. */
     int segmentsIn() {
         return number(SEGMENTS_IN_OFFSET);
     }
@@ -123,16 +124,17 @@ final class TcpInfo {
     }
 
     /**
-     * Returns a number that grows with each answer to sent data: acknowledged bytes, and segments without data, as a
-     * peer without room sends them. The peer's retransmissions do not count.
+     * Returns a number that grows with each answer of the peer to sent data. It is the sum of acknowledged bytes and of
+     * received segments without data, which a peer without room sends. Segments that the peer retransmits do not count.
      */
     long answers() {
         return bytes.get(ValueLayout.JAVA_LONG, BYTES_ACKED_OFFSET) + segmentsIn() - number(DATA_SEGMENTS_IN_OFFSET);
     }
 
     /**
-     * Returns the time since the peer's last segment, in nanoseconds, if this side is idle and more than one keep-alive
-     * probe is unanswered; otherwise 0. A closed window is a different case: see {@link TcpStream}.
+     * Returns the time since the peer's last segment, in nanoseconds, while this side is idle and more than one
+     * keep-alive probe is unanswered; otherwise 0. A peer with a closed window is a different case, see
+     * {@link TcpStream}.
      */
     long askedNanos() {
         boolean asked = number(UNACKED_OFFSET) == 0 && bytes.get(ValueLayout.JAVA_BYTE, PROBES_OFFSET) > 1

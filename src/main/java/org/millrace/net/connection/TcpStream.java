@@ -5,34 +5,38 @@ import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Measures the silence of a stream that should carry something. A kernel that reaches the peer's host receives a
- * segment every few seconds, independent of the two processes:
+ * Measures the silence of a stream on which input is expected. While this host's kernel reaches the peer's host, it
+ * receives a segment of the stream every few seconds, independent of the two processes:
  *
  * <ul>
- * <li>If nothing is in flight, it receives an answer to its own keep-alive, or the peer's keep-alive.
- * <li>If data is in flight, it receives an acknowledgement.
- * <li>If the peer's process does not read and has no room, this side's window probes become rarer, up to every two
- * minutes, and the kernel sends no keep-alives beside them. The peer has nothing in flight and sends its own
+ * <li>If nothing is in flight, this kernel receives an answer to its own keep-alive, or the peer's keep-alive.
+ * <li>If data is in flight, this kernel receives an acknowledgement.
+ * <li>If the peer's process does not read and has no room, this kernel's window probes become rarer, up to every two
+ * minutes. This kernel sends no keep-alives besides them. The peer's kernel has nothing in flight and sends its own
  * keep-alives.
  * </ul>
  *
  * A stream is therefore silent if the kernel's count of received segments does not grow. It is also silent if the count
- * grows, but this side's data or probes receive no answer: then only the other direction is silent. From Linux 5.11 on,
- * {@code TCP_USER_TIMEOUT} would end the connection of a peer that does not read.
+ * grows, but this side's data or probes receive no answer. Then only the direction to the peer is interrupted. The
+ * socket option {@code TCP_USER_TIMEOUT} is not used. From Linux 5.11 on, it would end the connection of a peer that
+ * does not read.
  */
 public final class TcpStream {
 
-    /** Two keep-alive probes have had no answer after this time. */
+    /** Duration after which a stream is silent. Two keep-alive probes have had no answer by then. */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Time without input after which a stream is not heard. Something arrives every five seconds. Streams silenced by
-     * one fault count as silent within six seconds of each other. When the first does, the others have received nothing
-     * for longer than this.
+     * Duration without input after which a stream is not heard. Normally something arrives every five seconds. Streams
+     * that one fault interrupts become silent within six seconds of each other. When the first of them becomes silent,
+     * the others have received nothing for longer than this duration.
      */
     private static final long HEARD_NANOS = TimeUnit.SECONDS.toNanos(4);
 
-    /** The time that the kernel needs without data in flight: see {@link TcpStreams#keepAlive}. */
+    /**
+     * Duration after which a stream is lost. A kernel needs as long for an idle stream, see
+     * {@link TcpStreams#keepAlive}.
+     */
     private static final long LOST_NANOS = TimeUnit.SECONDS.toNanos(14);
 
     private final SocketChannel channel;
@@ -40,7 +44,7 @@ public final class TcpStream {
     final InetSocketAddress remote;
     final String peer;
     final boolean carriesFrames;
-    /** -1 while unknown. This field and the following ones belong to the thread that looks. */
+    /** Descriptor of the stream; -1 while unknown. Only the watching thread uses this field and the following ones. */
     int descriptor = -1;
     private int segments;
     private long answers;
@@ -64,9 +68,9 @@ public final class TcpStream {
         return channel.isOpen();
     }
 
-    /** Processes the kernel's information. {@code nanos} is the part of the time since the last look that counts. */
+    /** Processes the kernel's information. {@code nanos} is the time to count since the last call. */
     void update(TcpInfo info, long nanos) {
-        if (info.segmentsIn() != segments || segments == 0) { // 0 means that the kernel does not count
+        if (info.segmentsIn() != segments || segments == 0) { // 0 segments mean that the kernel does not count them
             segments = info.segmentsIn();
             unheardNanos = 0;
         } else {
@@ -85,24 +89,25 @@ public final class TcpStream {
     }
 
     /**
-     * Returns whether the stream has been silent for so long that it is given up. The kernel itself retransmits data in
-     * flight for a quarter of an hour. Safe from any thread.
+     * Returns whether the stream has been silent for so long that its owner gives it up. The kernel itself would
+     * retransmit data in flight for a quarter of an hour. Safe from any thread.
      */
     public boolean isLost() {
         return lost;
     }
 
     /**
-     * Returns whether something has arrived recently. Unanswered data on another stream keeps the kernel from detecting
-     * that stream's end, because it probes only idle streams. Safe from any thread.
+     * Returns whether this stream has received something recently. The owner of several streams to one peer needs this,
+     * because the kernel probes only idle streams. While another stream has unanswered data, the kernel does not detect
+     * that stream's end. Safe from any thread.
      */
     public boolean isHeard() {
         return heard;
     }
 
     /**
-     * Returns the duration of the silence in nanoseconds: expected input has been missing for this time. 0 if no input
-     * is expected.
+     * Returns the duration of the silence, in nanoseconds: the time for which expected input has been missing. It is 0
+     * if no input is missing.
      */
     long silentNanos() {
         return Math.max(unheardNanos, Math.max(unansweredNanos, askedNanos));

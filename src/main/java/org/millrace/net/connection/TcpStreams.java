@@ -19,14 +19,14 @@ import org.jspecify.annotations.Nullable;
 public final class TcpStreams {
 
     /**
-     * Idle time in seconds after which the kernel probes a stream. It is lost after this number of unanswered probes:
-     * 14 seconds in all. The peer's kernel answers, independent of its process.
+     * Idle time in seconds after which the kernel sends keep-alive probes. The stream is lost after three unanswered
+     * probes, 14 seconds in all. The peer's kernel answers the probes, independent of the peer's process.
      */
     private static final int KEEP_ALIVE_IDLE_SECONDS = 5;
     private static final int KEEP_ALIVE_INTERVAL_SECONDS = 3;
     private static final int KEEP_ALIVE_PROBES = 3;
 
-    /** Reason for a stream that is lost before its kernel reports it. */
+    /** Reason for a stream that this class declares lost before the kernel reports an error. */
     public static final String SILENT = "nothing has come from the peer's host for 14 s";
 
     /** The text of ETIMEDOUT in C, and therefore in Java. */
@@ -34,17 +34,17 @@ public final class TcpStreams {
 
     private static final List<TcpStream> OPEN = new ArrayList<>();
     private static final Map<InetAddress, String> HOSTS = new ConcurrentHashMap<>();
-    /** Reports of peers about a link between two other hosts, by connection. */
+    /** Reports of peers about silent links between two other hosts, by the connection on which the report arrived. */
     private static final Map<Object, Report> REPORTS = new ConcurrentHashMap<>();
     private static volatile @Nullable SilentLink silent;
 
-    /** Report of a connection's peer process. */
+    /** Report of the peer process of a connection, and its arrival by {@link System#nanoTime}. */
     public record Report(String peer, SilentLink link, long time) {
     }
 
     private TcpStreams() {}
 
-    /** Makes the kernel probe a stream while it is idle. Both ends need it: see {@link TcpStream}. */
+    /** Makes the kernel probe a stream while it is idle. Both ends of a stream do this, see {@link TcpStream}. */
     public static void keepAlive(SocketChannel channel) throws IOException {
         channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
         setIfSupported(channel, ExtendedSocketOptions.TCP_KEEPIDLE, KEEP_ALIVE_IDLE_SECONDS);
@@ -63,7 +63,7 @@ public final class TcpStreams {
      * Watches a connected stream until it is closed.
      *
      * @param peer the peer process, for messages
-     * @param host name of the peer's host; null if it has not been sent
+     * @param host name of the peer's host; null if the peer has not sent it
      * @return state of the stream; null for a stream that is never silent
      */
     public static @Nullable TcpStream watch(SocketChannel channel, String peer, @Nullable String host) {
@@ -73,7 +73,7 @@ public final class TcpStreams {
             here = channel.getLocalAddress();
             there = channel.getRemoteAddress();
         } catch (IOException closed) {
-            return null; // the next call that uses it reports the reason
+            return null; // the next call that uses the channel reports the reason
         }
         if (!(here instanceof InetSocketAddress local) || !(there instanceof InetSocketAddress remote)
                 || local.getAddress().equals(remote.getAddress())) {
@@ -83,34 +83,36 @@ public final class TcpStreams {
             name(remote.getAddress(), host);
         }
         synchronized (OPEN) {
-            OPEN.removeIf(stream -> !stream.isOpen()); // without a trace no thread looks
+            OPEN.removeIf(stream -> !stream.isOpen()); // removed here, because without a trace no watch calls open()
             TcpStream watched = new TcpStream(channel, local, remote, peer, host == null);
             OPEN.add(watched);
             return watched;
         }
     }
 
-    /** Returns the reason for a stream's end, as far as its error shows it; null for an end without an error. */
+    /**
+     * Returns an explanation of a stream's end, as far as the error shows it. {@code cause} is null without an error.
+     */
     public static String reason(@Nullable IOException cause) {
         return cause != null && (TIMED_OUT.equals(cause.getMessage()) || SILENT.equals(cause.getMessage()))
                 ? "nothing came back from the peer's host any more: the host is gone, or the network between is silent"
                 : "the peer's process ended, or the network between failed: look at what the peer said last";
     }
 
-    /** Returns a silent link of this process. Peers without a connection over it receive a report. */
+    /** Returns a silent link of this process, which peers on other hosts receive as a report; null for none. */
     public static @Nullable SilentLink silent() {
         return silent;
     }
 
-    /** Sets the link reported to the peers; null for none. */
+    /** Sets the silent link that is reported to the peers; null for none. */
     public static void silent(@Nullable SilentLink link) {
         silent = link;
     }
 
     /**
-     * Records the report of a connection's peer.
+     * Records the report of a peer process.
      *
-     * @param connection the connection; a null link removes its report
+     * @param connection connection on which the report arrived; a null link removes the connection's earlier report
      */
     public static void reported(Object connection, String peer, @Nullable SilentLink link) {
         if (link == null) {
@@ -131,7 +133,7 @@ public final class TcpStreams {
         }
     }
 
-    /** Records a host's name. Messages about its address contain it from then on. */
+    /** Records a host's name. Messages about the host's address contain the name from then on. */
     public static void name(InetAddress address, String host) {
         HOSTS.put(address, host);
     }

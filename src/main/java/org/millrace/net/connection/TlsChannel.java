@@ -16,12 +16,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A TCP stream under TLS. It reads and writes like a non-blocking channel, and performs the handshake in these calls. A
- * {@link ChallengeResponse} comes first: until it has succeeded, the stream has neither an engine nor a buffer. One
- * thread at a time; any thread closes it. The JDK's engine allocates memory during use.
+ * {@link ChallengeResponse} comes first. Until it has succeeded, the stream has neither an engine nor a buffer. Used by
+ * one thread at a time, but any thread may close it. The JDK's engine allocates memory during use.
  *
  * <p>
  * Encrypted bytes that the kernel has not accepted count as not written. The caller offers the same bytes again, and
- * they are not encrypted a second time. No byte is left behind when a caller has written all its bytes.
+ * they are not encrypted a second time. When a caller has written all its bytes, the kernel has accepted all of them.
  *
  * <pre>
  *   write   caller's bytes ─▶ engine ─▶ out ─▶ stream          read   stream ─▶ in ─▶ engine ─▶ caller's buffer
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TlsChannel extends FilterSocketChannel {
 
-    /** Number of records in one call of the kernel: 128 KiB of data. */
+    /** Number of TLS records in one call of the kernel: 128 KiB of data. */
     private static final int RECORDS = 8;
     private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
     private static final String ALTERED = "; something between the two ends changes data, or one end is no rank";
@@ -38,22 +38,22 @@ public final class TlsChannel extends FilterSocketChannel {
             "; MILLRACE_TLS, and the secret or the certificates, must be the same on all ranks";
 
     private final Supplier<SSLEngine> engines;
-    /** Null after its success. */
+    /** The exchange before TLS; null after its success. */
     private @Nullable ChallengeResponse challenge;
     private SSLEngine engine;
     private int recordBytes;
-    /** Received and still encrypted bytes, ready to be read. */
+    /** Received bytes that are still encrypted, between position and limit. */
     private ByteBuffer in = NOTHING;
-    /** Encrypted and unsent bytes, ready to be read. */
+    /** Encrypted bytes that are not sent, between position and limit. */
     private ByteBuffer out = NOTHING;
-    /** Decrypted bytes that the caller has not taken, ready to be read. */
+    /** Decrypted bytes that the caller has not read, between position and limit. */
     private ByteBuffer plain = NOTHING;
-    /** Number of the caller's next bytes that are in {@link #out} already. */
+    /** Number of bytes that the caller will offer again and that are already encrypted in {@link #out}. */
     private int held;
     private boolean established;
-    /** Whether the channel needs the rest of an incomplete record. */
+    /** Whether {@link #in} is empty or ends with an incomplete record, so that more bytes must arrive. */
     private boolean starved = true;
-    /** Whether the last read returned less than the buffer's room: another call would find nothing. */
+    /** Whether the last read of the stream did not fill {@link #in}. Another read would then find nothing. */
     private boolean drained;
 
     /**
@@ -67,7 +67,7 @@ public final class TlsChannel extends FilterSocketChannel {
         this.engines = engines;
     }
 
-    /** Allocates one record in each direction, until the peer has authenticated. */
+    /** Begins TLS. Until the peer has authenticated, each direction has a buffer for one record only. */
     private void beginTls() throws SSLException {
         challenge = null;
         engine = engines.get();
@@ -84,12 +84,12 @@ public final class TlsChannel extends FilterSocketChannel {
         out = ByteBuffer.allocate(RECORDS * recordBytes).limit(0);
     }
 
-    /** Returns the channel that a selector accepts. */
+    /** Returns the channel to register with a selector. */
     public static SelectableChannel selectable(SocketChannel channel) {
         return channel instanceof TlsChannel tls ? tls.stream : channel;
     }
 
-    /** Returns whether a read may find data although nothing has arrived since. */
+    /** Returns whether a read may return data although the stream has received none since the last read. */
     public boolean hasInput() {
         return plain.hasRemaining() || in.hasRemaining() && !starved;
     }
@@ -132,8 +132,8 @@ public final class TlsChannel extends FilterSocketChannel {
     }
 
     /**
-     * Decrypts a record into a buffer, or into {@link #plain} if the buffer is too small. Returns false without a
-     * complete record.
+     * Decrypts a record into a buffer, or into {@link #plain} if the buffer is too small. Returns false if {@link #in}
+     * contains no complete record.
      */
     private boolean decrypt(ByteBuffer to) throws IOException {
         starved = !in.hasRemaining();
@@ -159,12 +159,12 @@ public final class TlsChannel extends FilterSocketChannel {
         return !starved;
     }
 
-    /** Answers a key update of the peer, which follows after 128 GiB: both sides continue with new keys. */
+    /** Answers a key update, which a peer sends after 128 GiB. Both sides then continue with new keys. */
     private void answer() throws IOException {
         runTasks();
         if (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP && flush()) {
             encrypt(NOTHING);
-            flush(); // the rest is sent with the next write; the peer does not wait for it
+            flush(); // the next write sends the rest, for which the peer does not wait
         }
     }
 
@@ -177,12 +177,12 @@ public final class TlsChannel extends FilterSocketChannel {
         }
     }
 
-    /** Returns an exception with a clear text for bytes that do not authenticate; the engine's own text is unclear. */
+    /** Returns an exception with a clearer text than the engine's, for bytes that do not authenticate. */
     private SSLException named(SSLException e) {
         return new SSLException("TLS: " + e.getMessage() + (established ? ALTERED : ""), e);
     }
 
-    /** Sends the peer an alert, as far as that needs no waiting. */
+    /** Sends the peer a TLS alert, as far as that is possible without waiting. */
     private void sendAlert() {
         try {
             if (flush()) {
@@ -191,11 +191,14 @@ public final class TlsChannel extends FilterSocketChannel {
                 }
             }
         } catch (IOException gone) {
-            // The peer knows already.
+            // The peer has closed the stream and needs no alert.
         }
     }
 
-    /** Reads more bytes. If this call has data, the next call reports an end with an error. */
+    /**
+     * Reads more bytes into {@link #in}. If the caller already has something to return, an error is not thrown now. The
+     * next call throws it.
+     */
     private int fill(boolean hasSomething) throws IOException {
         in.compact();
         try {
@@ -234,7 +237,7 @@ public final class TlsChannel extends FilterSocketChannel {
         return from.position() - begin;
     }
 
-    /** Encrypts a record behind the bytes in {@link #out}, which must have room. Returns its length in bytes. */
+    /** Encrypts a record and appends it to {@link #out}, which must have room. Returns the record's length in bytes. */
     private int encrypt(ByteBuffer from) throws IOException {
         int begin = out.position();
         out.position(out.limit()).limit(out.capacity());
@@ -251,7 +254,7 @@ public final class TlsChannel extends FilterSocketChannel {
         }
     }
 
-    /** Sends the encrypted bytes. Returns false if the kernel accepts no more. */
+    /** Sends the encrypted bytes in {@link #out}. Returns false if the kernel accepts only a part of them. */
     private boolean flush() throws IOException {
         if (out.hasRemaining()) {
             stream.write(out);
@@ -272,7 +275,7 @@ public final class TlsChannel extends FilterSocketChannel {
         } catch (ProtocolException e) {
             throw e;
         } catch (IOException e) {
-            // A refusing peer that has not read all bytes ends the stream with a reset.
+            // Also for a reset: a peer that refuses without reading all bytes ends the stream with one.
             throw new IOException("TLS: " + e.getMessage() + " in the handshake" + SAME, e);
         }
     }

@@ -31,14 +31,14 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * Identity of this process under TLS, and its trusted peers. Both ends of every stream present a certificate. A secret
- * yields one certificate, identical in all processes that know the secret. With files, any certificate of the authority
- * is valid for a rank.
+ * Identity of this process under TLS, and the peers that it trusts. Both ends of every stream present a certificate.
+ * With a secret, all processes that know the secret have the same certificate. With files, any certificate of the
+ * authority identifies a rank.
  */
 public final class TlsIdentity {
 
     private static final String[] PROTOCOLS = {"TLSv1.3"};
-    /** The shorter key is a third faster, and strong enough. */
+    /** Cipher suites in the order of preference. The shorter key is a third faster, and strong enough. */
     private static final String[] CIPHERS =
             {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"};
     private static final List<String> KEY_TYPES = List.of("EC", "RSA", "Ed25519");
@@ -156,7 +156,7 @@ public final class TlsIdentity {
             try {
                 return KeyFactory.getInstance(type).generatePrivate(new PKCS8EncodedKeySpec(encoded));
             } catch (InvalidKeySpecException another) {
-                // The key has another type.
+                // The key is of another type.
             }
         }
         throw new IOException(file + " has a key in it that is none of " + String.join(", ", KEY_TYPES));
@@ -165,13 +165,15 @@ public final class TlsIdentity {
     /**
      * Wraps a stream that this process opens.
      *
-     * @param shared knowledge of the listener and its clients besides the ranks' secret
+     * @param shared data that the listener and its clients know besides the ranks' secret
      */
     public SocketChannel client(SocketChannel stream, byte[] shared) {
         return channel(stream, true, shared);
     }
 
-    /** Wraps a stream that this process has accepted. At first it costs no more than the stream itself. */
+    /**
+     * Wraps a stream that this process has accepted. Before the exchange has succeeded, no TLS buffers are allocated.
+     */
     public SocketChannel server(SocketChannel stream, byte[] shared) {
         return channel(stream, false, shared);
     }

@@ -1,9 +1,10 @@
 /**
- * Common parts of all networks to find peers and to end connections in order: open resources, registered memory, the
+ * Common parts of all networks to find peers and to close connections in order: open resources, registered memory, the
  * state of a connection, and the two sides of a handshake.
  *
  * <p>
- * It uses the contracts in {@link org.millrace.net} and moves no frame itself. The networks are built on it.
+ * The package uses the contracts in {@link org.millrace.net} and moves no frame itself. The networks are built on the
+ * package.
  */
 @NullMarked
 package org.millrace.net.connection;
