@@ -58,7 +58,7 @@ final class FrameDispatcher {
             work = receiver.progress();
             work += accept();
         } finally {
-            // The receiver may throw the peer's close in the pass that received the last payloads.
+            // The receiver may throw PeerClosedException in the pass that received the last payloads.
             work += frames.arrive(receiver.framesCompleted()) + frames.settle();
         }
         return work;

@@ -20,9 +20,9 @@ import org.millrace.net.MemoryRegion;
  * @param chunkSteps number of steps of a chunk, a power of two. The operation's first step is a multiple of it.
  * @param sliceSteps number of steps of a slice, a power of two. One frame contains the data of at most one slice.
  * @param protocol   protocol, which determines the layout of the data in slots
- * @param user       the user's memory, if the device stores addresses in it in {@code connFifo} (mode PTR), so that no
- *                   copy is necessary; null if the data passes through slots. The two ends of a connection decide this
- *                   independently.
+ * @param user       the user's memory, if the device stores addresses of this memory in {@code connFifo} (mode PTR), so
+ *                   that no copy is necessary; null if the data passes through slots. The two ends of a connection
+ *                   decide this independently.
  * @param collNet    request to a network that reduces; null if the peer is a rank
  */
 public record ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps,

@@ -116,7 +116,7 @@ public final class ReceiveProxy extends AbstractProxy {
         try {
             work += accept();
         } finally {
-            work += deliver(); // the receiver may throw the peer's close in the pass that accepted the last frames
+            work += deliver(); // the receiver may throw PeerClosedException in the pass that accepted the last frames
         }
         return work;
     }

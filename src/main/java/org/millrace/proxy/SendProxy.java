@@ -89,7 +89,7 @@ public final class SendProxy extends AbstractProxy {
             try {
                 work += sender.progress();
             } finally {
-                // the sender may throw the peer's close in the pass that completed the last frames
+                // the sender may throw PeerClosedException in the pass that completed the last frames
                 work += release();
             }
             return work;

@@ -98,8 +98,8 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
 
     /**
      * Numbers the Simple slices of a connection in the same way as its kernel. The kernel also counts empty Simple
-     * slices. It does not count LL and LL128 steps. The header of an empty step does not contain its protocol, so this
-     * class derives the protocol from the neighboring posted steps.
+     * slices. It does not count LL and LL128 steps. An empty step does not show its protocol, so this class derives the
+     * protocol from the neighboring posted steps.
      *
      * <p>
      * Among NCCL's kernels only the all-reduce, all-gather and reduce-scatter of a ring post empty Simple slices. Their

@@ -106,7 +106,9 @@ final class SharedFile {
         return channel;
     }
 
-    /** Prevents that more processes open the file. Called when no further process needs it. May be called twice. */
+    /**
+     * Prevents further processes from opening the file. Called when no further process needs it. May be called twice.
+     */
     public void withdraw() {
         if (sealed != null) {
             sealed.close();

@@ -17,8 +17,9 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Frames over memory that processes of one user on one host share. This network uses no lock and no thread to move
- * frames. It uses a system call only to read a large payload in the sender's memory ({@link ShmOptions#singleCopy}).
+ * Frames over memory that processes of one user on one host share. To move frames, this network uses no lock and no
+ * additional thread. It uses a system call only to read a large payload in the sender's memory
+ * ({@link ShmOptions#singleCopy}).
  */
 public final class ShmNetwork implements Network {
 
@@ -92,7 +93,7 @@ public final class ShmNetwork implements Network {
         }
     }
 
-    /** Registered memory. It knows whether a peer can read the memory through the kernel. */
+    /** Registered memory, and whether a peer can read it through the kernel. */
     static final class ShmRegion extends NativeRegion {
 
         private static final String NAME = "shared-memory network's region";

@@ -41,7 +41,7 @@ public record SingleCopy(Use use, int fromBytes) {
      * Default minimum length of a payload that is copied once. A read of this length takes 8 us on a fast kernel. 0.4
      * us of this time are spent before the first byte. On a slow kernel it takes 12 us, with 1.3 us before the first
      * byte. The length must be more than the largest slot of protocol LL, 64 KiB. A device polls the lines of such a
-     * slot while they are stored, and a read by the kernel does not store whole words.
+     * slot while they are stored, and the kernel does not guarantee to store whole words.
      */
     private static final int FROM_BYTES = 128 << 10;
 
