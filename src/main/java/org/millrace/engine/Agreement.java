@@ -16,8 +16,9 @@ import org.millrace.engine.bootstrap.RankLetter;
 /**
  * Settings and host names that the ranks of a group have agreed on before any connection is made.
  *
- * @param host     name of this rank's machine; the user may divide one machine into several hosts
- * @param nodes    number of each rank's machine; machines count from 0 in the order of their first ranks
+ * @param host     identifier of this rank's host. It is the machine's identifier, unless the user divides the machine
+ *                 into several hosts
+ * @param nodes    number of each rank's host; hosts count from 0 in the order of their first ranks
  * @param channels number of rings
  */
 record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int channels, long bufferBytes) {
@@ -69,7 +70,8 @@ record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int c
     }
 
     /**
-     * Returns the name of a network in lower case. All plugins get one name, because hosts may have different paths.
+     * Returns the name of a network in lower case. All plugins have one name here, because the plugin's path may differ
+     * between hosts.
      */
     private static String network(String name) {
         return name.startsWith(Settings.PLUGIN_PREFIX) ? "a plugin" : name.toLowerCase(Locale.ROOT);

@@ -26,11 +26,11 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
             EnumSet.of(CollectiveFunction.Algorithm.RING, CollectiveFunction.Algorithm.TREE,
                     CollectiveFunction.Algorithm.COLLNET_DIRECT, CollectiveFunction.Algorithm.COLLNET_CHAIN);
 
-    /** Minimum number of ranks for a tree. Fewer ranks are as near to each other in a ring. */
+    /** Minimum number of ranks for a tree. With fewer ranks, a ring has paths as short as those of a tree. */
     private static final int SMALLEST_TREE = 3;
     /**
-     * Maximum size for a tree, in bytes per hop of a ring; larger operations are faster around a ring. The length of a
-     * ring grows with the number of ranks, and so does this limit. Where ranks share cores, the limit is a few KiB.
+     * Maximum size of an operation for a tree, in bytes per hop of a ring. Larger operations are faster around a ring.
+     * A ring has more hops with more ranks, so the limit grows, too. Where ranks share cores, the limit is a few KiB.
      * With 3 and 4 ranks on two busy cores, both algorithms took equally long from 4 to 16 KiB. From 64 KiB on, the
      * ring took half as long.
      */
@@ -119,7 +119,7 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
                 && (operation != Operation.ALL_REDUCE || !of(operation).contains(CollectiveFunction.Algorithm.TREE));
     }
 
-    /** Returns a text that ranks compare with each other's. */
+    /** Returns the choice as a text. Each rank compares its text with the texts of the other ranks. */
     String text() {
         return allowed.toString().toLowerCase(Locale.ROOT);
     }

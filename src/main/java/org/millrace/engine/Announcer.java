@@ -28,8 +28,8 @@ import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * Announces to the proxies the data that the next kernel will send and receive, as its functions define it. One thread
- * at a time calls it, in the order of the kernel launches.
+ * Announces to the proxies the data that the next kernel will send and receive, as the kernel's functions define it.
+ * Called by one thread at a time, in the order of the kernel launches.
  */
 final class Announcer {
 
@@ -52,8 +52,8 @@ final class Announcer {
     }
 
     /**
-     * Announces a collective to the connectors that have a part in it and to the connectors that have none. Returns the
-     * identity of the operation.
+     * Announces a collective to all connectors of collectives, also to those without a part in it. Returns the identity
+     * of the operation.
      */
     OperationId announce(PlannedCollective planned) {
         OperationId id = new OperationId(launched.collective(), planned.signature(), planned.asked().count());
@@ -71,7 +71,7 @@ final class Announcer {
         List<Share> shares = planned.shares(findShares);
         ProxyOp part = null;
         ProxyOp run = null;
-        // A loop by index, because each operation runs it and it must not allocate.
+        // A loop by index does not allocate an iterator. Each operation runs this loop.
         for (int i = 0; i < shares.size(); i++) {
             Share share = shares.get(i);
             if (share.part() != part) {
@@ -111,13 +111,13 @@ final class Announcer {
         }
     }
 
-    /** Adds a share. Neighbors with the same share get one object, so that a run creates only one. */
+    /** Adds a share. Successive equal shares use the same object, so that a run creates only one. */
     private static void add(Connector<?> connector, ProxyOp part, List<Share> shares) {
         ProxyOp before = shares.isEmpty() ? null : shares.getLast().part();
         shares.add(new Share(connector, part.equals(before) ? before : part));
     }
 
-    /** Returns the requests to a network that reduces, for each step. */
+    /** Returns the requests that each step of a channel makes to a network that reduces. */
     private ProxyOp.CollNetOp windows(int channel, PlannedCollective planned) {
         int number = planned.function();
         return FunctionTable.STANDARD.collective(FunctionNumber.operation(number), FunctionNumber.algorithm(number))
@@ -125,8 +125,8 @@ final class Announcer {
     }
 
     /**
-     * Announces a transfer and returns its identity. Data that a rank sends to itself needs no proxies, because it has
-     * no tasks.
+     * Announces a transfer and returns its identity. A transfer of a rank to itself has no tasks, so no proxy is
+     * informed of it.
      */
     TransferId announce(PlannedTransfer planned) {
         TransferId id = new TransferId(planned, number(planned.send()), number(planned.receive()));
@@ -189,7 +189,10 @@ final class Announcer {
                 transfer.sends() ? transfer.regions().sent() : transfer.regions().received()));
     }
 
-    /** Properties that must be equal on all ranks that run one operation together. All ranks count operations alike. */
+    /**
+     * Properties that must be equal on all ranks that run one operation together. All ranks count their operations in
+     * the same way.
+     */
     record OperationId(long number, long signature, long count) implements Meeting {
 
         @Override

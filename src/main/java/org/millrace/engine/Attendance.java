@@ -20,19 +20,20 @@ import org.millrace.engine.bootstrap.RemoteFailure;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Records which operations of a communicator the ranks have started. A kernel without progress asks the other ranks.
- * While a rank is missing, the kernel waits for it, up to {@code MILLRACE_LATE_DEADLINE}. If all ranks have started the
- * operation, or if all wait in different operations, it waits up to {@code MILLRACE_STALL_DEADLINE}. Each deadline acts
- * alone: neither extends the other. Ranks send nothing while operations make progress.
+ * Records which operations of a communicator the ranks have started. While a kernel makes no progress, this rank asks
+ * the other ranks. If another rank has not started the operation, the kernel waits for that rank, up to
+ * {@code MILLRACE_LATE_DEADLINE}. If all ranks have started the operation, or if all ranks wait in different
+ * operations, the kernel waits up to {@code MILLRACE_STALL_DEADLINE}. Neither deadline extends the other. Ranks send
+ * nothing while operations make progress.
  */
 final class Attendance implements EmulatedDevice.KernelWatch {
 
-    /** Reports the operations of a kernel that need other ranks. */
+    /** Operations of a kernel that need other ranks. */
     interface Meeting {
 
         void attend(Sink sink);
 
-        /** Receives the requirements of a kernel. */
+        /** Receives the ranks and operations that a kernel needs. */
         interface Sink {
 
             /** Requires all ranks to have reached the collective of this number. */
@@ -47,7 +48,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
     private record Answer(long collectives, long sends, long receives, boolean stands, String doing) {
     }
 
-    // The tags of connections have other high bytes.
+    // Tags of the two messages. The tags of connections have other high bytes.
     private static final long QUESTION = 0x7100_0000_0000_0000L;
     private static final long ANSWER = 0x7200_0000_0000_0000L;
     private static final long LONGEST_PAUSE_NANOS = 100_000_000;
@@ -86,7 +87,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
 
     // Methods of the connector service's thread.
 
-    /** Answers the questions of other ranks, and looks for ranks that close. */
+    /** Answers the questions of other ranks, and reads the counts of ranks that close. */
     void answer() {
         launched.watch();
         for (int peer = 0; peer < control.size(); peer++) {

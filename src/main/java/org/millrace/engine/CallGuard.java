@@ -45,8 +45,8 @@ final class CallGuard {
     }
 
     /**
-     * Checks the same, and that the stream belongs to the device. Then waits until the stream has room for another
-     * operation.
+     * Performs the checks of {@link #checkOpen()}, and requires that the stream belongs to the device. Then waits until
+     * the stream has room for another operation.
      */
     void checkOpen(DeviceStream stream) {
         checkOpen();

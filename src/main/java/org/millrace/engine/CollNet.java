@@ -33,9 +33,9 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;
 
 /**
- * Selects the collectives for networks that reduce, and the members of these networks. There are two such networks. One
- * connects all ranks. The other connects one leader of each host, and the host's other ranks pass their elements to the
- * leader along a chain.
+ * Selects the collectives that use networks that reduce, and configures the members of such networks. There are two
+ * such networks. One connects all ranks. The other connects one leader of each host, and the host's other ranks pass
+ * their elements to the leader along a chain.
  */
 final class CollNet {
 
@@ -60,7 +60,7 @@ final class CollNet {
     }
 
     /**
-     * Returns the transport that connects ranks with such a network, as this rank offers it.
+     * Returns the transport that connects ranks by networks that reduce. It contains the offer of this rank.
      *
      * @param here listener at which other ranks reach this rank over the network
      */
@@ -169,8 +169,8 @@ final class CollNet {
      * result is the same on all ranks.
      *
      * <p>
-     * Where there are leaders, an all-reduce through them takes no longer, at any size, than if each rank uses the
-     * network itself. {@code collnet.md} has the measurement.
+     * If hosts have leaders, an all-reduce uses the leaders. At every size, it is at least as fast as an all-reduce
+     * without leaders, where each rank uses the network itself. {@code collnet.md} has the measurement.
      *
      * @param bytes size of each rank's part
      * @throws MillraceException if the user's settings allow no other algorithm and the networks do not support the

@@ -23,10 +23,10 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.TransportEnd;
 
 /**
- * Resources that both ends of a rank's connection with a network that reduces share on one channel
- * ({@code ncclCollNetSharedRes}): the network, slots to send from, slots to receive into, and a proxy for each
- * direction. The receiving end makes the connection. Both proxies run on one agent. The thread that makes connections
- * calls everything else.
+ * A rank's connection with a network that reduces, on one channel. It owns the resources that both of the rank's ends
+ * share ({@code ncclCollNetSharedRes}): the network, slots to send from, slots to receive into, and a proxy for each
+ * direction. The receiving end makes the connection. Both proxies run on one agent. All other methods are called on the
+ * thread that makes connections.
  */
 final class CollNetConnection {
 
@@ -100,7 +100,7 @@ final class CollNetConnection {
         if (--ends == 0) {
             onFreed.run();
             if (sent != null) {
-                sent.close(); // A proxy that no agent has served did not stop, so its trace is still open.
+                sent.close(); // If no agent has served the proxy, it did not stop, and its trace is still open.
             }
             if (received != null) {
                 received.close();
@@ -249,15 +249,15 @@ final class CollNetConnection {
         }
 
         /**
-         * Returns the number of requests completed since the beginning. The device may reuse the slots of as many
-         * steps.
+         * Returns the number of completed requests since the beginning. The device may reuse the slots of the same
+         * number of steps.
          */
         long done() {
             return done;
         }
     }
 
-    /** Polls the oldest request, and informs the device of results that have arrived. */
+    /** Proxy that polls the oldest request, and informs the device of results that have arrived. */
     private static final class CollNetReceiveProxy extends AbstractProxy {
 
         private final ConnectionInfo receive;

@@ -20,8 +20,9 @@ import org.millrace.proxy.Steps;
 
 /**
  * Submits the steps that the device posted to the network. Each request contains one step. A step is submitted as soon
- * as the receiving side has a slot for its result. When a request completes, the proxy returns its slot to the device.
- * The protocol is Simple, in the order of the steps, without rounding, as in NCCL's COLLNET.
+ * as the receiving side has a slot for the step's result. When a request completes, the proxy returns the slot of the
+ * sent step to the device. All steps use the protocol Simple, in their order and without rounding, as in NCCL's
+ * COLLNET.
  */
 final class CollNetSendProxy extends AbstractProxy {
 
@@ -86,7 +87,10 @@ final class CollNetSendProxy extends AbstractProxy {
         return begun;
     }
 
-    /** Requests the window of a step. The device has posted this rank's contribution to it. */
+    /**
+     * Requests the reduction or the gathering of a step's window. The device has already posted this rank's
+     * contribution.
+     */
     private int ask(long step) {
         long window = op.windowBytes(step);
         long given = op.operation() == Operation.ALL_GATHER ? op.ownBytes(step, rank) : window;

@@ -17,9 +17,9 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * COLLNET transport, which connects the ranks of a group with a network that reduces ({@code collNetTransport} in
- * NCCL). Each rank offers it and names the networks that it has. The ranks take the first network that all of them
- * have. This transport never connects just two ranks.
+ * COLLNET transport, which connects the ranks of a group by a network that reduces ({@code collNetTransport} in NCCL).
+ * The offer of each rank names the networks that the rank has. The ranks use the first network that all of them have.
+ * This transport never connects just two ranks.
  */
 final class CollNetTransport implements Transport {
 
@@ -34,7 +34,7 @@ final class CollNetTransport implements Transport {
     private @Nullable CollectiveNetworkProvider chosen;
 
     /**
-     * @param whyNot    reason why this rank does not participate; null if it does
+     * @param whyNot    reason why this rank does not participate; null if it participates
      * @param limits    settings that must be equal on all ranks, such as {@code "MILLRACE_COLLNET_MAX_BYTES=65536"},
      *                  without blanks
      * @param providers providers in order of preference

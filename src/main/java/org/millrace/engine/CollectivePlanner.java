@@ -57,7 +57,7 @@ final class CollectivePlanner {
         boolean reduces = operation.reduces();
         long bytes = asked.bytes();
         if (reduces) {
-            ElementKernel.of(type, op, ranks); // Refuses an invalid combination before anything else happens.
+            ElementKernel.of(type, op, ranks); // The call refuses an invalid combination before anything else happens.
         }
         CollectiveFunction.Algorithm algorithm = algorithm(operation, bytes, type, op);
         CollectiveFunction function = FunctionTable.STANDARD.collective(operation, algorithm);
@@ -112,7 +112,8 @@ final class CollectivePlanner {
     }
 
     /**
-     * Returns the memory that connections use in place: the elements that this rank sends or forwards stay there.
+     * Returns the memory that connections use in place. The elements that this rank sends or forwards are not copied
+     * from this memory.
      *
      * @param output output buffer, used in place if it is registered
      */
@@ -159,7 +160,7 @@ final class CollectivePlanner {
          * Distributes a collective in contiguous shares of nearly equal size, each beginning at a multiple of 64 bytes.
          * No share is empty, unless the collective has no elements.
          *
-         * @param work receives the channels, numbered from 0, and the number of elements of each
+         * @param work receives the range of channels, which begins with 0, and the number of elements of each channel
          */
         static void spread(CollectiveWork work, long count, int elementBytes, int parts, int channels) {
             long used = channels(count * elementBytes, parts, channels);

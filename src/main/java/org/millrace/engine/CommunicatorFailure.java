@@ -26,7 +26,7 @@ final class CommunicatorFailure extends GroupFailure implements ProxyConnection.
         this.trace = trace;
     }
 
-    /** Makes the kernels leave the device. */
+    /** Aborts the device, so that its kernels end, and records the failure. */
     @Override
     protected void failed() {
         device.abort();

@@ -42,7 +42,7 @@ final class CommunicatorParts {
     final EngineTrace trace;
     final EngineOptions options;
     final EngineThreads threads;
-    /** This communicator as its kernels see it. */
+    /** This communicator, as its kernels see it. */
     final DeviceCommunicator device;
     final CommunicatorFailure failure;
     final Connectors connectors;
@@ -54,24 +54,26 @@ final class CommunicatorParts {
     /** Number of processes on this host that run ranks of the group. */
     private int processes = 1;
     /**
-     * Acknowledgement that the proxies have completed a pass that began after the failure. Used by the device's thread.
+     * Acknowledgement of the proxies that they have completed a pass that began after the failure; null until it is
+     * requested. Used by the device's thread.
      */
     private @Nullable Acknowledgement passed;
     /** Networks that reduce; null if none is used. */
     final @Nullable CollNet collNet;
 
     /**
-     * Creates the parts. Collective: all ranks of the group must call it.
+     * Creates the parts. Collective: all ranks of the group must call this constructor.
      *
      * @param control control plane, closed with this object or if this constructor fails
-     * @param shared  threads of the communicator that was split; null if this communicator is not the result of a split
+     * @param shared  threads of the communicator that was split into this one and others; null if this communicator is
+     *                not the result of a split
      */
     CommunicatorParts(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared) {
         this.control = control;
         this.configuration = configuration;
         try {
             resources.add(control);
-            // Closed after the threads have stopped, because kernels read work by its address.
+            // The arena is closed after the threads have stopped, because kernels read work by its address.
             Arena arena = resources.add(Arena.ofShared());
             Agreement agreement = Agreement.reach(control, configuration);
             EngineTrace.open(configuration, control);
@@ -145,7 +147,7 @@ final class CommunicatorParts {
         trace.failed(why);
         EngineThreads running = threads; // Null until the constructor has created the threads.
         if (running != null) {
-            running.device.wake(); // Wakes the kernels so that they leave.
+            running.device.wake(); // Wakes the device, so that its kernels end.
         }
     }
 
@@ -162,14 +164,17 @@ final class CommunicatorParts {
         return resources.add(resource);
     }
 
-    /** Ends the set-up of the group. From now on, a rank reaches an operation when its program calls the operation. */
+    /**
+     * Ends the set-up of the group. From now on, a rank starts an operation, or connects to a peer, only when its
+     * program calls the operation. The late deadline then applies.
+     */
     void begin() {
         connectors.serve(attendance, options.lateDeadline());
     }
 
     /**
-     * Returns whether every pass of a proxy that began before the abort flag was set has ended. The flag is already
-     * set, so the proxies then transfer nothing more. The device's thread calls this repeatedly.
+     * Returns whether all passes of the proxies that began before the abort flag was set have ended. The flag is
+     * already set. Later passes transfer nothing. The device's thread calls this method repeatedly.
      */
     boolean proxiesStand() {
         if (passed == null) {
@@ -179,8 +184,8 @@ final class CommunicatorParts {
     }
 
     /**
-     * Stops the proxies after a failure. Until then, a network may still write to operands without the proxies, and
-     * peers may read them. Afterwards nothing accesses an operand.
+     * Stops the proxies after a failure. Before the stop, a network may still write to operands without the proxies,
+     * and peers may still read operands. After the stop, nothing accesses an operand.
      */
     void stopProxiesAfterFailure() {
         if (failure.get() != null && !stopProxies(Duration.ZERO)) {
@@ -190,7 +195,7 @@ final class CommunicatorParts {
         }
     }
 
-    /** Stops the proxies. Returns false if a thread does not acknowledge. */
+    /** Stops the making of connections, and the proxies. Returns false if a thread does not acknowledge. */
     private boolean stopProxies(Duration patience) {
         if (!connectors.stop(EngineThreads.ACKNOWLEDGE_DEADLINE)) {
             return false;

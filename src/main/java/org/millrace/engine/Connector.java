@@ -12,8 +12,9 @@ import org.millrace.device.DeviceEndpoint;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * One direction of one channel to one peer ({@code ncclConnector}), connected or being connected. Operations can use it
- * at once. Until it is connected, they wait on the device and in a queue of this connector.
+ * One direction of one channel to one peer ({@code ncclConnector}), connected or being connected. Operations can use a
+ * connector at once. Before it is connected, kernels wait on the device, and announced operations wait in a queue of
+ * the connector.
  *
  * @param <P> type of the device's end
  */
@@ -23,9 +24,9 @@ final class Connector<P> {
     enum State {
         /** An operation needs the connection. The service's thread has not seen the request yet. */
         ASKED,
-        /** This end has its resources and has informed the peer. It waits for the peer's answer. */
+        /** This end has its resources and has sent its set-up message to the peer. It waits for the peer's message. */
         SETTING_UP,
-        /** Both ends have told each other about their resources, and are connecting. */
+        /** Both ends have exchanged their set-up messages, and are connecting. */
         CONNECTING,
         /** The device has its port, and the proxies have received the announced operations. */
         CONNECTED,
@@ -39,7 +40,7 @@ final class Connector<P> {
     private final Supplier<PendingConnection> setup;
     private final Function<TransportConnection, P> toPort;
     private final Deadlines deadlines;
-    /** Time at which both ends had told each other about their resources. Service's thread only. */
+    /** Time at which both ends had exchanged their set-up messages. Service's thread only. */
     private long metNanos;
     private final Queue<ProxyOp> early = new ArrayDeque<>();
     private volatile State state = State.ASKED;
@@ -51,7 +52,7 @@ final class Connector<P> {
     /** Last operation that was announced. Guarded by the thread that issues. */
     private @Nullable ProxyOp last;
 
-    /** @param setup sets up this end and informs the peer */
+    /** @param setup sets up this end and sends its set-up message to the peer */
     Connector(DeviceEndpoint<P> endpoint, Deadlines deadlines, Supplier<PendingConnection> setup,
             Function<TransportConnection, P> toPort) {
         this.deadlines = deadlines;
@@ -60,12 +61,14 @@ final class Connector<P> {
         this.toPort = toPort;
     }
 
-    /** Returns the number of the next send or receive of this connector. The peer counts in the same way. */
+    /**
+     * Returns the number of the next send or receive of this connector. The peer counts its other half in the same way.
+     */
     long nextTransfer() {
         return transfers++;
     }
 
-    /** Returns whether an operation was the last that was announced. */
+    /** Returns whether the operation with this number is the last one that was announced here. */
     boolean hasPart(long opCount) {
         return last != null && last.opCount() == opCount;
     }
@@ -76,7 +79,7 @@ final class Connector<P> {
         return last;
     }
 
-    /** Returns the transport of the data; null while this is not connected. */
+    /** Returns the transport of the data; null while this connector is not connected. */
     synchronized @Nullable String transport() {
         return connection == null ? null : connection.transport();
     }
@@ -91,7 +94,8 @@ final class Connector<P> {
     }
 
     /**
-     * Returns whether the two devices share memory with no proxy between them, so that one device may read the other's.
+     * Returns whether the two devices share memory with no proxy between them. One device may then read memory of the
+     * other.
      */
     synchronized boolean isDirect() {
         return connection != null && connection.info().direct() != null;
@@ -112,7 +116,7 @@ final class Connector<P> {
 
     /**
      * Advances the connection attempt without blocking. Returns the connection once, when it is made. Operations that
-     * were announced earlier are then announced to it, before the device may begin.
+     * were announced earlier are then announced to the connection, before the device may begin.
      *
      * @throws MillraceException if the connection cannot be made
      */
@@ -172,8 +176,8 @@ final class Connector<P> {
      * Peer and time limits of a connection.
      *
      * @param begun   time of the request for the connection
-     * @param arrival time from then on within which the peer must begin the connection, too
-     * @param connect time within which both ends must connect, once the peer has begun
+     * @param arrival time limit for the peer to begin the connection, too, counted from {@code begun}
+     * @param connect time limit for both ends to connect, counted from the moment when the peer has begun
      */
     record Deadlines(int peer, long begun, Duration arrival, Duration connect) {
     }

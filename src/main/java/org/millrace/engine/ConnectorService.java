@@ -11,12 +11,13 @@ import org.millrace.agent.RequestQueue;
 
 /**
  * Thread that makes a rank's connections, for all communicators that share the rank's other threads. NCCL calls it the
- * proxy's service thread. It also receives reports of other ranks' failures. Device and proxies run in the meantime.
+ * proxy's service thread. It also receives reports of other ranks' failures. Device and proxies continue to run while
+ * it connects.
  *
  * <p>
- * The thread sleeps until it gets a request, and leaves its core to the program. A peer's message about a connection
- * wakes it. While connections are being made, the thread also polls them. It sleeps between two polls, and the sleeps
- * become longer as long as no connection makes progress.
+ * The thread sleeps until another thread wakes it with a request, and leaves its core to the program. A peer's message
+ * about a connection also wakes it. While connections are being made, the thread also polls them. It sleeps between two
+ * polls, and the sleeps become longer as long as no connection makes progress.
  */
 final class ConnectorService implements AutoCloseable {
 
@@ -29,7 +30,7 @@ final class ConnectorService implements AutoCloseable {
     private final List<Connectors> served = new ArrayList<>();
     private final AgentRunner runner;
     private long parkNanos = FIRST_PARK_NANOS;
-    /** Whether something has arrived that the current pass may not have seen. */
+    /** Whether a request or a message has arrived that the current pass may not have seen. */
     private volatile boolean woken;
 
     /** Starts a service with a thread. */
@@ -53,8 +54,8 @@ final class ConnectorService implements AutoCloseable {
     }
 
     private int pass() {
-        // Reset before the pass reads the queues. At the latest, the next pass sees an entry that is added after this
-        // line.
+        // The flag is reset before the pass reads the queues. The next pass, at the latest, sees an entry that is added
+        // after this line.
         woken = false;
         int work = requests.runOne();
         for (Connectors each : served) {

@@ -30,8 +30,8 @@ import org.millrace.proxy.ProxyOp;
 
 /**
  * Connectors of a communicator. Each connection is made at its first use. The requesting thread does not wait. The
- * {@link ConnectorService} makes all requested connections concurrently, and none waits for another. A connection that
- * is not made in time fails the communicator.
+ * {@link ConnectorService} makes all requested connections concurrently, and no connection waits for another one. If a
+ * connection is not made in time, the communicator fails.
  */
 final class Connectors {
 
@@ -87,10 +87,11 @@ final class Connectors {
     }
 
     /**
-     * Sets the object that answers other ranks in each pass of the service's thread. Other ranks' messages wake this
+     * Sets the object that answers other ranks in each pass of the service's thread. Other ranks' messages wake that
      * thread.
      *
-     * @param deadline maximum time from now on to wait for a peer that has not yet begun a connection
+     * @param deadline maximum time to wait for a peer that has not yet begun a connection, for connections requested
+     *                 from now on
      */
     void serve(Attendance ranks, Duration deadline) {
         attendance = ranks;
@@ -99,8 +100,8 @@ final class Connectors {
     }
 
     /**
-     * Returns a connector, which is created at the first call. The thread that issues operations calls this. The device
-     * finds only connectors that were requested before.
+     * Returns the connector for sends to a peer, which is created at the first call. Called by the thread that issues
+     * operations. The device finds only connectors that were requested before.
      */
     Connector<SendPort> send(int peer, int channel, int index) {
         return sends.computeIfAbsent(new Key(peer, channel, index), _ -> ask(new Connector<>(
@@ -110,8 +111,8 @@ final class Connectors {
     }
 
     /**
-     * Returns a connector, which is created at the first call. The thread that issues operations calls this. The device
-     * finds only connectors that were requested before.
+     * Returns the connector for receives from a peer, which is created at the first call. Called by the thread that
+     * issues operations. The device finds only connectors that were requested before.
      */
     Connector<ReceivePort> receive(int peer, int channel, int index) {
         return receives.computeIfAbsent(new Key(peer, channel, index), _ -> {
@@ -145,12 +146,16 @@ final class Connectors {
         return connector;
     }
 
-    /** Returns the connectors that were requested so far. Not safe from several threads at a time. */
+    /**
+     * Returns the send connectors with an index that were requested so far. Not safe from several threads at a time.
+     */
     List<Connector<?>> senders(int index) {
         return ofIndex(sends, index);
     }
 
-    /** Returns the connectors that were requested so far. Not safe from several threads at a time. */
+    /**
+     * Returns the receive connectors with an index that were requested so far. Not safe from several threads at a time.
+     */
     List<Connector<?>> receivers(int index) {
         return ofIndex(receives, index);
     }
@@ -171,8 +176,9 @@ final class Connectors {
     }
 
     /**
-     * Announces an operation to the collectives' connectors that have no part in it. A peer that sends data for it then
-     * runs a different operation. Not safe from several threads at a time.
+     * Announces an operation to the receive connectors of collectives that have no part in it. If a peer nevertheless
+     * sends data there, the peer runs a different operation, and the connector can report it. Not safe from several
+     * threads at a time.
      */
     void announceWithout(long opCount, long signature, long count) {
         for (int i = 0; i < collectiveReceives.size(); i++) {
@@ -271,8 +277,8 @@ final class Connectors {
     }
 
     /**
-     * Returns the time without work unless another thread wakes the service, in nanoseconds; 0 while connections are
-     * being made.
+     * Returns the time until these connectors need the next pass, in nanoseconds; 0 while connections are being made.
+     * An earlier wake-up of the service shortens it.
      */
     long idleNanos() {
         if (failure.get() != null) {

@@ -40,8 +40,8 @@ import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RemoteFailure;
 
 /**
- * Communicator on the emulated device, as the program calls it. It checks each operation, has it planned, and queues
- * it. Kernels and proxies are Millrace's own. The network is any of {@code org.millrace.net}.
+ * Communicator on the emulated device, as the program calls it. It checks each operation, passes it to a planner, and
+ * queues the planned operation. Kernels and proxies are Millrace's own. The network is any of {@code org.millrace.net}.
  */
 final class EngineCommunicator implements Communicator {
 
@@ -78,7 +78,7 @@ final class EngineCommunicator implements Communicator {
         Topology.connectRings(device, parts.connectors, options.channels());
     }
 
-    /** Returns the state that kernels see. The host may read there the work that kernels have begun and completed. */
+    /** Returns the state that kernels see. It also shows the host which work kernels have begun and completed. */
     DeviceCommunicator deviceCommunicator() {
         return parts.device;
     }
@@ -370,10 +370,10 @@ final class EngineCommunicator implements Communicator {
     }
 
     /**
-     * Waits for the operations in progress, and for the other ranks to leave.
+     * Waits for the operations in progress, and for the other ranks to leave. Then releases all resources.
      *
-     * @throws DeadlineException after everything else, if operations were given up or another rank did not close in
-     *                           time
+     * @throws DeadlineException if operations were given up or another rank did not close in time; thrown after
+     *                           everything else is done
      */
     private void leave() {
         Duration patience = parts.options.closeDeadline();

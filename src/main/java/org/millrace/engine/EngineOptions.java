@@ -15,15 +15,16 @@ import org.millrace.config.Settings;
 import org.millrace.engine.NetTransport.Unpacking;
 
 /**
- * Options of the engine, all decided.
+ * Options of the engine, after all decisions.
  *
  * @param channels          number of rings; large operations are spread over them
  * @param bufferBytes       size of a connection's buffer in bytes, for all its slots together
- * @param threads           number of polling threads of a rank; one thread runs device and proxies in turn, two threads
- *                          run one each
- * @param ownSleepNanos     time that the device's thread sleeps while waiting threads run the device for it, because it
- *                          has no separate core; 0 if they do not
- * @param idle              creates the idle strategy of one polling thread, with the sleeper that it uses
+ * @param threads           number of polling threads of a rank. One thread runs device and proxies alternately. Of two
+ *                          threads, each runs one of the two
+ * @param ownSleepNanos     time that the device's thread sleeps while a waiting thread of the program runs the device,
+ *                          in nanoseconds. The device's thread then has no separate core. 0 if waiting threads do not
+ *                          run the device
+ * @param idle              creates the idle strategy of one polling thread from the sleeper that the strategy uses
  * @param hasCore           whether a polling thread may poll for long before it sleeps; false if there are more ranks
  *                          than cores
  * @param silentSleepNanos  longest sleep of a polling thread that waits for an event without a wake-up
@@ -35,7 +36,8 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param workFifoBytes     size in bytes of the FIFO for work that does not fit into a kernel's arguments
  * @param workArgumentBytes maximum size of a kernel's arguments in bytes
  * @param firstWork         initial value of the FIFO's counters
- * @param ptrThreshold      minimum bytes of a hop for collectives over networks to leave data in the user's memory
+ * @param ptrThreshold      minimum size of a hop, in bytes, for collectives over networks to use the user's memory in
+ *                          place
  * @param unpacking         settings for kernels that gather received data; null if they do not gather
  */
 record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos,
@@ -57,16 +59,19 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     /** Number of passes that a polling thread spins before its first yield, if each polling thread has a core. */
     private static final int SPINS = 200;
     /**
-     * Number of such passes if a waiting thread runs the device, on a core that it may share with the peer: about two
-     * microseconds.
+     * The same number if a waiting thread runs the device, on a core that it may share with the peer. The passes take
+     * about two microseconds.
      */
     private static final int SHARED_SPINS = 20;
 
-    /** Longest sleep without a wake-up, in nanoseconds. It delays the first operation after a pause. */
+    /**
+     * Longest sleep of a thread that no event wakes, in nanoseconds. The sleep may delay the first operation after a
+     * pause.
+     */
     private static final long SILENT_SLEEP_NANOS = 1_000_000;
     /**
-     * Longest sleep with a wake-up, in nanoseconds. A timed wake-up takes about 50 us of a core, and serves events that
-     * wake no thread.
+     * Longest sleep of a thread that events wake, in nanoseconds. Each timed wake-up takes about 50 us of a core. It is
+     * needed for events that wake no thread.
      */
     private static final long WOKEN_SLEEP_NANOS = 50_000_000;
 
@@ -104,17 +109,18 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     }
 
     /**
-     * Returns the longest time without progress before deadlines fail an operation. First a rank is late, then the
-     * ranks connect, and then nothing moves.
+     * Returns the longest time without progress before deadlines fail an operation. In the worst case, three limits
+     * pass one after the other: a rank is late, then the ranks connect, and then the operation makes no progress.
      */
     Duration longestOperation() {
         return lateDeadline.plus(connectDeadline).plus(stallDeadline);
     }
 
     /**
-     * Returns the idle strategies of the polling threads, unless the user sets a number of passes.
+     * Returns the function that creates the idle strategies of the polling threads. If the user sets a number of
+     * passes, the strategy uses this number.
      *
-     * @param most maximum number of passes that they may spin; 0 if there are more ranks than cores
+     * @param most maximum number of passes that a thread may spin; 0 if there are more ranks than cores
      */
     private static Function<Sleeper, IdleStrategy> idle(Configuration configuration, int most, boolean helped,
             long longest) {
@@ -162,9 +168,9 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     /**
      * Options of memory shared between ranks of one host, and of transports of other jars.
      *
-     * @param others         whether transports of other jars are asked first ({@code NCCL_MY_TRANSPORT_ENABLE})
+     * @param others         whether transports of other jars precede Millrace's own ({@code NCCL_MY_TRANSPORT_ENABLE})
      * @param refusal        reason why ranks must not share memory, because each step must be a frame of a network;
-     *                       empty if they may
+     *                       empty if they may share it
      * @param p2pDisabled    value of {@code NCCL_P2P_DISABLE}
      * @param p2pCopies      whether the sender's proxy copies over P2P, instead of its device
      * @param shmDisabled    value of {@code NCCL_SHM_DISABLE}
@@ -202,7 +208,8 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     }
 
     /**
-     * Options of sends and receives. Both ends divide a transfer alike, because all ranks have the same options.
+     * Options of sends and receives. All ranks have the same options, so that both ends divide a transfer in the same
+     * way.
      *
      * @param sharesSlots whether a channel's connections over a network share their slots (mode OFFSET)
      * @param chunkBytes  size of a chunk of protocol Simple in bytes, at most a slot
@@ -236,7 +243,7 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
             return bytes <= llBytes ? Protocol.LL : Protocol.SIMPLE;
         }
 
-        /** Returns a text that ranks compare with each other's. */
+        /** Returns the options as a text. Each rank compares its text with the texts of the other ranks. */
         String text() {
             return (sharesSlots ? "slots shared, " : "") + (groups ? "connections grouped, " : "") + "chunks of "
                     + chunkBytes + " bytes, LL up to " + llBytes;

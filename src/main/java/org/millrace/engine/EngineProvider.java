@@ -39,9 +39,10 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     /**
-     * Creates a communicator. Collective: each rank of the group must call it.
+     * Creates a communicator. Collective: each rank of the group must call this method.
      *
-     * @param shared threads of the communicator that was split; null if this communicator is not the result of a split
+     * @param shared threads of the communicator that was split into this one and others; null if this communicator is
+     *               not the result of a split
      */
     static EngineCommunicator assemble(ControlPlane control, Configuration configuration,
             @Nullable EngineThreads shared) {
@@ -74,7 +75,8 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     /**
-     * Refuses unpacking with large buffers. A list of pieces describes a slice of at most 4 MiB, which is two slots.
+     * Refuses unpacking together with large buffers. A list of pieces can describe a slice of at most 4 MiB, and a
+     * slice has two slots.
      */
     static void refuseUnpack(Configuration configuration) {
         long most = PieceCheck.MAX_SLICE_BYTES / 2 * ConnectionLayout.SLOTS;

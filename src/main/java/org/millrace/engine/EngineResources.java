@@ -6,8 +6,8 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Resources that were opened for a communicator. They are closed in the opposite order, after a failed set-up as at the
- * end.
+ * Resources that were opened for a communicator. They are closed in the opposite order, both after a failed set-up and
+ * when the communicator is closed.
  */
 final class EngineResources implements AutoCloseable {
 

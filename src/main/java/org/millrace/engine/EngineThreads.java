@@ -20,10 +20,11 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 
 /**
- * Threads of a rank. One polling thread runs device and proxies in turn, or each has its own. One thread is better
- * where there are as many ranks as cores. Two threads would take the core from each other just when one waits for the
- * other. Another thread makes connections, and sleeps while none is requested. A communicator shares its threads with
- * the communicators that are split from it. The communicator that is closed last stops the threads.
+ * Threads of a rank. One polling thread runs device and proxies alternately, or each of the two has a polling thread.
+ * One thread is better if there are as many ranks as cores. Two threads would take the core from each other just when
+ * one waits for the other. A further thread makes connections, and sleeps while no connection is requested. A
+ * communicator shares its threads with the communicators that are split from it. The communicator that is closed last
+ * stops the threads.
  */
 final class EngineThreads implements AutoCloseable {
 
@@ -83,7 +84,7 @@ final class EngineThreads implements AutoCloseable {
         return "the threads of " + device.name();
     }
 
-    /** Returns the same threads for one more communicator, which must close them, too. */
+    /** Returns this object for one more communicator, which must also close it. */
     EngineThreads share() {
         if (users.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
             throw new MillraceException(
@@ -107,8 +108,8 @@ final class EngineThreads implements AutoCloseable {
     }
 
     /**
-     * Counts a connection that was made, or one that was closed. A connection is polled if its peer does not wake this
-     * rank.
+     * Counts a connection that was made ({@code change} is 1), or one that was closed (-1). If the peer of a connection
+     * does not wake this rank, a thread must poll the connection.
      */
     void count(TransportConnection connection, int change) {
         Doorbell waiting = connection.proxies().isEmpty() ? doorbell : proxyDoorbell;
@@ -137,8 +138,8 @@ final class EngineThreads implements AutoCloseable {
     /**
      * Agent that publishes before a sleep whether any work is in flight.
      *
-     * @param own   wakes the agent's thread
-     * @param other wakes the thread that polls the memory that this agent writes
+     * @param own   doorbell that wakes the agent's thread
+     * @param other doorbell that wakes the thread that polls the memory that this agent writes
      */
     private record Sleeping(Agent agent, Doorbell own, Doorbell other, BooleanSupplier isQuiet) implements Agent {
 

@@ -65,7 +65,7 @@ final class EngineTrace implements AutoCloseable {
         }
     }
 
-    /** Opens this process's trace, if the first communicator's settings enable it. */
+    /** Opens this process's trace, if it is enabled. The settings of the process's first communicator count. */
     static void open(Configuration configuration, ControlPlane control) {
         boolean first = ProcessTrace.current() == null;
         Settings.TraceDetail detail = configuration.traceDetail();

@@ -95,9 +95,9 @@ public final class GinRank implements AutoCloseable {
     }
 
     /**
-     * Fails the communicator when a peer reports a failure. Such a peer may seem alive if this rank read another's
-     * shutdown message from it, or had nothing in flight to it. Kernels that wait for its signals then leave at once,
-     * and not at their deadline.
+     * Fails the communicator when a peer reports a failure. Without the report, such a peer may seem alive, for two
+     * reasons. This rank may have read the shutdown message of a connection, or may have had nothing in flight to the
+     * peer. After the report, kernels that wait for the peer's signals end at once, and not at their deadline.
      */
     private static void hear(ControlPlane control, GinCommunicator communicator) {
         RemoteFailure told = control.failure();
@@ -121,7 +121,7 @@ public final class GinRank implements AutoCloseable {
     }
 
     /**
-     * Registers new memory as a window. Collective: all ranks must do so in the same order.
+     * Registers new memory as a window. Collective: all ranks must register their windows in the same order.
      *
      * @param arena owner of the memory; must not be closed before this rank
      */
@@ -130,12 +130,12 @@ public final class GinRank implements AutoCloseable {
         return new LocalWindow(communicator.register(HostWindowMemory.register(network, memory)), memory);
     }
 
-    /** Window, and this rank's memory in it. */
+    /** Window, and the memory that this rank contributes to it. */
     public record LocalWindow(Window window, MemorySegment memory) {
     }
 
     /**
-     * Creates a device communicator, which this rank closes when it is closed. Collective.
+     * Creates a device communicator. This rank closes it when the rank is closed. Collective.
      *
      * @param requirements requirements, the same on each rank
      */
@@ -143,7 +143,7 @@ public final class GinRank implements AutoCloseable {
         return resources.add(new GinDeviceCommunicator(communicator, requirements));
     }
 
-    /** Waits until all ranks have called this method. Meant for set-up and end, not for blocks. */
+    /** Waits until all ranks have called this method. For set-up and end; blocks of kernels must not use it. */
     public void barrier() {
         control.barrier();
     }

@@ -18,8 +18,8 @@ import org.millrace.proxy.SharedSender;
 import org.millrace.transport.EndRequest;
 
 /**
- * Network connections that channels of a ring share, {@value SharedSender#MEMBERS} channels each. Fewer connections
- * have to be kept open and polled. The first channel that requests a connection starts it.
+ * Network connections that channels of a ring share, {@value SharedSender#MEMBERS} channels each. Sharing reduces the
+ * number of connections that are open and polled. The first channel that requests a connection starts it.
  */
 final class GroupedConnections {
 
@@ -39,7 +39,7 @@ final class GroupedConnections {
         this.here = here;
     }
 
-    /** Returns whether a connection is shared. Both ends return the same. */
+    /** Returns whether a connection is shared. The result is the same at both ends. */
     static boolean has(EndRequest request) {
         return request.settings().groupedChannels() > 0 && request.index() == KernelChannel.COLLECTIVE;
     }
@@ -112,8 +112,8 @@ final class GroupedConnections {
         }
 
         /**
-         * Abandons a pending connection for all members. No member needs it then, because a communicator fails unless
-         * all its connections are made.
+         * Abandons a pending connection for all members. No member needs the connection then, because a communicator
+         * fails unless all its connections are made.
          */
         private synchronized void giveUp() {
             if (group == null && !givenUp) {

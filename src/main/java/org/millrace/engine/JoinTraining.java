@@ -13,8 +13,8 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * Program that trains the JVM while it creates the class cache of the ranks. Two ranks join, over shared memory and
- * over TCP as if each were a process, and run the first operations of typical programs.
+ * Program that trains the JVM while the JVM creates the class cache of the ranks. Two ranks of this process join as if
+ * each were a process, first over shared memory and then over TCP. They run the first operations of typical programs.
  */
 public final class JoinTraining {
 

@@ -30,7 +30,7 @@ import org.millrace.engine.PlannedOperation.SendOrReceive;
  */
 final class LaunchQueue implements OperationGroup.Part {
 
-    /** Maximum bytes of work items of a replayed kernel. They take no room in the FIFO. */
+    /** Maximum size of the work items of a replayed kernel, in bytes. Such items are not in the FIFO. */
     private static final int REPLAYED_BYTES = 1 << 20;
 
     private final String who;
@@ -45,7 +45,7 @@ final class LaunchQueue implements OperationGroup.Part {
     /** Operations of the plan that is being made. */
     private List<PlannedOperation> operations = new ArrayList<>(1);
     private final TransferSchedule schedule;
-    /** Streams that the operations name, each once. A list is enough, because there are few. */
+    /** Streams that the operations name, without duplicates. There are few, so a list is enough. */
     private final List<DeviceStream> streams = new ArrayList<>();
     private final SelfTransfers ownTransfers;
     private final RecentKernels recent;
@@ -91,7 +91,10 @@ final class LaunchQueue implements OperationGroup.Part {
         uses(stream);
     }
 
-    /** Adds a transfer. A rank's send to itself is held until its receive is added, and vice versa. */
+    /**
+     * Adds a transfer. A send of a rank to itself waits in this queue until the matching receive is added, and vice
+     * versa.
+     */
     public void add(SendOrReceive transfer, DeviceStream stream) {
         if (transfer.peer() == communicator.rank()) {
             SendOrReceive other = ownTransfers.other(transfer, stream);
@@ -116,8 +119,8 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Launches a single collective. If the plan of an equal recent collective is still available, this method launches
-     * that plan again. Most programs repeat the same collectives. Must not be called in groups.
+     * Launches a single collective. If an equal collective was launched recently and its plan is still available, this
+     * method launches that plan again, because most programs repeat the same collectives. Must not be called in groups.
      *
      * @param stream stream that is not being captured
      */
@@ -166,14 +169,14 @@ final class LaunchQueue implements OperationGroup.Part {
     /**
      * Kernels that can be launched more than once.
      *
-     * @param others streams that operations name, except the stream that represents the stream of a launch
+     * @param others streams that the operations name, except the stream that the recording stands for
      */
     public record Recorded(List<PlannedKernel> kernels, List<DeviceStream> others) {
     }
 
     /**
-     * Launches recorded kernels once more. They wait for the work in the other streams, and the other streams wait for
-     * them.
+     * Launches recorded kernels once more. The kernels wait for earlier work in the other streams. Later work in the
+     * other streams waits for the kernels.
      */
     public void launch(Recorded recorded, DeviceStream stream) {
         List<DeviceStream> used = new ArrayList<>(List.of(stream));
@@ -226,12 +229,12 @@ final class LaunchQueue implements OperationGroup.Part {
     /**
      * Transfers of a group, in the order that all ranks use. In round {@code r} of an epoch, each rank sends to the
      * rank {@code r} positions after it, and receives from the rank {@code r} positions before it. Ranks may split the
-     * transfers into kernels at different places. Even then no transfer waits for one that another rank has not
+     * transfers into kernels at different places. Even then, no transfer waits for a transfer that another rank has not
      * reached.
      */
     private static final class TransferSchedule {
 
-        /** Receives an item. One half is null if the round has only the other. */
+        /** Receives the transfers of a round. One half is null if the round has only the other half. */
         interface Sink {
             void add(int round, @Nullable SendOrReceive send, @Nullable SendOrReceive receive);
         }
@@ -285,7 +288,7 @@ final class LaunchQueue implements OperationGroup.Part {
         }
     }
 
-    /** Sends of a rank to itself, and its receives from itself, which wait for their counterparts. */
+    /** Sends of a rank to itself that wait for their receives, and receives that wait for their sends. */
     private static final class SelfTransfers {
 
         private record Half(SendOrReceive transfer, DeviceStream stream) {
@@ -299,7 +302,7 @@ final class LaunchQueue implements OperationGroup.Part {
             this.who = who;
         }
 
-        /** Returns the other half if it was added before; otherwise keeps this half and returns null. */
+        /** Returns the other half of a transfer if it was added before. Otherwise keeps this half and returns null. */
         @Nullable
         SendOrReceive other(SendOrReceive transfer, DeviceStream stream) {
             Half here = (transfer.sends() ? receives : sends).poll();
@@ -339,7 +342,7 @@ final class LaunchQueue implements OperationGroup.Part {
      * collective takes longer than running it. Large collectives are kept as well. Otherwise their planning would use
      * code that small collectives have not warmed up (256 KiB after smaller sizes, two processes: 150 us instead of
      * 40). Kept kernels reference their operands. Operands in memory that the garbage collector manages therefore stay
-     * allocated for a few operations longer. One thread at a time.
+     * allocated for a few operations longer. Used by one thread at a time.
      */
     static final class RecentKernels {
 
@@ -391,10 +394,11 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Kernels of one communicator at the end of a group. They run on one stream. It waits for the earlier work of all
-     * streams that the operations name, and these streams then wait for it. If the group contains other communicators,
-     * this is a separate stream. On one of the program's streams, one communicator's kernels would wait for another's.
-     * A peer that names the communicators in another order would wait the other way round.
+     * Kernels of one communicator at the end of a group. They run on one stream. This stream waits for the earlier work
+     * of all streams that the operations name, and those streams then wait for this stream. If the group contains other
+     * communicators, the kernels run on a separate stream. On one of the program's streams, one communicator's kernels
+     * would wait for the kernels of another. On a peer that names the communicators in another order, the kernels would
+     * wait in the opposite order.
      */
     static final class GroupLaunch {
 
@@ -408,12 +412,12 @@ final class LaunchQueue implements OperationGroup.Part {
         private int launched;
 
         /**
-         * Creates a launch that has not begun. Work that the streams receive from now on does not run before it.
+         * Creates a launch that has not begun. Work that the streams receive from now on runs after the launch's
+         * kernels.
          *
          * @param used     streams that the operations name, at least one
          * @param alone    whether the group contains no other communicator
-         * @param captured refuses a launch that is no longer possible, if the streams are being captured; otherwise
-         *                 null
+         * @param captured throws if a launch is no longer possible; null if the streams are not being captured
          */
         GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<DeviceStream> used,
                 boolean alone, @Nullable Runnable captured) {

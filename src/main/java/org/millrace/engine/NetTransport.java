@@ -13,7 +13,7 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * NET transport, which uses a network and a proxy on each side. Each rank listens, and the sender connects. It can
+ * NET transport, which uses a network and a proxy on each side. Each rank listens, and the sender connects. NET can
  * connect any two ranks.
  */
 final class NetTransport implements Transport {
@@ -30,7 +30,7 @@ final class NetTransport implements Transport {
     /**
      * Settings of devices that gather received data from pages ({@code NCCL_NET_DEVICE_UNPACK_ENABLED}).
      *
-     * @param threshold minimum size in bytes of a slice that they gather
+     * @param threshold minimum size in bytes of a slice that devices gather
      */
     record Unpacking(long threshold) {
     }

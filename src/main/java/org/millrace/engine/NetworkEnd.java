@@ -35,15 +35,15 @@ import org.millrace.transport.EndSettings;
 import org.millrace.transport.TransportEnd;
 
 /**
- * End of a connection with a proxy that moves its data over a network.
+ * End of a connection with a proxy that moves the connection's data over a network.
  *
  * @param <F> type of the network's end, a sender or a receiver; the proxy closes it when it stops
  */
 abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
     /**
-     * Size of Simple's buffer in bytes if slots are shared. It holds no data, and the memory after it keeps its
-     * alignment.
+     * Size of the buffer of Simple in bytes, if slots are shared. The buffer then holds no data. This size keeps the
+     * alignment of the memory after the buffer.
      */
     private static final long NO_SLOTS = 4096;
 
@@ -147,7 +147,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     @Override
     public void proxyFree() {
         if (trace != null) {
-            trace.close(); // A proxy that no agent has served did not stop, so its trace is still open.
+            trace.close(); // If no agent has served the proxy, it did not stop, and its trace is still open.
         }
         if (pending != null) {
             pending.close();
@@ -174,7 +174,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         // All resources belong to the proxy's part.
     }
 
-    /** End that connects, once it knows the peer's address. */
+    /** Sending end. It connects to the peer once it knows the peer's address. */
     static final class Sender extends NetworkEnd<FrameSender> {
 
         private final GroupedConnections groups;
@@ -210,14 +210,17 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         }
     }
 
-    /** End that listens and sends its address to the peer. */
+    /** Receiving end. It listens and sends its address to the peer. */
     static final class Receiver extends NetworkEnd<FrameReceiver> {
 
         private final Listener listener;
         private final GroupedConnections groups;
         private final ConnectionKey key;
         private @Nullable Pending<FrameReceiver> expected;
-        /** Memory for received lines, as long as the buffers of LL and LL128, which precede the buffer of Simple. */
+        /**
+         * Memory into which lines are received. It is as long as the buffers of LL and LL128 together, which precede
+         * the buffer of Simple.
+         */
         private @Nullable MemoryRegion staging;
         private @Nullable GatherMemory gather;
 
@@ -282,7 +285,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         }
     }
 
-    /** Bounce buffer, lists and handle of a receiving connection, for a device that gathers received data. */
+    /** Memory of a receiving connection, for a device that gathers received data: bounce buffer, lists and handle. */
     static final class GatherMemory implements AutoCloseable {
 
         private static final long LINE = 128;

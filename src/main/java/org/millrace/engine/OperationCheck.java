@@ -11,19 +11,19 @@ import org.millrace.proxy.ProxyOp;
 
 /**
  * Detects that the two ranks of a connection without frames run different operations. The side that announces an
- * operation second compares it with the record of the side that announced first. No step runs this check.
+ * operation second compares it with the record of the side that announced first. Steps do not run this check.
  *
  * <pre>
- *   0                       RECORDS                         RECORDS + 1        2 * (RECORDS + 1)   records
- *   | the sender's: record n of its n-th operation, modulo | one without part | the receiver's    |
+ *   0        RECORDS                   RECORDS + 1      2 * (RECORDS + 1)   records
+ *   | the sender's: record n of its n-th operation, modulo | one without part | the receiver's |
  *
- *   record:   number from 1, or -1 while it is written | opCount | signature | count      8 bytes each
+ *   record:   number from 1, or -1 while it is written | opCount | signature | count   8 bytes each
  * </pre>
  *
  * <p>
- * Each side writes its own records and reads the other's. One additional record describes the last operation that has
- * no part on the connection on that side. A side that is {@value #RECORDS} operations ahead overwrites records that
- * were not yet compared. The check ignores these records.
+ * Each side writes its own records and reads the records of the other side. One additional record describes the last
+ * operation that has no part on the connection on that side. A side that is {@value #RECORDS} operations ahead
+ * overwrites records that were not yet compared. The check ignores overwritten records.
  */
 final class OperationCheck {
 
@@ -45,7 +45,7 @@ final class OperationCheck {
     private final ConnectionName name;
     private final MemorySegment mine;
     private final MemorySegment theirs;
-    /** Last record read from the other side. One thread at a time announces. */
+    /** Last record that was read from the other side. Reused, because only one thread at a time announces. */
     private final Announcement other = new Announcement();
     private final Announcement without = new Announcement();
     private long announced;

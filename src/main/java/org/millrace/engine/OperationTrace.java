@@ -16,8 +16,8 @@ import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Traces the operations that a communicator launches, each run of a plan separately. Ten times a second, it also traces
- * the kernels that have begun and ended since. Kernels do no work for it.
+ * Traces the operations that a communicator launches, each run of a plan separately. Ten times a second, the trace's
+ * thread also records the kernels that have begun and ended since. Kernels do no work for the trace.
  */
 final class OperationTrace implements AutoCloseable {
 
@@ -27,7 +27,7 @@ final class OperationTrace implements AutoCloseable {
     private static final int NONE = -1;
     /** Initial number of observed kernels, a power of two. */
     private static final int KERNELS = CommunicatorFields.OPERATIONS;
-    /** Maximum number of observed kernels. If more are launched ahead, the newest are observed. */
+    /** Maximum number of observed kernels. If more kernels are launched ahead, the newest ones are observed. */
     private static final int MOST_KERNELS = 1 << 16;
 
     static {
@@ -110,7 +110,7 @@ final class OperationTrace implements AutoCloseable {
         return (int) number & kernels.length - 1;
     }
 
-    /** Makes room for another kernel. Programs launch thousands ahead, and only the oldest runs. */
+    /** Makes room for another kernel. Programs launch thousands of kernels ahead, and only the oldest kernel runs. */
     private void makeRoom() {
         long ended = 0;
         while (oldest < launched && kernels[at(oldest)].done()) {
@@ -119,7 +119,7 @@ final class OperationTrace implements AutoCloseable {
             kernels[at(oldest++)] = null;
         }
         if (launched - oldest < kernels.length) {
-            trace.started(ended - 1); // This includes all operations before it.
+            trace.started(ended - 1); // The two calls also mark all earlier operations.
             trace.ended(ended - 1);
             return;
         }

@@ -27,10 +27,11 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * P2P transport, for ranks with devices that can access each other's memory. Within a process, a device accesses it by
- * its address. Between processes of a host, one process maps memory that the other created, if no process can truncate
- * it. The sending device writes into the receiver's slots and advances the receiver's {@code tail}. With
- * {@code NCCL_P2P_USE_CUDA_MEMCPY}, it writes into its own slots, and its proxy copies.
+ * P2P transport, for ranks with devices that can access each other's memory. Within a process, a device accesses the
+ * other device's memory by its address. Between processes of a host, one process maps memory that the other process has
+ * created. No process may be able to truncate this memory. The sending device writes into the receiver's slots and
+ * advances the receiver's {@code tail}. With {@code NCCL_P2P_USE_CUDA_MEMCPY}, the sending device writes into its own
+ * slots, and its proxy copies.
  */
 final class P2pTransport implements Transport {
 
@@ -114,14 +115,14 @@ final class P2pTransport implements Transport {
     }
 
     /**
-     * Memory that two ranks of this process share. It is freed when both have released it. A rank that aborts must not
-     * free it while the other rank's device still uses it.
+     * Memory that two ranks of this process share. It is freed when both ranks have released it. A rank that aborts
+     * must not free the memory while the other rank's device still uses it.
      */
     static final class ProcessMemory implements CommonMemory {
 
         /**
-         * Identity of this process, or of the class loader of this class. Two class loaders do not find each other's
-         * memory.
+         * Identity of this process and of the class loader of this class. Two class loaders in one process do not find
+         * each other's memory.
          */
         static final String PROCESS = UUID.randomUUID().toString();
 

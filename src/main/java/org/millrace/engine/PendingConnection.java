@@ -14,8 +14,8 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.TransportEnd;
 
 /**
- * End of a connection that is being made. It runs the phases of {@link TransportEnd}. A failure in any phase frees the
- * resources of all earlier phases.
+ * This rank's end of a connection that is being made. It runs the phases of {@link TransportEnd}. A failure in any
+ * phase frees the resources of all earlier phases.
  */
 final class PendingConnection implements Pending<TransportConnection> {
 
@@ -83,8 +83,8 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     /**
-     * Returns the message for the end. It is the peer's message, or the messages of all ranks of a group in their
-     * order, including this one's.
+     * Returns the set-up message that the end receives. It is the peer's message. In a group, it consists of the
+     * messages of all ranks in their order, including this rank's message.
      */
     private byte[] said() {
         if (request.group() == null) {
@@ -128,8 +128,8 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     /**
-     * Removes the transport's name from a message. Both ends must have chosen the same transport before one reads the
-     * other's message.
+     * Removes the transport's name from a message. Both ends must have chosen the same transport before an end reads
+     * the peer's message.
      */
     private byte[] withoutName(int other, byte[] message) {
         byte[] name = transport.getBytes(StandardCharsets.UTF_8);

@@ -11,7 +11,8 @@ import org.millrace.device.WorkLauncher;
 import org.millrace.engine.Attendance.Meeting;
 
 /**
- * Launches a communicator's plans. It places the work, then announces it to the proxies, and then starts the kernel.
+ * Launches a communicator's plans. It first places the work for the device, then announces the operations to the
+ * proxies, and then starts the kernel.
  */
 final class PlanLauncher {
 
@@ -36,15 +37,15 @@ final class PlanLauncher {
     }
 
     /**
-     * Launches a plan. Returns false if the FIFO currently has no room for it. The caller then repeats the call until
-     * it succeeds.
+     * Launches a plan. Returns false if the FIFO currently has no room for the plan. The caller then repeats the call
+     * until the launch succeeds.
      *
      * @throws org.millrace.MillraceException if the FIFO stays full for too long, or if the communicator is aborted or
      *                                        closed meanwhile
      */
     boolean launchIfRoom(PlannedKernel kernel, DeviceStream stream) {
-        // One lock covers all steps. The proxies then receive announcements in the order of the kernel starts, and only
-        // of kernels that start.
+        // One lock covers all steps. Proxies then receive the announcements in the order of the kernel starts, and only
+        // for kernels that start.
         synchronized (launcher) {
             if (!launcher.hasRoom(kernel.kernel(), stream)) {
                 return false;
@@ -56,7 +57,10 @@ final class PlanLauncher {
         }
     }
 
-    /** Returns a plan in the form that a captured stream keeps. Its memory stays allocated until it is released. */
+    /**
+     * Returns a plan in the form that a captured stream keeps. The plan's memory stays allocated until the stream
+     * releases the plan.
+     */
     EmulatedStream.CapturedOperation captured(PlannedKernel kernel, Runnable check) {
         launcher.keep(kernel.kernel());
         return new EmulatedStream.CapturedOperation() {

@@ -14,10 +14,10 @@ import org.millrace.engine.Registrations.UserRegions;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyOp;
 
-/** Operation of a plan. To the proxies, each run of it is a separate operation. */
+/** Operation of a plan. The proxies see each run of a planned operation as a separate operation. */
 sealed interface PlannedOperation {
 
-    /** Announces the next run to the proxies. Returns its identity, for messages. */
+    /** Announces the next run to the proxies. Returns the run's identity, for messages. */
     Meeting announce(Announcer announcer);
 
     /**
@@ -90,7 +90,7 @@ sealed interface PlannedOperation {
         }
 
         /**
-         * Returns the share of each connection, which is the same in each run.
+         * Returns the shares of the connections. They are the same in each run.
          *
          * @param find computes the shares in the first run; called by one thread at a time
          */
@@ -114,7 +114,7 @@ sealed interface PlannedOperation {
         /**
          * Share of a connection in a collective.
          *
-         * @param part part of the run with number 0
+         * @param part operation to announce, with the number 0; each run announces it with the run's number
          */
         record Share(Connector<?> connector, ProxyOp part) {
         }
@@ -136,9 +136,9 @@ sealed interface PlannedOperation {
     }
 
     /**
-     * Send or receive, as the program requested it, with regions of its memory if that is used in place.
+     * Send or receive, as the program requested it. It has regions of its memory if the memory is used in place.
      *
-     * @param read whether the memory is registered so that a peer's device may read there
+     * @param read whether the memory is registered so that a peer's device may read it
      */
     record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer, UserRegions regions,
             boolean read) {

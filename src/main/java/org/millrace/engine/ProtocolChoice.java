@@ -66,7 +66,7 @@ record ProtocolChoice(List<Set<Protocol>> allowed) {
                 : left.contains(Protocol.LL128) ? Protocol.LL128 : Protocol.LL;
     }
 
-    /** Returns a text that ranks compare with each other's. */
+    /** Returns the choice as a text. Each rank compares its text with the texts of the other ranks. */
     String text() {
         return allowed.toString();
     }

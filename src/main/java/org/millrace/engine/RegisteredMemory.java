@@ -18,8 +18,8 @@ final class RegisteredMemory implements AutoCloseable {
     /**
      * Creates the regions of all transports.
      *
-     * @param choices returns the transport that connects this rank with another
-     * @param maker   returns the region of a transport; null if it registers no memory
+     * @param choices returns the transport that connects this rank with another rank
+     * @param maker   returns the region of a transport; null if the transport registers no memory
      */
     RegisteredMemory(List<Transport> transports, IntFunction<Transport> choices,
             Function<Transport, @Nullable MemoryRegion> maker) {
@@ -46,7 +46,7 @@ final class RegisteredMemory implements AutoCloseable {
         return regions.get(choices.apply(peer));
     }
 
-    /** Closes the regions. No operation uses the memory from now on. May be called twice. */
+    /** Closes the regions. Operations must no longer use the memory. May be called twice. */
     @Override
     public void close() {
         regions.values().forEach(MemoryRegion::close);

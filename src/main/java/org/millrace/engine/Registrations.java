@@ -19,18 +19,19 @@ final class Registrations implements AutoCloseable {
     public static final int NOBODY = -1;
 
     /**
-     * Minimum size of a hop, in bytes, for peers to read registered memory in place, where elements are combined.
-     * Smaller data is copied through slots, because a sender copies it as fast as the receiver reads it. Measured with
-     * {@code RegisteredBench}, with two ranks of one process over P2P and SHM. From this size on, registered operands
-     * take 0.9 to 1.0 times as long as others. At half this size, they take 1.1 times as long.
+     * Minimum size of a hop, in bytes, for peers to read registered memory in place in operations that combine
+     * elements. Smaller data is copied through slots, because a sender copies it as fast as the receiver reads it.
+     * Measured with {@code RegisteredBench}, with two ranks of one process over P2P and SHM. From this size on,
+     * operations with registered operands take 0.9 to 1.0 times as long as others. At half this size, they take 1.1
+     * times as long.
      */
     private static final long LEAST_COMBINED = 64 << 10;
-    /** The same minimum where elements are only moved. A slot then costs one additional copy, and no sum. */
+    /** The same minimum for operations that only move elements. There, a slot costs one additional copy, and no sum. */
     private static final long LEAST_MOVED = 256 << 10;
 
     private static final Logger LOG = LogManager.getLogger(Registrations.class);
 
-    /** @param read whether some peer's device reads the memory, without a proxy between */
+    /** @param read whether some peer's device reads the memory directly, without a proxy */
     private record Registered(long address, long bytes, RegisteredMemory memory, boolean read) {
 
         boolean holds(MemorySegment operand, long length) {
@@ -62,7 +63,7 @@ final class Registrations implements AutoCloseable {
         this.anything = connections == null ? null : connections.allMemory();
     }
 
-    /** @param quiet waits until no operation that was launched before accesses the memory */
+    /** @param quiet waits until no operation accesses the memory that was launched before the wait */
     public Registration add(MemorySegment memory, Runnable quiet) {
         if (connections == null) {
             return () -> {};
@@ -81,8 +82,8 @@ final class Registrations implements AutoCloseable {
     }
 
     /**
-     * Returns a number that changes with each change of the registered memory. A plan with another version may be
-     * invalid.
+     * Returns a number that changes with each change of the registered memory. A plan that was made with another number
+     * may be invalid.
      */
     public int version() {
         return version.get();
@@ -134,8 +135,8 @@ final class Registrations implements AutoCloseable {
     }
 
     /**
-     * Returns the regions of an operation on any memory, registered or not. Returns {@link UserRegions#NONE} if the
-     * operation is too small, or if a network requires registered memory.
+     * Returns the regions of an operation on any memory, registered or not. Returns {@link UserRegions#NONE} if a hop
+     * of the operation is too small, or if a network requires registered memory.
      *
      * @param hopBytes number of bytes of one hop
      */

@@ -61,12 +61,15 @@ final class SharedMemoryEnd implements TransportEnd {
     private @Nullable Arena arena;
     private @Nullable ConnectionInfo own;
     private @Nullable CopyProxy proxy;
-    /** The sender's heap, as this receiver maps it; null if the sender has none, or belongs to this process. */
+    /**
+     * The sender's heap, as this receiver maps it; null if the sender has no heap, or if the sender belongs to this
+     * process.
+     */
     private @Nullable PeerHeap heap;
     private boolean woken;
 
     /**
-     * @param owns   whether this end creates the memory; if not, the peer does
+     * @param owns   whether this end creates the memory; if not, the peer creates it
      * @param copies whether a proxy of this end copies between the common memory and memory of this end
      */
     SharedMemoryEnd(EndRequest request, CommonMemory.Source source, boolean owns, boolean copies) {
@@ -153,7 +156,7 @@ final class SharedMemoryEnd implements TransportEnd {
         return shared.withDirect(DirectMemory.ofHeap(line, heap.segment()));
     }
 
-    /** Returns the heap of this end's rank; null if it has none, or if the peer cannot open it. */
+    /** Returns the heap of this end's rank; null if the rank has no heap, or if the peer cannot open it. */
     private @Nullable Heap mappedHeap() {
         return source.opensHeaps() ? request.settings().heap() : null;
     }
@@ -224,7 +227,7 @@ final class SharedMemoryEnd implements TransportEnd {
         }
     }
 
-    /** Memory that both ends of a connection can access, each in its own way. */
+    /** Memory that both ends of a connection can access. Each end has its own address of this memory. */
     interface CommonMemory {
 
         /**
@@ -287,7 +290,7 @@ final class SharedMemoryEnd implements TransportEnd {
             return opened.segment();
         }
 
-        /** Releases the mapping for one connection. Each connection must call it once. */
+        /** Releases the mapping for one connection. Each connection must call this method once. */
         @Override
         public void close() {
             synchronized (ALL) {

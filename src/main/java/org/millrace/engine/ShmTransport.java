@@ -15,9 +15,9 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * SHM transport between processes of one host, which uses memory that both map. The devices write and read it directly.
- * With {@code NCCL_SHM_USE_CUDA_MEMCPY}, proxies copy on the sides that {@code NCCL_SHM_MEMCPY_MODE} names.
- * {@code NCCL_SHM_LOCALITY} selects the side that creates the memory, and therefore its memory node.
+ * SHM transport between processes of one host. It uses memory that both processes map. The devices write and read it
+ * directly. With {@code NCCL_SHM_USE_CUDA_MEMCPY}, proxies copy on the sides that {@code NCCL_SHM_MEMCPY_MODE} names.
+ * {@code NCCL_SHM_LOCALITY} selects the side that creates the memory, and therefore the memory's NUMA node.
  */
 final class ShmTransport implements Transport {
 
@@ -67,7 +67,7 @@ final class ShmTransport implements Transport {
                 : Availability.no("rank " + here.rank() + " has " + mine + ", rank " + there.rank() + " " + theirs);
     }
 
-    /** Returns an offer without the part that decides only on the kind of memory. */
+    /** Returns an offer without its part about sealed memory. That part decides only on the kind of memory. */
     private static String place(String offer) {
         return offer.split(SEALED, 2)[0];
     }

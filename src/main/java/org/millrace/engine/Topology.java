@@ -21,8 +21,8 @@ final class Topology {
     }
 
     /**
-     * Writes the trees, which alternate from channel to channel. Rings connect the ranks in the order of their numbers,
-     * which the channels contain from the beginning.
+     * Writes the trees, which alternate from channel to channel. The channels contain the rings already, which connect
+     * the ranks in the order of their numbers.
      */
     static void fill(DeviceCommunicator device, boolean oneHost) {
         for (int channel = 0; channel < device.channels() && device.ranks() > 1; channel++) {
@@ -34,7 +34,7 @@ final class Topology {
         }
     }
 
-    /** Requests the connections of the rings. All others are made when an operation needs them. */
+    /** Requests the connections of the rings. All other connections are made when an operation needs them. */
     static void connectRings(DeviceCommunicator device, Connectors connectors, int rings) {
         for (int number = 0; number < rings && device.ranks() > 1; number++) {
             DeviceChannel channel = device.channel(number);
@@ -48,7 +48,7 @@ final class Topology {
      * tree, except one rank. A pair of trees therefore loads each rank's connections alike (Sanders, Speck and Träff:
      * Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009). Between hosts, the trees are binary
      * and neighbors are near, as in NCCL's trees. On one host, all ranks are near, and a rank has as many children as
-     * possible. Each level less saves two waits of ranks for each other.
+     * possible. A tree with one level less saves two waits of ranks for each other.
      *
      * <pre>
      *   8 ranks, tree 0    0───────────4                a number's parent: its lowest set bit cleared, the next one set,

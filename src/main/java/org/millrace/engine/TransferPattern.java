@@ -4,14 +4,14 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.DataType;
 
 /**
- * Operations that consist of sends and receives in a group. It lists the transfers of a rank, in an order that is the
- * same on all ranks.
+ * Operations that consist of sends and receives in a group. Each method lists the transfers of this rank, in an order
+ * that is the same on all ranks.
  *
- * @param sink receives the transfers; operations without elements have none
+ * @param sink receives the transfers; an operation without elements has no transfers
  */
 record TransferPattern(int rank, int ranks, Sink sink) {
 
-    /** Receives a send or a receive. */
+    /** Receives each transfer, which is a send or a receive. */
     public interface Sink {
         void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer);
     }

@@ -16,9 +16,9 @@ import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.engine.Registrations.UserRegions;
 
 /**
- * Plans the work of sends and receives. They use separate connections, which are made at first use, so that one waiting
- * transfer does not delay others. A transfer's bytes are divided into parts, which go to channels in order, beginning
- * with channel 0.
+ * Plans the work of sends and receives. Transfers use separate connections, which are made at first use, so that one
+ * waiting transfer does not delay others. A transfer's bytes are divided into parts. The parts go to channels in order,
+ * beginning with channel 0.
  */
 final class TransferPlanner {
 
@@ -90,7 +90,7 @@ final class TransferPlanner {
     }
 
     /**
-     * Returns the number of parts of a transfer. An empty transfer also takes a step, which proves that both ends
+     * Returns the number of parts of a transfer. An empty transfer has one part, because its step proves that both ends
      * called it.
      */
     private int parts(SendOrReceive transfer) {

@@ -75,7 +75,10 @@ final class TransportConnection implements AutoCloseable {
         }
     }
 
-    /** Frees the proxy's part first. If one part cannot be freed, the other is freed nevertheless. */
+    /**
+     * Frees both parts of an end, the proxy's part first. If one part cannot be freed, the other part is freed
+     * nevertheless.
+     */
     static void free(ConnectionName name, TransportEnd end) {
         for (Runnable part : List.<Runnable>of(end::proxyFree, end::free)) {
             try {

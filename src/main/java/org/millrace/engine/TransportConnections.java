@@ -20,8 +20,8 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * Makes the connections of one rank of one communicator, each over the first transport that supports it. Both ends must
- * request the same connection, each at any time. No connection waits for another.
+ * Makes the connections of one rank of one communicator. Each connection uses the first transport that supports it.
+ * Both ends must request the same connection, each at any time. No connection waits for another.
  *
  * <p>
  * Channel and index identify a connection. Index 0 is for collectives, and index 1 is for sends and receives, as in
@@ -40,9 +40,9 @@ final class TransportConnections implements AutoCloseable {
         void send(int peer, long tag, byte[] data);
 
         /**
-         * Returns a message that a rank sent to this one.
+         * Removes and returns a message that a rank sent to this rank.
          *
-         * @return message, only once; null if it has not arrived
+         * @return message; null if it has not arrived
          */
         byte @Nullable [] receive(int peer, long tag);
     }
@@ -79,8 +79,8 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Adds a group of peers. Its number follows the numbers of all ranks and of earlier groups. A connection with this
-     * number connects all its members.
+     * Adds a group of peers. The group's number follows the numbers of all ranks and of earlier groups. A connection to
+     * this number connects all members of the group.
      */
     public synchronized void add(EndRequest.PeerGroup group, Transport transport) {
         if (group.number() != peers.size() + groups.size()) {
@@ -129,7 +129,10 @@ final class TransportConnections implements AutoCloseable {
         return end;
     }
 
-    /** Returns the logger of a transport, because each transport is a subsystem of NCCL's. */
+    /**
+     * Returns the logger of a transport. Each transport has its own logger, because each transport is a subsystem of
+     * NCCL.
+     */
     private static Logger log(String transport) {
         return LogManager.getLogger(TransportConnections.class.getName() + '.' + transport);
     }
@@ -178,7 +181,7 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Returns the transports that were chosen, and the reasons against the transports before them.
+     * Returns the chosen transports, and the reasons against the transports that precede them.
      *
      * @return one line for each end that was started, such as
      *         {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other process 4711)"}
@@ -212,13 +215,14 @@ final class TransportConnections implements AutoCloseable {
         made.clear();
     }
 
-    /** Transport that two ranks use, and the reasons against all transports before it. */
+    /** Transport that two ranks use, and the reasons against all transports that precede it. */
     record TransportChoice(Transport transport, List<String> refusals) {
 
         /**
-         * Checks one transport after another. Both ranks make the same choice, because each knows both offers.
+         * Checks one transport after another. Both ranks make the same choice, because each rank knows both offers.
          *
-         * @throws MillraceException if no transport can connect them; the message states the reason for each transport
+         * @throws MillraceException if no transport can connect the ranks; the message states the reason for each
+         *                           transport
          */
         static TransportChoice of(List<? extends Transport> transports, PeerInfo here, PeerInfo there) {
             List<String> refusals = new ArrayList<>();

@@ -44,8 +44,8 @@ final class Transports {
     }
 
     /**
-     * Returns a heap for a device's memory that other processes map. Peers read it without a proxy, or wake the rank
-     * through it. Returns null if the rank has no such peers, or if no such memory is available.
+     * Returns a heap for memory of the device that other processes map. Peers read this memory without a proxy, or wake
+     * the rank through it. Returns null if the rank has no such peers, or if such memory is not available.
      */
     public static @Nullable SharedHeap heap(int rank, List<PeerInfo> peers) {
         PeerInfo here = peers.get(rank);
@@ -61,8 +61,8 @@ final class Transports {
     }
 
     /**
-     * Returns whether two ranks may map each other's heap. Ranks of one process need this only to wake each other, if
-     * P2P connects them.
+     * Returns whether two ranks may map each other's heap. If P2P connects two ranks of one process, they need the heap
+     * only to wake each other.
      */
     private static boolean mayMap(PeerInfo here, PeerInfo there) {
         if (here.rank() == there.rank() || !here.host().equals(there.host())) {
@@ -73,8 +73,8 @@ final class Transports {
     }
 
     /**
-     * Returns the transports of other jars. A transport that cannot be loaded is left out, and this rank does not offer
-     * it.
+     * Returns the transports of other jars. A transport that cannot be loaded is left out. This rank does not offer
+     * such a transport.
      */
     private static List<Transport> found() {
         List<Transport> found = new ArrayList<>();
