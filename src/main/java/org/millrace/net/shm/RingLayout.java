@@ -4,7 +4,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Layout of a ring's file, in the host's byte order. One process is the producer, and the other one the consumer. Each
- * word has one writer.
+ * word has one writer. The part for moved payloads, see {@link FrameLayout}, begins at the page boundary after the
+ * data.
  *
  * <pre>
  *   0        8         16         24      32        56       written once, by the side that created the file
@@ -63,8 +64,8 @@ final class RingLayout {
     static final long ABANDONED = 2;
 
     /**
-     * Length of the part for payloads that the producer moves out of its own memory. It occupies memory only where a
-     * payload was moved, and address space everywhere.
+     * Length of the file's part for moved payloads, which the producer copies there to reuse its own memory. The whole
+     * part occupies address space, but memory is allocated only for payloads that were moved.
      */
     private static final long MOVED_BYTES = 1L << 32;
 
@@ -93,7 +94,10 @@ final class RingLayout {
 
     private RingLayout() {}
 
-    /** Returns the number of allocated bytes at the beginning of the file: all words, and the ring's data. */
+    /**
+     * Returns the number of bytes at the beginning of the file that are allocated at once: all words, and the ring's
+     * data.
+     */
     static long allocatedBytes(long capacity) {
         return DATA_OFFSET + capacity;
     }

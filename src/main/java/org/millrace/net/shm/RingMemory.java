@@ -86,10 +86,10 @@ final class RingMemory {
     }
 
     /**
-     * Copies a payload behind the ring, after the payloads moved before. The copy allocates the memory. It stays until
-     * both processes have released their mappings.
+     * Copies a payload to the file's part for moved payloads, after the payloads that were moved before. The copy
+     * allocates the memory. The memory is freed when both processes have released their mappings.
      *
-     * @return offset of the copy
+     * @return offset of the copied payload in the file
      * @throws IOException if the part for moved payloads is full, or no memory is left
      */
     long append(MemorySegment from, long fromOffset, long bytes) throws IOException {
@@ -106,7 +106,7 @@ final class RingMemory {
         return place;
     }
 
-    /** Copies bytes of a payload that the producer moved behind the ring to the caller's memory. */
+    /** Copies to the caller's memory bytes of a payload that the producer has moved to the file. */
     void readAppended(long place, MemorySegment to, long toOffset, long bytes) throws IOException {
         if (place < movedOffset || bytes > segment.byteSize() - place) {
             throw new EOFException("the ring's file has no " + bytes + " bytes at " + place);

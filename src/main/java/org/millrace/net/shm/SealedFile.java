@@ -59,10 +59,10 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * Creates a file of zeros. The memory behind its allocated bytes is allocated by {@link #take} or by the first
-     * access to a page.
+     * Creates a file of zeros. Memory for the bytes after the allocated ones is allocated by {@link #take}, or by the
+     * first access to a page.
      *
-     * @param allocated number of bytes at its beginning with allocated memory
+     * @param allocated number of bytes at the beginning of the file that are allocated at once
      * @param length    length of the file
      */
     static SealedFile create(long allocated, long length, int seals) throws IOException {

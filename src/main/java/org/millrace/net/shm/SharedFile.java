@@ -42,7 +42,7 @@ final class SharedFile {
      * Creates a file in a directory.
      *
      * @param kind      one of the kinds of {@link FileName}
-     * @param allocated number of bytes at its beginning with allocated memory
+     * @param allocated number of bytes at the beginning of the file that are allocated at once
      * @param length    length of the file
      */
     public static SharedFile create(Path directory, String kind, long allocated, long length) throws IOException {
@@ -60,7 +60,7 @@ final class SharedFile {
         }
     }
 
-    /** Creates a file that can neither shrink nor grow, with the same parameters. */
+    /** Creates a sealed file, which can neither shrink nor grow. Its other properties are as in {@link #create}. */
     public static SharedFile createSealed(long allocated, long length) throws IOException {
         SealedFile sealed = SealedFile.create(allocated, length, SealedFile.ALL);
         try {
@@ -74,7 +74,7 @@ final class SharedFile {
     /**
      * Opens a file that another process of this user created.
      *
-     * @throws IOException if it does not exist, belongs to another user, or lacks a seal that its name promises
+     * @throws IOException if the file does not exist, belongs to another user, or lacks a seal that its name promises
      */
     public static FileChannel open(Path directory, FileName name) throws IOException {
         if (name.isSealed()) {
