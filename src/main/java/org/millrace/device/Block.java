@@ -1,11 +1,11 @@
 package org.millrace.device;
 
-/** One channel's part of a kernel. It corresponds to a thread block on a GPU. */
+/** The part of a kernel that serves one channel. It corresponds to a thread block on a GPU. */
 interface Block {
 
     /**
-     * Called when the kernel starts. Everything before it on the stream is complete. Called once for each block of a
-     * kernel, on the device's thread.
+     * Called once for each block when the kernel starts, on the device's thread. All earlier tasks of the kernel's
+     * stream are then complete.
      */
     default void begin() {}
 
@@ -14,25 +14,31 @@ interface Block {
 
     boolean done();
 
-    /** Returns whether the block is done and may do the same work once more. If not, a new block must be created. */
+    /**
+     * Returns whether the block is done and can do the same work again after {@link #rewind}. If it cannot, the caller
+     * must create a new block.
+     */
     default boolean canRewind() {
         return false;
     }
 
     /**
-     * Returns to the state before the first slice, if the block supports it. Reserves the place that a new block would
-     * reserve.
+     * Prepares the block to do the same work again, from the first slice. The block reserves its place in the order of
+     * its connections, as a new block would.
      */
     default void rewind() {
         throw new UnsupportedOperationException(getClass().getSimpleName() + " runs once");
     }
 
-    /** Describes the event that a block without progress waits for: connection, step and counters. */
+    /**
+     * Describes for a message why the block makes no progress: the connection that it waits for, with step and
+     * counters.
+     */
     String waitingFor();
 
     /**
-     * Two blocks of one item that run at the same time. A GPU's block splits its warps for such a pair, for example a
-     * send and a receive, or the two directions of a tree.
+     * Two blocks of one work item that run at the same time. Examples are a send and a receive, or the two directions
+     * of a tree. On a GPU, one block divides its warps between the two.
      */
     static final class BlockPair implements Block {
 

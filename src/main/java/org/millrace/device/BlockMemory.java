@@ -6,17 +6,18 @@ import org.millrace.ReduceOp;
 import org.millrace.element.ElementKernel;
 
 /**
- * The elements that an operation moves on one rank, and the arithmetic that combines them.
+ * The input and the output of an operation on one rank, and the arithmetic that combines elements.
  *
  * @param input      this rank's elements; not accessed by operations that only receive
  * @param output     destination of the result; not accessed by operations that only send
- * @param own        combines this rank's elements with received ones; includes the step that each rank's elements
- *                   undergo once
- * @param among      combines elements that were received from several ranks; the same as {@code own}, but without the
- *                   step that each rank's elements undergo once
- * @param readInput  whether the input is registered, so that the peers' devices may read the elements there that this
- *                   rank sends
- * @param readOutput whether the output is registered, likewise
+ * @param own        arithmetic that combines this rank's elements with received elements. It includes the operator's
+ *                   first step, which is applied once to the elements of each rank, for example a multiplication.
+ * @param among      arithmetic that combines elements from several other ranks; the same as {@code own}, but without
+ *                   the operator's first step
+ * @param readInput  whether the input is registered, so that the devices of peers may read the elements that this rank
+ *                   sends directly from the input
+ * @param readOutput whether the output is registered, so that the devices of peers may read the elements that this rank
+ *                   sends directly from the output
  */
 record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, ElementKernel own, ElementKernel among,
         boolean readInput, boolean readOutput) {
@@ -28,13 +29,16 @@ record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, 
                 own.hasPreOp() ? ElementKernel.of(type, ReduceOp.SUM, ranks) : own, false, false);
     }
 
-    /** Returns memory whose elements are moved unchanged, as bytes. */
+    /** Returns memory for an operation that does not change the elements. They are moved as bytes. */
     public static BlockMemory copied(MemorySegment input, MemorySegment output) {
         ElementKernel bytes = ElementKernel.of(DataType.UINT8, ReduceOp.SUM, 1);
         return new BlockMemory(input, output, 1, bytes, bytes, false, false);
     }
 
-    /** Returns the same memory for a result that several ranks compute. */
+    /**
+     * Returns the same memory, with arithmetic for a result that several ranks compute. All these ranks get the same
+     * bits.
+     */
     BlockMemory reducedAlike(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel alike = ElementKernel.alike(type, op);
         return new BlockMemory(input, output, elementBytes, alike, alike, readInput, readOutput);

@@ -1,24 +1,30 @@
 package org.millrace.device;
 
 /**
- * The elements that one channel processes, in rounds. A round has one chunk of each part of the operation. An
- * all-reduce around a ring has one part for each rank, and most other operations have a single part. The chunks of the
- * last round are as small as possible.
+ * The share of an operation's elements that one channel processes. The channel processes its share in rounds. In each
+ * round it moves one chunk of each part of the operation. An all-reduce around a ring has one part for each rank, and
+ * most other operations have a single part. The chunks of the last round are as small as possible.
  *
- * @param elements  number of elements; 0 has one round of empty chunks
+ * @param first     index of the share's first element in the operation
+ * @param elements  number of elements of the share; if it is 0, there is one round of empty chunks
  * @param fullChunk number of elements of a chunk that fills its slots
- * @param alignment each chunk's number of elements is a multiple of it: the number of elements in 16 bytes
+ * @param alignment number of elements in 16 bytes; each chunk's number of elements is a multiple of it
  */
 record ChannelPart(long first, long elements, long fullChunk, long alignment) {
 
-    /** Alignment of each chunk, in bytes, so that the next chunk is aligned for wide copies. */
+    /** Alignment of each chunk, in bytes. Each chunk then begins at an address that wide copies can use. */
     private static final int CHUNK_ALIGNMENT_BYTES = 16;
 
     public static ChannelPart of(long first, long elements, int elementBytes, long chunkBytes) {
         return new ChannelPart(first, elements, chunkBytes / elementBytes, CHUNK_ALIGNMENT_BYTES / elementBytes);
     }
 
-    /** Returns the number of elements of a chunk in the round that begins at the given element of the share. */
+    /**
+     * Returns the number of elements of each chunk in a round.
+     *
+     * @param roundFirst index in the share of the round's first element
+     * @param parts      number of parts of the operation
+     */
     long chunkElements(long roundFirst, int parts) {
         long remaining = elements - roundFirst;
         if (remaining >= parts * fullChunk) {
@@ -28,7 +34,11 @@ record ChannelPart(long first, long elements, long fullChunk, long alignment) {
         return (even + alignment - 1) / alignment * alignment;
     }
 
-    /** Returns the number of rounds that the share takes, 1 or more. */
+    /**
+     * Returns the number of rounds for the share, 1 or more.
+     *
+     * @param parts number of parts of the operation
+     */
     long rounds(int parts) {
         return Math.max(1, (elements + parts * fullChunk - 1) / (parts * fullChunk));
     }

@@ -4,18 +4,21 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The transfers of one block for an operation on a channel: chunks of one shape, by one schedule. A ring has one task.
- * A tree has two tasks, up and down.
+ * The transfers of one block for an operation on a channel. All chunks have the same shape and follow one schedule. A
+ * ring has one task. A tree has two tasks: one up and one down.
  *
- * @param index index of the connection with a peer: collectives and point-to-point transfers have one connection each
- * @param from  peers that it receives from, in the order of combination
- * @param to    peers that it sends to
+ * @param index index of the connection with a peer; collectives and point-to-point transfers use different connections
+ * @param from  peers that the block receives from; their elements are combined in this order
+ * @param to    peers that the block sends to
  */
 public record ChannelTask(ChunkSchedule schedule, ChunkShape shape, int index, int[] from, int[] to) {
 
     static final int[] NO_PEERS = {};
 
-    /** Returns a task with at most one peer on each side. A side has no peer if the schedule moves no chunk there. */
+    /**
+     * Returns a task that receives from at most one peer and sends to at most one peer. If the schedule receives no
+     * chunk or sends no chunk, the task has no peer on that side.
+     */
     static ChannelTask between(int from, ChunkSchedule schedule, ChunkShape shape, int index, int to) {
         return new ChannelTask(schedule, shape, index, schedule.chunksReceived() > 0 ? new int[] {from} : NO_PEERS,
                 schedule.chunksSent() > 0 ? new int[] {to} : NO_PEERS);

@@ -1,8 +1,9 @@
 package org.millrace.device;
 
 /**
- * The work of one block of an operation: a sequence of {@linkplain Primitives primitives}, in rounds that are all
- * alike. A schedule knows neither protocol nor memory. It keeps its position, so one instance runs once at a time.
+ * The work of one block of an operation, as a sequence of {@linkplain Primitives primitives}. The sequence consists of
+ * rounds that are all alike. A schedule does not depend on the protocol or on memory. It stores its position, so only
+ * one block at a time can run an instance.
  */
 public abstract class ChunkSchedule {
 
@@ -23,10 +24,13 @@ public abstract class ChunkSchedule {
     private long elements;
 
     /**
+     * Creates a schedule at its beginning.
+     *
+     * @param share      elements that the block's channel processes
      * @param parts      number of chunks in a round
      * @param primitives number of primitives in a round
-     * @param sends      number of sends in a round
-     * @param receives   number of receives in a round
+     * @param sends      number of primitives in a round that send
+     * @param receives   number of primitives in a round that receive
      */
     ChunkSchedule(ChannelPart share, int parts, int primitives, int sends, int receives) {
         this.share = share;
@@ -36,24 +40,29 @@ public abstract class ChunkSchedule {
         this.receives = receives;
     }
 
-    /** Returns the number of chunks that the block posts on each connection that it sends on. */
+    /** Returns the total number of chunks that the block posts on each of its sending connections. */
     public final long chunksSent() {
         return share.rounds(parts) * sends;
     }
 
-    /** Returns the number of chunks that the block takes from each connection that it receives on. */
+    /** Returns the total number of chunks that the block takes from each of its receiving connections. */
     public final long chunksReceived() {
         return share.rounds(parts) * receives;
     }
 
-    /** Sets the kind and the elements of a primitive of the round, through {@link #set}. */
+    /**
+     * Determines a primitive: calls {@link #set} or {@link #setWithin} with its kind and its elements.
+     *
+     * @param primitiveOfRound number of the primitive in the round
+     */
     abstract void choose(int primitiveOfRound);
 
     /**
-     * Sets the kind and the elements of the chosen primitive.
+     * Sets the kind and the elements of the current primitive.
      *
-     * @param part      number of the chunk in the round
-     * @param inputBase element of the input at which the share's elements for this primitive begin
+     * @param part       number of the chunk in the round
+     * @param inputBase  index in the input of the operation's element 0 for this primitive
+     * @param outputBase index in the output of the operation's element 0 for this primitive
      */
     final void set(int primitiveKind, int part, long inputBase, long outputBase) {
         long inShare = roundFirst + part * chunkElements;
@@ -64,8 +73,11 @@ public abstract class ChunkSchedule {
     }
 
     /**
-     * Sets the same for the part of the chunk that lies within the given bounds. Elements are counted from the lower
-     * bound.
+     * Sets the kind and the elements of the current primitive: those elements of the round's chunk that lie between two
+     * bounds. The input and the output begin at the lower bound.
+     *
+     * @param begin lower bound: index of an element in the operation
+     * @param end   upper bound, exclusive
      */
     final void setWithin(int primitiveKind, long begin, long end) {
         long first = share.first() + roundFirst;
@@ -76,7 +88,7 @@ public abstract class ChunkSchedule {
         elements = Math.clamp(last, begin, end) - begin - inputElement;
     }
 
-    /** Advances to the next primitive. Returns false if no primitive is left. */
+    /** Advances to the next primitive. Returns false if all primitives have run. */
     final boolean next() {
         if (!begun) {
             begun = true;
@@ -105,9 +117,9 @@ public abstract class ChunkSchedule {
     }
 
     /**
-     * Returns the schedule of a rank in a flow of elements in one direction. Such a flow is the ring of a broadcast or
-     * of a reduction, one direction of a tree, or a send. Every chunk has the same primitive, which depends on the
-     * rank's place in the flow:
+     * Returns the schedule of a rank that does not reduce, in a flow of elements in one direction. A flow is the ring
+     * of a broadcast or of a reduction, one direction of a tree, or a send. All chunks have the same primitive, which
+     * depends on the rank's position in the flow. The table also shows {@link #combine}:
      *
      * <pre>
      *                    elements begin here   pass here              end here
@@ -115,9 +127,9 @@ public abstract class ChunkSchedule {
      *   with reduction     input → peer        peers, input → peer    peers, input → output, last
      * </pre>
      *
-     * @param begin whether the elements are this rank's own
-     * @param keep  whether the elements must be stored in this rank's output and are not there yet
-     * @param sends whether another rank follows this one
+     * @param begin whether the flow begins at this rank, with elements of its input
+     * @param keep  whether this rank must store the elements in its output, which does not contain them yet
+     * @param sends whether this rank sends the elements to a following rank
      */
     static ChunkSchedule spread(ChannelPart share, boolean begin, boolean keep, boolean sends) {
         return chain(share, (begin ? Primitives.INPUT : Primitives.RECEIVE) | (keep ? Primitives.OUTPUT : 0)
@@ -125,11 +137,12 @@ public abstract class ChunkSchedule {
     }
 
     /**
-     * Returns the schedule of a rank at which elements are combined.
+     * Returns the schedule of a rank that reduces, in a flow of elements in one direction: it combines its input with
+     * received elements.
      *
-     * @param receives whether ranks precede this one
-     * @param last     whether this rank is the last
-     * @param sends    whether this rank sends the result on
+     * @param receives whether this rank receives elements from preceding ranks
+     * @param last     whether the flow ends at this rank, which stores the result in its output
+     * @param sends    whether this rank sends the combined elements to a following rank
      */
     static ChunkSchedule combine(ChannelPart share, boolean receives, boolean last, boolean sends) {
         return chain(share, Primitives.INPUT | (receives ? Primitives.RECEIVE : 0)

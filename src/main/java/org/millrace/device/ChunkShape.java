@@ -6,28 +6,32 @@ import org.millrace.device.LineFormat.LL128Format;
 import org.millrace.device.LineFormat.LLFormat;
 
 /**
- * The form of a chunk on its way: its number of steps, the number of steps of each slice, and the layout of its data in
- * their slots.
+ * The form of a chunk in a connection: its number of steps, the number of steps of each slice, and the layout of the
+ * data in the slots.
  *
- * @param chunkSteps number of steps of a chunk; operations begin at a multiple of it
- * @param protocol   protocol of the slots; protocols with lines have chunks of one step
- * @param userBytes  number of bytes of a chunk that stays in the user's memory (mode PTR); 0 if chunks pass through
+ * @param chunkSteps number of steps of a chunk; an operation begins at a step that is a multiple of it
+ * @param sliceSteps number of steps of a slice
+ * @param protocol   protocol of the slots; a chunk of LL or LL128 has one step
+ * @param userBytes  size of a chunk in bytes if chunks stay in the user's memory (mode PTR); 0 if chunks pass through
  *                   slots
  */
 public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long userBytes) {
 
     /**
-     * Shape for operations around a ring whose ranks all send at the same time. One slice travels while the rank works
-     * on the next one. NCCL's kernels use two slices of two steps for all-reduce, all-gather and reduce-scatter. Here a
-     * slice is one step, because the core that fills 128 KiB then still finds the data in its cache when it continues
-     * with it.
+     * Shape for operations around a ring where all ranks send at the same time. While one slice is on the network, the
+     * rank works on the next slice. NCCL's kernels use two slices of two steps for all-reduce, all-gather and
+     * reduce-scatter. Here a slice is one step. A core that fills 128 KiB then still finds the data in its cache when
+     * it processes the data further.
      */
     public static final ChunkShape FOUR_SLICES = new ChunkShape(4, 1, Protocol.SIMPLE, 0);
 
-    /** Shape for the same operations with less data. Four slices would cost more than their overlap saves. */
+    /**
+     * Shape for the same operations with fewer elements. Four slices would then cost more time than they save by
+     * overlap.
+     */
     static final ChunkShape TWO_SLICES = new ChunkShape(4, 2, Protocol.SIMPLE, 0);
 
-    /** Shape for all other operations. Elements flow in one direction, and the next step follows at once. */
+    /** Shape for all other operations. Their elements flow in one direction, so the next step can follow at once. */
     public static final ChunkShape ONE_STEP = new ChunkShape(1, 1, Protocol.SIMPLE, 0);
 
     private static final ChunkShape LL = new ChunkShape(1, 1, Protocol.LL, 0);
@@ -35,7 +39,7 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     private static final LineFormat LL_LINES = new LLFormat();
     private static final LineFormat LL128_LINES = new LL128Format();
 
-    /** Returns the shape of the same operation in another protocol. For Simple it is this shape. */
+    /** Returns the shape of the same operation in another protocol. Returns this shape for protocol Simple. */
     public ChunkShape in(Protocol other) {
         return switch (other) {
             case LL -> LL;
@@ -45,19 +49,21 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     }
 
     /**
-     * Returns the shape of the same operation with elements that stay in the user's registered memory. The protocol is
-     * Simple.
+     * Returns the same shape for elements that stay in the user's registered memory. The protocol must be Simple.
      *
-     * @param bytes number of bytes of a chunk; the same at both ends, even if only one of them uses the user's memory
+     * @param bytes size of a chunk in bytes; the same at both ends of a connection, even if only one end uses the
+     *              user's memory
      */
     public ChunkShape inUserMemory(long bytes) {
         return new ChunkShape(chunkSteps, sliceSteps, protocol, bytes);
     }
 
     /**
-     * Returns the shape of an operation whose largest chunk has the given number of bytes. It has fewer slices if a
-     * chunk fits into a slot. It has one slice if a second one would be empty, which saves one network frame for each
-     * slice. The result is the same on all ranks, because the operation is.
+     * Returns the shape for an operation, with fewer slices if its chunks are small. The shape has two slices if the
+     * largest chunk fits into one slot. It has one slice if the second of two slices would be empty. Fewer slices mean
+     * fewer network frames. All ranks get the same result, because the size of the operation is the same on all ranks.
+     *
+     * @param bytes size of the operation's largest chunk
      */
     public ChunkShape of(long bytes, ConnectionLayout layout) {
         long slotBytes = layout.slotBytes(protocol);
@@ -67,7 +73,7 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
         return bytes <= TWO_SLICES.sliceSteps * slotBytes / Slices.SMALLEST_DIVISOR ? ONE_STEP : TWO_SLICES;
     }
 
-    /** Returns the number of data bytes, without flags, that a chunk's slots can hold. */
+    /** Returns the maximum size of a chunk's data in bytes, without flags: the capacity of its slots. */
     public long chunkBytes(ConnectionLayout layout) {
         long slotBytes = layout.slotBytes(protocol);
         if (userBytes > 0) {
@@ -92,16 +98,17 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     }
 
     /**
-     * Division of a chunk of protocol Simple into slices, by NCCL's rule. Both ends of a connection follow it. A chunk
-     * always takes all its slices, and the slices after the end of the data are empty.
+     * Division of a chunk of protocol Simple into slices, by NCCL's rule. Both ends of a connection use the same
+     * division. A chunk always has the same number of slices. The slices after the end of the data are empty.
      *
+     * @param perChunk number of slices of a chunk
      * @param smallest minimum number of elements of a slice, except for the last slice with data
      */
     record Slices(int perChunk, long smallest) {
 
-        /** NCCL's unit of slicing, in elements. */
+        /** Number of elements that each slice is a multiple of, by NCCL's rule. */
         private static final long ALIGNMENT = 16;
-        /** A full slice divided by this is NCCL's smallest slice. */
+        /** Ratio of a full slice to NCCL's smallest slice. */
         private static final long SMALLEST_DIVISOR = 32;
 
         static Slices of(ReceivePort[] from, SendPort[] to, int elementBytes, int chunkSteps, int sliceSteps) {
@@ -109,7 +116,10 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
             return new Slices(chunkSteps / sliceSteps, sliceSteps * slotBytes / elementBytes / SMALLEST_DIVISOR);
         }
 
-        /** Returns the number of elements of each slice of a chunk, until no elements remain. */
+        /**
+         * Returns the number of elements of each slice of a chunk. The last slice with data may have fewer elements,
+         * and later slices have none.
+         */
         long elements(long chunkElements) {
             long share = (chunkElements + ALIGNMENT * perChunk - 1) / (ALIGNMENT * perChunk) * ALIGNMENT;
             return Math.max(share, smallest);

@@ -9,19 +9,20 @@ import org.millrace.abi.Protocol;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * A collective that the network carries out. This rank sends its elements to the network and receives results from it,
- * one slot at a time. Sending does not wait for receiving. It advances as far as slots are free.
+ * A collective that a collective network carries out. This rank sends its elements to the network and receives the
+ * result from it, one slot at a time. Sending does not wait for receiving. It continues as long as slots are free. A
+ * window is the range of bytes that one slot transfers.
  *
  * <pre>
- *                   each slot sent         each slot received
- *   all-reduce      a window of the input  the same window of the output
- *   all-gather      what of the window is  a window of the output
- *                   this rank's, or nothing
- *   reduce-scatter  a window of the input  what of the window is this rank's, or nothing
+ *                   each slot sent                       each slot received
+ *   all-reduce      a window of the input                the same window of the output
+ *   all-gather      the bytes of this rank in a window,  a window of the output
+ *                   or nothing
+ *   reduce-scatter  a window of the input                the bytes of this rank in a window, or nothing
  * </pre>
  *
  * <p>
- * The function works in bytes, because this rank does not combine the elements.
+ * The function works with bytes instead of elements, because this rank does not combine elements.
  */
 final class CollNetFunction extends CollectiveFunction {
 
@@ -50,8 +51,8 @@ final class CollNetFunction extends CollectiveFunction {
     }
 
     /**
-     * Returns the bytes that a channel carries. They include the parts of all ranks if each rank has a part. A chunk
-     * fills a slot.
+     * Returns the bytes that a channel transfers. If each rank has a part of the data, they include the parts of all
+     * ranks. A chunk fills a slot.
      */
     private static ChannelPart windows(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
         long elementBytes = FunctionNumber.type(number).bytes();
@@ -60,7 +61,10 @@ final class CollNetFunction extends CollectiveFunction {
         return ChannelPart.of(work.firstElement(channel) * scale, work.elements(channel) * scale, 1, slotBytes);
     }
 
-    /** Returns the length of each rank's part in bytes; 0 for an all-reduce. */
+    /**
+     * Returns the size of each rank's part in bytes; 0 for an all-reduce, because its elements are not divided among
+     * the ranks.
+     */
     private static long bytesPerRank(int number, CollectiveWork work) {
         return FunctionNumber.operation(number) == Operation.ALL_REDUCE ? 0
                 : work.count() * FunctionNumber.type(number).bytes();
@@ -75,8 +79,12 @@ final class CollNetFunction extends CollectiveFunction {
     }
 
     /**
-     * Returns a schedule that restricts each chunk to the elements of this rank's own part. Elements are counted from
-     * the beginning of that part.
+     * Returns a schedule that transfers of each chunk only the bytes of this rank's own part. The rank's input or
+     * output begins with the first byte of this part.
+     *
+     * @param sends whether the schedule sends; otherwise it receives
+     * @param begin first byte of this rank's part
+     * @param end   byte after this rank's part
      */
     private static ChunkSchedule own(ChannelPart part, boolean sends, long begin, long end) {
         int kind = sends ? Primitives.INPUT | Primitives.SEND : Primitives.RECEIVE | Primitives.OUTPUT;
@@ -89,9 +97,10 @@ final class CollNetFunction extends CollectiveFunction {
     }
 
     /**
-     * An all-reduce through a network that has one rank of each host ({@code NCCL_ALGO_COLLNET_CHAIN}). The ranks of a
-     * host add up their elements along a chain that ends at that rank, the leader. The network adds the sums of the
-     * hosts. The result then travels down the chain, each chunk as soon as it has arrived.
+     * An all-reduce through a collective network that connects one rank of each host, the leader
+     * ({@code NCCL_ALGO_COLLNET_CHAIN}). The ranks of a host add up their elements along a chain that ends at the
+     * leader. The network adds the sums of all hosts. The result then returns along the chain. Each rank forwards each
+     * chunk as soon as it has arrived.
      *
      * <pre>
      *   rank 3 ▶ rank 2 ▶ rank 1 ▶ rank 0, the leader ▶ network

@@ -10,22 +10,25 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.device.Block.BlockPair;
 import org.millrace.proxy.ProxyOp;
 
-/** A collective by an algorithm. */
+/** A function that carries out a collective by one algorithm. */
 public abstract class CollectiveFunction implements FunctionTable.DeviceFunction {
 
-    /** Memory in which elements that ranks send or pass on may stay, so that they use no slot (mode PTR). */
+    /** Memory of the user that ranks may send elements from, or pass elements on from, without a slot (mode PTR). */
     public enum InPlace {
-        /** None. Elements are combined in slots. */
+        /** No memory, because the elements are combined in slots. */
         NEVER,
-        /** Any memory that the network reaches. This rank's own elements are sent from there and received there. */
+        /**
+         * Any memory that the network can access. This rank's own elements are sent from the input, and received
+         * elements arrive in the output.
+         */
         IF_REACHED,
-        /** The output, in any memory that the network reaches or in registered memory. */
+        /** The output, if the network can access it or if it is registered. */
         OUTPUT
     }
 
     CollectiveFunction() {}
 
-    /** Returns the number of chunks in a round. */
+    /** Returns the number of chunks in a round of the schedule. */
     public int parts(int ranks) {
         return 1;
     }
@@ -34,26 +37,32 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
         return InPlace.NEVER;
     }
 
-    /** Returns whether an item's elements pass through slots even if memory is registered. */
+    /** Returns whether the elements of a work item pass through slots, even if the user's memory is registered. */
     public boolean staysInSlots(int number, CollectiveWork work, int ranks) {
         return false;
     }
 
-    /** Returns the request of a channel's part to a network that reduces; null if no network reduces. */
+    /**
+     * Returns the request that describes a channel's part of the operation to the collective network; null if the
+     * algorithm uses no collective network.
+     */
     public ProxyOp.@Nullable CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator,
             int channel) {
         return null;
     }
 
-    /** Returns the form of a channel's chunks on their way; null if no chunks travel, or if a network decides. */
+    /**
+     * Returns the shape of a channel's chunks. Null if the function moves no chunks between ranks, or if the collective
+     * network determines their size.
+     */
     @Nullable
     ChunkShape shape(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel) {
         return null;
     }
 
     /**
-     * Writes the lengths of chunks into an item that states the distribution of its elements. Blocks follow these
-     * lengths.
+     * Writes the chunk sizes into a work item, which must already contain the number of elements of each channel.
+     * Blocks use these sizes.
      */
     public final void plan(int number, CollectiveWork work, DeviceCommunicator communicator) {
         int high = work.channelHigh();
@@ -77,7 +86,10 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
         return tasks(number, CollectiveWork.of(item), communicator, channel);
     }
 
-    /** Returns a block for each task. All blocks run at the same time. */
+    /**
+     * Returns the block for a work item. If the function has two tasks, the block is a pair of blocks that run at the
+     * same time.
+     */
     @Override
     public Block block(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel,
             KernelMemory lookup) {
@@ -88,7 +100,7 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
         return tasks.size() == 1 ? first : new BlockPair(first, tasks.getLast().block(memory, channel));
     }
 
-    /** Returns the memory of an item. Elements that are not combined are moved unchanged, as bytes. */
+    /** Returns the memory of a work item. If the operation does not combine elements, they are moved as bytes. */
     BlockMemory memory(int number, CollectiveWork work, int ranks, KernelMemory lookup) {
         Operation operation = FunctionNumber.operation(number);
         DataType type = FunctionNumber.type(number);
@@ -109,26 +121,26 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
                 FunctionNumber.type(number).bytes(), said > 0 ? said : shape.chunkBytes(communicator.layout()));
     }
 
-    /** Patterns of cooperation between ranks. The names are NCCL's where NCCL has one. */
+    /** Algorithms for the operations. A name is NCCL's if NCCL has a name for the algorithm. */
     public enum Algorithm {
-        /** Around the channels' rings: highest bandwidth. */
+        /** Elements travel around the rings of the channels. This algorithm has the highest bandwidth. */
         RING,
-        /** Up and down the channels' trees: shortest path. */
+        /** Elements travel up and down the trees of the channels. This algorithm has the shortest path. */
         TREE,
-        /** Through the network, which reduces. Each rank sends its elements to the network. */
+        /** Each rank sends its elements to the collective network, which reduces them. */
         COLLNET_DIRECT,
-        /** Between two ranks. */
+        /** Elements travel directly between two ranks. */
         DIRECT,
-        /** On each rank alone. */
+        /** Each rank copies its own elements. */
         LOCAL,
-        /** Through the network, which reduces. One rank of each host sends the host's sum to the network. */
+        /** One rank of each host sends the sum of the host to the collective network, which reduces the sums. */
         COLLNET_CHAIN;
 
         public boolean isCollNet() {
             return this == COLLNET_DIRECT || this == COLLNET_CHAIN;
         }
 
-        /** {@return its name as in NCCL_ALGO, in lower case} */
+        /** {@return the algorithm's name in NCCL_ALGO, in lower case} */
         public String label() {
             return name().replace("_", "").toLowerCase(Locale.ROOT);
         }

@@ -7,20 +7,20 @@ import org.millrace.abi.KernelChannel;
 import org.millrace.proxy.ConnectionName;
 
 /**
- * A channel of a communicator: this rank's neighbors, as kernels read them in {@code ncclDevChannel}, and its
- * connections with each peer. Functions find their peers only here.
+ * A channel of a communicator. It contains this rank's neighbors, which kernels read in {@code ncclDevChannel}, and the
+ * endpoints of the connections with each peer. Functions get their peers only from this class.
  *
  * <p>
- * The host writes the neighbors before the first kernel is launched. It connects endpoints at any time. Host and
- * kernels name an endpoint by peer and index. If a kernel requests an endpoint before it is connected, the kernel waits
- * at it.
+ * The host writes the neighbors before it launches the first kernel. It can connect an endpoint at any time. Host and
+ * kernels identify an endpoint by peer and index. If a kernel uses an endpoint that is not connected yet, the kernel
+ * waits for the connection.
  */
 public final class DeviceChannel {
 
     private static final int INDICES = 2;
     /**
-     * Number of networks that reduce: the network of all ranks, and the network of the hosts. They have the peer
-     * numbers after the last rank.
+     * Number of collective networks: one network connects all ranks, and another one connects one rank of each host.
+     * Their peer numbers follow the number of the last rank.
      */
     private static final int NETWORKS = 2;
 
@@ -28,15 +28,16 @@ public final class DeviceChannel {
     private final int ranks;
     private final int number;
     private final KernelChannel view;
-    /** Memory that {@code userRanks} points to. */
+    /** Memory at the address in {@code userRanks}: the numbers of all ranks in ring order, starting with this rank. */
     private final MemorySegment order;
-    /** Endpoints by peer and index; the networks follow the ranks. */
+    /** Endpoints by peer and index. The endpoints of the collective networks follow those for ranks. */
     private final AtomicReferenceArray<DeviceEndpoint<SendPort>> sends;
     private final AtomicReferenceArray<DeviceEndpoint<ReceivePort>> receives;
 
     /**
-     * Creates a channel in which ranks are neighbors in the order of their numbers. {@code order} has room for one int
-     * per rank.
+     * Creates a channel with a ring in the order of the rank numbers, and with neither a tree nor a collective network.
+     *
+     * @param order memory for one int per rank, which receives the ring order
      */
     public DeviceChannel(int rank, int number, KernelChannel view, MemorySegment order) {
         this.rank = rank;
@@ -57,7 +58,7 @@ public final class DeviceChannel {
     }
 
     /**
-     * Sets the order in which the ring passes the ranks. Each rank occurs once, and the order is the same on all ranks.
+     * Sets the order of the ranks in the ring. Each rank must occur once, and the order must be the same on all ranks.
      */
     public void ring(int... all) {
         int index = 0;
@@ -78,7 +79,7 @@ public final class DeviceChannel {
         return number;
     }
 
-    /** Returns the rank that is the given number of places ahead of this one in the ring; 0 is this rank. */
+    /** Returns the rank at a distance after this rank in the ring. The distance 0 means this rank. */
     public int ringRank(int ahead) {
         return order.getAtIndex(ValueLayout.JAVA_INT, ahead);
     }
@@ -92,19 +93,22 @@ public final class DeviceChannel {
         return children;
     }
 
-    /** Returns this rank's end of a connection to a peer. Callable from any thread. */
+    /** Returns this rank's end of a connection on which it sends to a peer. Callable from any thread. */
     public DeviceEndpoint<SendPort> send(int peer, int index) {
         DeviceEndpoint<SendPort> endpoint = sends.getAcquire(peer * INDICES + index);
         return endpoint != null ? endpoint : make(sends, peer, index, true);
     }
 
-    /** Returns this rank's end of a connection from a peer. Callable from any thread. */
+    /** Returns this rank's end of a connection on which it receives from a peer. Callable from any thread. */
     public DeviceEndpoint<ReceivePort> receive(int peer, int index) {
         DeviceEndpoint<ReceivePort> endpoint = receives.getAcquire(peer * INDICES + index);
         return endpoint != null ? endpoint : make(receives, peer, index, false);
     }
 
-    /** Creates an endpoint. If several threads try, the first one's endpoint is kept and all of them return it. */
+    /**
+     * Returns an endpoint, and creates it if it does not exist. If several threads create it at the same time, all of
+     * them get the object of the first thread.
+     */
     private <P> DeviceEndpoint<P> make(AtomicReferenceArray<DeviceEndpoint<P>> endpoints, int peer, int index,
             boolean sending) {
         int at = peer * INDICES + index;

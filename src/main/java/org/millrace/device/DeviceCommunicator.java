@@ -18,9 +18,9 @@ import org.millrace.abi.WorkCounters;
 import org.millrace.abi.WorkFifoCounters;
 
 /**
- * The memory of a communicator that host and device share ({@code ncclDevComm}). It holds the ranks, their channels,
- * the work FIFO, the abort flag, and counters of the work on each channel. The host may read the counters while kernels
- * run. The host creates and fills the memory, and kernels find it by its address.
+ * The memory of a communicator that host and device share ({@code ncclDevComm}). It contains the ranks, their channels,
+ * the work FIFO, the abort flag, and the counters of the work on each channel. The host creates the memory and writes
+ * it, and kernels find it by its address. The host may read the counters while kernels run.
  */
 public final class DeviceCommunicator {
 
@@ -38,10 +38,10 @@ public final class DeviceCommunicator {
     /**
      * Creates a communicator without any work so far.
      *
-     * @param arena         lifetime of the memory; must outlast the last kernel
-     * @param nodes         number of each rank's machine; machines are numbered from 0 in the order of their first
-     *                      ranks
-     * @param transferChunk number of bytes of a chunk of sends and receives
+     * @param arena         lifetime of the memory; must not be closed before the last kernel has left the device
+     * @param nodes         for each rank, the number of its machine; machines are numbered from 0 in the order of their
+     *                      lowest ranks
+     * @param transferChunk size of a chunk of sends and receives, in bytes
      * @param fifoBytes     size of the work FIFO in bytes, a power of two
      * @param firstWork     initial value of the FIFO's counters: 0, except in tests of their wrap
      */
@@ -90,7 +90,7 @@ public final class DeviceCommunicator {
         return localRanks;
     }
 
-    /** Returns the address that kernels are launched with. */
+    /** Returns the address of the shared memory, which is an argument of each kernel. */
     public long address() {
         return view.address();
     }
@@ -127,7 +127,10 @@ public final class DeviceCommunicator {
         return fifoCounters;
     }
 
-    /** Makes kernels leave, now and later. Callable from any thread. */
+    /**
+     * Sets the abort flag: kernels leave the device, including kernels that are launched later. Callable from any
+     * thread.
+     */
     public void abort() {
         abortFlag.raise();
     }
@@ -137,38 +140,41 @@ public final class DeviceCommunicator {
     }
 
     /**
-     * Returns whether {@link #abort} was called. If so, everything that happened before the call is visible (acquire).
+     * Returns whether {@link #abort} was called. If so, this thread sees everything that happened before that call
+     * (acquire).
      */
     public boolean aborted() {
         return abortFlag.raisedAcquire();
     }
 
-    /** Returns the counters of the work that kernels begin on a channel. Kernels write them. */
+    /** Returns the counters of the work items that kernels have begun on a channel. Kernels write the counters. */
     public WorkCounters startedWork(int channel) {
         return started[channel];
     }
 
-    /** Returns the counters of the work that kernels complete on a channel. Kernels write them. */
+    /** Returns the counters of the work items that kernels have completed on a channel. Kernels write the counters. */
     public WorkCounters completedWork(int channel) {
         return completed[channel];
     }
 
     /**
-     * Returns the time when a work, counted from 1, began on a channel, as {@link System#nanoTime}. Returns -1 if the
-     * work has not begun or began too long ago. Callable from any thread.
+     * Returns the time when a work item began on a channel, as a value of {@link System#nanoTime}. Returns -1 if the
+     * work item has not begun, or if later work items have overwritten its time. Callable from any thread.
+     *
+     * @param number number of the work item on the channel, from 1
      */
     public long started(int channel, long number) {
         return started[channel].timestamp(number);
     }
 
-    /** Returns the last works that began on each channel, oldest first. Callable from any thread. */
+    /** Returns the work items that began last on each channel, oldest first. Callable from any thread. */
     public List<ChannelWork> recentWork() {
         List<ChannelWork> recent = new ArrayList<>();
         for (int channel = 0; channel < channels(); channel++) {
             long latest = started[channel].latest();
             for (long number = Math.max(1, latest - WorkCounters.SLOTS + 1); number <= latest; number++) {
                 long begun = started(channel, number);
-                if (begun != -1) { // a later work may have overwritten the entry
+                if (begun != -1) { // A later work item may have overwritten the entry.
                     recent.add(new ChannelWork(channel, number, begun, completed(channel, number)));
                 }
             }
@@ -176,7 +182,10 @@ public final class DeviceCommunicator {
         return recent;
     }
 
-    /** Returns the time when a work was complete, with the same values and threads as {@link #started}. */
+    /**
+     * Returns the time when a work item was complete, or -1, as {@link #started} does for the beginning. Callable from
+     * any thread.
+     */
     public long completed(int channel, long number) {
         return completed[channel].timestamp(number);
     }

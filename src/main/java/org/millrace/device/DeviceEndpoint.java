@@ -3,17 +3,17 @@ package org.millrace.device;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The device's end of a connection. Blocks of any streams use it one after another, in the order of their issue. Blocks
- * may be issued before the connection is made.
+ * The device's end of a connection. Blocks of all streams use the endpoint one after another, in the order of their
+ * creation. Blocks may be created before the connection exists.
  *
  * @param <P> {@link SendPort} or {@link ReceivePort}
  */
 public final class DeviceEndpoint<P> {
 
     private final String name;
-    /** Number of blocks issued so far. Device's thread only. */
+    /** Number of blocks that have reserved a place so far. Device's thread only. */
     private long issued;
-    /** Number of blocks that have finished. Device's thread only. */
+    /** Number of blocks that have finished with this connection. Device's thread only. */
     private long passed;
     private volatile @Nullable P port;
 
@@ -29,7 +29,10 @@ public final class DeviceEndpoint<P> {
         port = connected;
     }
 
-    /** Reserves the place after all blocks that were issued before, and returns it. Device's thread only. */
+    /**
+     * Reserves the next place in the order of blocks that use this connection. Returns the number of the place.
+     * Device's thread only.
+     */
     public long reserve() {
         return issued++;
     }

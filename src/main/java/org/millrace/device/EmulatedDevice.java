@@ -23,8 +23,9 @@ import org.millrace.element.CopiedSegments;
 import org.millrace.net.shm.SharedHeap;
 
 /**
- * The emulated device. Its memory is host memory. Its streams are run by the thread that runs this agent, one thread at
- * a time. "The device's thread" is the thread that currently runs them.
+ * The emulated device. Its memory is host memory. The device is an agent: the thread that runs the agent runs the
+ * device's streams. Several threads can do so in turn, but only one at a time. In this package, "the device's thread"
+ * is the thread that currently runs the streams.
  */
 public final class EmulatedDevice implements Device, Agent {
 
@@ -37,23 +38,27 @@ public final class EmulatedDevice implements Device, Agent {
     private final AtomicInteger streamCount = new AtomicInteger();
     private final StagingMemory staging = new StagingMemory((bytes, arena) -> arena.allocate(bytes, ALIGNMENT));
     /**
-     * Open streams. The array is copied on each change, because any thread changes it and the device's thread reads it.
+     * Open streams. Each change replaces the array by a changed copy, because any thread changes it while the device's
+     * thread reads it.
      */
     private volatile EmulatedStream[] streams = {};
-    /** Communicators with kernels on this device. The array is copied on each change, like {@link #streams}. */
+    /**
+     * Communicators that have kernels on this device. Each change replaces the array by a changed copy, like
+     * {@link #streams}.
+     */
     private volatile Resident[] residents = {};
     /**
-     * Thread that currently runs the streams; null if none does. Another thread may read an outdated value, but never
-     * itself.
+     * Thread that currently runs the streams; null if no thread does. A thread reads it only to compare it with itself.
+     * It may read an outdated value, but then the value is another thread.
      */
     private @Nullable Thread running;
     private volatile long functionSince;
     private volatile boolean stopped;
-    /** Null if no other process maps this process's memory. */
+    /** Heap of this process that other processes map, for allocations; null if no process maps one. */
     private volatile @Nullable SharedHeap heap;
-    /** Agent through which waiting threads run the streams; null if they only wait. */
+    /** Agent that lets a waiting thread run the streams; null if waiting threads do not run them. */
     private volatile @Nullable HelpedAgent helped;
-    /** Wakes the thread that runs the streams. */
+    /** Action that wakes the thread that runs the streams. */
     private volatile Runnable wake = () -> {};
 
     public EmulatedDevice(int rank) {
@@ -61,7 +66,11 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * @param roomDeadline  maximum time without a completed task in a stream while a thread waits for room in it
+     * Creates a device without streams.
+     *
+     * @param rank          rank that uses the device, for names and messages
+     * @param roomDeadline  maximum time without a completed task in a stream while a thread waits for room in the
+     *                      stream
      * @param closeDeadline maximum time that the close of a stream waits for the stream's tasks
      */
     public EmulatedDevice(int rank, Duration roomDeadline, Duration closeDeadline) {
@@ -71,12 +80,15 @@ public final class EmulatedDevice implements Device, Agent {
         this.closeDeadline = closeDeadline;
     }
 
-    /** Allocates from memory that other processes map from now on, as long as that memory has room. */
+    /**
+     * Allocates memory from a heap that other processes map, from now on. Allocations that do not fit into the heap use
+     * other memory.
+     */
     public void allocateFrom(SharedHeap mapped) {
         heap = mapped;
     }
 
-    /** Returns the memory that is used for allocation; null if no other process maps it. */
+    /** Returns the heap of this process that other processes map; null if no process maps one. */
     public @Nullable SharedHeap heap() {
         return heap;
     }
@@ -145,30 +157,32 @@ public final class EmulatedDevice implements Device, Agent {
         return new EmulatedEvent(this);
     }
 
-    /** Sets the agent that runs this device and that waiting threads help. Called before any thread waits. */
+    /** Sets the agent that runs this device, so that waiting threads can help it. Called before any thread waits. */
     public void runBy(HelpedAgent agent) {
         helped = agent;
     }
 
-    /** Sets the action that wakes the thread that runs the streams. Called before a stream gets its first task. */
+    /** Sets the action that wakes the thread that runs the streams. Called before a stream receives its first task. */
     public void wakeBy(Runnable wake) {
         this.wake = wake;
     }
 
     /**
-     * Wakes the thread that runs the streams, because a stream has a new task or a kernel must leave. Callable from any
-     * thread.
+     * Wakes the thread that runs the streams. Called when a stream has a new task or when a kernel must leave. Callable
+     * from any thread.
      */
     public void wake() {
         wake.run();
     }
 
     /**
-     * Waits for a condition that the streams bring about. Returns false if it does not become true within the time, or
-     * if the thread is interrupted.
+     * Waits until tasks of the streams make a condition true. Returns false if the condition is not true within the
+     * time limit, or if the thread is interrupted.
      *
-     * @param done the condition; evaluated repeatedly where this thread runs the streams meanwhile, otherwise when the
-     *             thread is unparked, or after a while; the pass that makes it true must unpark the thread
+     * @param done  condition. If this thread runs the streams while it waits, it evaluates the condition repeatedly.
+     *              Otherwise it evaluates the condition when it is unparked, or after a while. The task that makes the
+     *              condition true must therefore unpark the thread.
+     * @param nanos time limit in nanoseconds
      */
     boolean await(BooleanSupplier done, long nanos) {
         HelpedAgent agent = helped;
@@ -191,8 +205,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Called when a stream reaches a function of the program. Returns whether this thread may call it. If not, asks the
-     * agent's own thread to do so.
+     * Returns whether the calling thread may call a function of the program. Called when a stream reaches such a
+     * function. If the result is false, the agent's own thread has been asked to call it.
      */
     boolean mayCallFunctions() {
         HelpedAgent agent = helped;
@@ -213,7 +227,7 @@ public final class EmulatedDevice implements Device, Agent {
         copy(device, host, stream);
     }
 
-    /** Copies. Host memory and device memory are the same here. */
+    /** Enqueues a copy. It is the same in both directions, because host memory and device memory are the same here. */
     private void copy(MemorySegment source, MemorySegment destination, DeviceStream stream) {
         CopiedSegments.check(source, destination);
         EmulatedStream queue = own(stream);
@@ -223,14 +237,15 @@ public final class EmulatedDevice implements Device, Agent {
         }
     }
 
-    /** Starts a kernel after all tasks that the stream already holds. */
+    /** Starts a kernel after all tasks that the stream contains now. */
     public void launch(EmulatedKernel kernel, DeviceStream stream) {
         own(stream).enqueue(kernel);
     }
 
     /**
-     * Lets the calling thread run the streams for a while if it is so far ahead of them that this does not delay it.
-     * More tasks would only wait, and the thread that usually runs the streams needs the same core. Uses no lock.
+     * Lets the calling thread run the streams for a while, if the stream contains so many tasks that this does not
+     * delay the program. Further tasks would only wait in the stream. On a machine without a free core, the thread that
+     * usually runs the streams needs the core of the calling thread. Uses no lock.
      */
     public void catchUp(DeviceStream stream) {
         HelpedAgent agent = helped;
@@ -240,9 +255,9 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Refuses a stream that a kernel cannot be started on, before anything is done for the kernel.
+     * Checks that a kernel can be started on a stream. Called before anything else is done for the kernel.
      *
-     * @throws IllegalArgumentException if it is not an open stream of this device
+     * @throws IllegalArgumentException if the stream is not an open stream of this device
      * @throws MillraceException        if the caller is a function that a stream calls
      */
     public void check(DeviceStream stream) {
@@ -254,8 +269,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Refuses a caller that is a function called by a stream. If it waited on the device's own thread, it would wait
-     * forever.
+     * Throws if the caller is a function of the program that a stream calls. Such a function runs on the thread that
+     * runs the streams. If it waited for a stream, it would wait forever.
      */
     public void checkCaller() {
         if (isRunByThisThread()) {
@@ -266,13 +281,13 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Returns whether the streams are captured.
+     * Returns whether all the given streams are being captured.
      *
-     * @throws MillraceException if only some of them are captured, or not all by the same capture: an operation on all
-     *                           of them would be neither part of one plan nor executed at once
+     * @throws MillraceException if only some of the streams are captured, or if they belong to different captures. An
+     *                           operation on all of them would then neither become part of one plan nor run now.
      */
     public boolean isCapturing(List<DeviceStream> all) {
-        // A loop by index, because each operation calls this method and it must not allocate.
+        // The loop uses an index and no iterator. Each operation calls this method, so it must not allocate.
         StreamCapture first = own(all.getFirst()).capture();
         for (int i = 1; i < all.size(); i++) {
             if (own(all.get(i)).capture() != first) {
@@ -284,26 +299,31 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Returns whether the calling thread runs the streams. A function that a stream calls must not wait for the stream.
+     * Returns whether the calling thread runs the streams. This is so in a function that a stream calls, and such a
+     * function must not wait for the stream.
      */
     boolean isRunByThisThread() {
         return running == Thread.currentThread();
     }
 
     /**
-     * Waits while a stream is full, before anything is done for the next operation. The caller must not hold a lock
-     * that a stream's tasks need.
+     * Waits while a stream is full. Called before anything else is done for the next operation. The caller must not
+     * hold a lock that a task of a stream needs.
      *
-     * @throws MillraceException if the stream completes nothing for a minute, or the thread is interrupted
+     * @throws MillraceException if the stream completes no task for a minute, or if the thread is interrupted
      */
     public void awaitRoom(DeviceStream stream) {
         own(stream).tasks().awaitRoom();
     }
 
-    /** Starts a kernel after another kernel, of any stream, has left the device. */
+    /**
+     * Starts a kernel on a stream after another kernel has left the device. The other kernel may belong to another
+     * stream.
+     */
     void launchAfter(EmulatedKernel before, EmulatedKernel kernel, DeviceStream stream) {
         EmulatedStream queue = own(stream);
-        queue.enqueue(new Work(before::done)); // this stream does not depend on the success of that kernel
+        // This task waits until the other kernel has left. A failure of that kernel does not affect this stream.
+        queue.enqueue(new Work(before::done));
         queue.enqueue(kernel);
     }
 
@@ -315,7 +335,7 @@ public final class EmulatedDevice implements Device, Agent {
         residents = without(residents, resident);
     }
 
-    /** Returns the communicator at an address. Kernels name their communicator by address. */
+    /** Returns the communicator at an address. The work of a kernel contains the address of its communicator. */
     Resident resident(long address) {
         for (Resident resident : residents) {
             if (resident.communicator().address() == address) {
@@ -369,7 +389,7 @@ public final class EmulatedDevice implements Device, Agent {
         return work;
     }
 
-    /** Returns whether the streams hold no task. Callable from any thread. */
+    /** Returns whether all streams are empty. Callable from any thread. */
     public boolean isIdle() {
         for (EmulatedStream stream : streams) {
             if (!stream.tasks().isIdle()) {
@@ -388,7 +408,7 @@ public final class EmulatedDevice implements Device, Agent {
         }
     }
 
-    /** Calls a function of the program, on the device's own thread. */
+    /** Calls a function of the program. Called on the agent's own thread. */
     void callFunction(Runnable function) {
         functionSince = System.nanoTime();
         try {
@@ -399,16 +419,16 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Returns the start time of the program's function that is running, as {@link System#nanoTime}; 0 if none is
-     * running. Callable from any thread.
+     * Returns the time when the running function of the program was called, as a value of {@link System#nanoTime}; 0 if
+     * no function is running. Callable from any thread.
      */
     public long functionSince() {
         return functionSince;
     }
 
     /**
-     * Runs the tasks of the streams that need not wait. Makes all other tasks fail, including later ones. No thread
-     * would run them, and a thread that waited for them would never return.
+     * Runs those tasks of the streams that need not wait. All other tasks fail, including tasks that are enqueued
+     * later. No thread will run these tasks, so a thread that waits for one of them would otherwise wait forever.
      */
     @Override
     public void onClose() {
@@ -421,7 +441,10 @@ public final class EmulatedDevice implements Device, Agent {
         }
     }
 
-    /** Runs the tasks that the streams hold now and no later ones, because a function may enqueue itself repeatedly. */
+    /**
+     * Runs the tasks that the streams contain now. Does not run tasks that are enqueued meanwhile, because a function
+     * may enqueue itself repeatedly.
+     */
     private void finish() {
         EmulatedStream[] now = streams;
         long[] targets = Arrays.stream(now).mapToLong(each -> each.tasks().enqueued()).toArray();
@@ -447,7 +470,10 @@ public final class EmulatedDevice implements Device, Agent {
         }
     }
 
-    /** A copy of one piece in each pass, so that proxies and other streams on the same thread advance meanwhile. */
+    /**
+     * A copy task. Each pass copies one piece, so that proxies and other streams on the same thread can advance between
+     * two pieces.
+     */
     static final class PiecewiseCopy implements StreamTask {
 
         private static final long PIECE_BYTES = 1 << 20;
@@ -460,7 +486,8 @@ public final class EmulatedDevice implements Device, Agent {
         PiecewiseCopy(MemorySegment source, MemorySegment destination) {
             this.source = source;
             this.destination = destination;
-            // With an overlap, copying one piece could overwrite bytes that a later piece reads.
+            // If source and destination overlap, the copy of one piece could overwrite bytes that a later piece must
+            // read.
             boolean apart = source.asOverlappingSlice(destination).isEmpty();
             pieceBytes = apart ? PIECE_BYTES : source.byteSize();
         }
@@ -485,21 +512,21 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Judges kernels without progress. Such a kernel may wait for a rank that has not reached the operation yet, or it
-     * may wait forever. Called by the device's thread. Does not block.
+     * Judge of kernels without progress. Such a kernel may wait for a rank that has not reached the operation yet, or
+     * it may wait forever. Called by the device's thread. A method must not block.
      */
     public interface KernelWatch {
 
         /**
-         * Returns the time without progress, in nanoseconds, after which a kernel is judged. It is then judged
-         * repeatedly.
+         * Returns the time without progress after which a kernel is judged, in nanoseconds. After that time, each pass
+         * judges the kernel again.
          */
         long stallNanos();
 
         /**
-         * Judges whether a kernel without progress waits for an event that may still occur.
+         * Decides whether a kernel without progress may continue to wait.
          *
-         * @param kernel     description of its work, as passed to {@link WorkLauncher#start}
+         * @param kernel     description of the kernel's work, as passed to {@link WorkLauncher#start}
          * @param stillSince time of the last progress, as {@link System#nanoTime()}
          * @param waitingFor description of the awaited connection and counters, for messages
          * @return reason to abandon the kernel; null to keep it waiting
@@ -507,12 +534,12 @@ public final class EmulatedDevice implements Device, Agent {
         @Nullable
         MillraceException judge(Object kernel, long stillSince, Supplier<String> waitingFor);
 
-        /** {@return whether the end times of kernels are used} */
+        /** Returns whether this object uses the times at which kernels end, so that they must be recorded. */
         default boolean timesKernels() {
             return false;
         }
 
-        /** Called when a kernel without progress moves again. */
+        /** Called when a kernel that was judged makes progress again. */
         default void moved() {}
     }
 }

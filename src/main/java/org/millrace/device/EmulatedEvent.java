@@ -13,14 +13,14 @@ import org.millrace.MillraceException;
 import org.millrace.device.StreamCapture.CapturedMark;
 
 /**
- * An event of the emulated device. Each recording creates a new mark, so that threads waiting for an older one are not
- * affected.
+ * An event of the emulated device. Each recording creates a new {@link EventMark}. A thread that waits for an older
+ * recording is therefore not affected by a new one.
  */
 final class EmulatedEvent implements Event {
 
     private final EmulatedDevice device;
     private volatile @Nullable EventMark latest;
-    /** Mark of the last recording, if it was recorded during a capture; otherwise null. */
+    /** Mark of the last recording if it belongs to a capture; null if the last recording belongs to no capture. */
     private volatile @Nullable CapturedMark captured;
 
     EmulatedEvent(EmulatedDevice device) {
@@ -35,7 +35,11 @@ final class EmulatedEvent implements Event {
                 "event " + event + " is none of an emulated device: make it with the device's newEvent()");
     }
 
-    /** @param by device of the stream that reaches the mark */
+    /**
+     * Begins a new recording of this event, and returns its mark.
+     *
+     * @param by device of the stream that will reach the mark
+     */
     EventMark newMark(EmulatedDevice by) {
         EventMark mark = new EventMark(by);
         captured = null;
@@ -71,8 +75,8 @@ final class EmulatedEvent implements Event {
     }
 
     /**
-     * Returns the same as {@link #query}, but does not throw a failure of earlier tasks. If it returns true, all
-     * earlier tasks have left the stream, complete or failed.
+     * Returns whether the last recording was reached, like {@link #query}, but does not throw the failure of an earlier
+     * task. If the result is true, all earlier tasks have left the stream: each is complete or has failed.
      */
     boolean isReachedOrFailed() {
         EventMark mark = latest;
@@ -136,22 +140,23 @@ final class EmulatedEvent implements Event {
 
     @Override
     public void close() {
-        // The event holds nothing that the garbage collector does not free.
+        // Nothing is released here, because the garbage collector frees everything that the event refers to.
     }
 
     /**
-     * One recording of an event. The device's thread reaches the mark, and any thread may read it. A thread that reads
-     * {@code done} as true sees everything that the stream did before (volatile).
+     * One recording of an event, as a task of a stream. When the device's thread reaches the task, {@code done} becomes
+     * true. Any thread may read {@code done}. A thread that reads true also sees everything that the stream did before
+     * (volatile).
      */
     static final class EventMark implements StreamTask {
 
-        /** Device whose stream reaches the mark. */
+        /** Device of the stream that reaches the mark. */
         private final EmulatedDevice device;
         private long nanos;
         private Throwable failure;
         private volatile boolean done;
         private volatile List<Thread> waiting = List.of();
-        /** Other devices with a stream that waits for the mark. */
+        /** Other devices, which have a stream that waits for the mark. */
         private volatile List<EmulatedDevice> waitingDevices = List.of();
 
         EventMark(EmulatedDevice device) {
@@ -171,14 +176,21 @@ final class EmulatedEvent implements Event {
             reach();
         }
 
-        /** A thread or device is added before it reads `done`, so one of the two sees the other (Dekker). */
+        /**
+         * Marks the recording as reached and wakes all waiting threads and devices. A waiting thread or device first
+         * adds itself and then reads {@code done}. This method first stores {@code done} and then reads the lists. So
+         * at least one of the two sees the other's store (Dekker).
+         */
         private void reach() {
             done = true;
             waiting.forEach(LockSupport::unpark);
             waitingDevices.forEach(EmulatedDevice::wake);
         }
 
-        /** Has a device, one of whose streams waits for the mark, woken when another device reaches the mark. */
+        /**
+         * Adds another device, which has a stream that waits for the mark. The device is woken when the mark is
+         * reached.
+         */
         synchronized void add(EmulatedDevice waits) {
             if (waits != device && !done && !waitingDevices.contains(waits)) {
                 List<EmulatedDevice> more = new ArrayList<>(waitingDevices);
@@ -187,7 +199,7 @@ final class EmulatedEvent implements Event {
             }
         }
 
-        /** Has a thread unparked when the mark is reached. */
+        /** Adds a thread that waits for the mark. The thread is unparked when the mark is reached. */
         synchronized void add(Thread thread) {
             List<Thread> more = new ArrayList<>(waiting);
             more.add(thread);
@@ -204,14 +216,13 @@ final class EmulatedEvent implements Event {
         }
 
         /**
-         * Returns the reason why the tasks before the mark failed; null if they succeeded. Valid only when the mark is
-         * done.
+         * Returns the reason why the tasks before the mark failed; null if they succeeded. Valid only if {@link #done}.
          */
         Throwable failure() {
             return failure;
         }
 
-        /** Returns the time when the mark was reached. Valid only when the mark is done and did not fail. */
+        /** Returns the time when the mark was reached. Valid only if {@link #done} and without a failure. */
         long nanos() {
             return nanos;
         }

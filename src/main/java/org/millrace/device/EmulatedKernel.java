@@ -10,9 +10,10 @@ import org.millrace.CommunicatorException;
 import org.millrace.MillraceException;
 
 /**
- * A kernel on the emulated device: the blocks of one operation, one per channel. It is complete when all its blocks
- * are. A kernel that fails leaves the device only after the proxies that move its operands have stopped. The program
- * reclaims its memory then, and an unfinished pass of a proxy could still write there.
+ * A kernel on the emulated device. It consists of the blocks of one plan, one block per channel. The kernel is complete
+ * when all its blocks are done. If the kernel fails, it leaves the device only after the proxies that move its operands
+ * have stopped. The program may reuse the operands' memory after that, and a proxy that is still in a pass could write
+ * to them.
  */
 public final class EmulatedKernel implements StreamTask {
 
@@ -33,24 +34,30 @@ public final class EmulatedKernel implements StreamTask {
     private final EmulatedDevice.KernelWatch watch;
     private final long stallNanos;
     private final boolean timed;
-    /** Reason why the blocks no longer run; null while they run. */
+    /** Reason why the kernel must leave before it is complete; null while the blocks run. */
     private @Nullable Throwable leaving;
     private boolean stalled;
     private boolean begun;
-    /** Start time of the blocks; valid for threads that first read {@link #done} as true. */
+    /**
+     * Time when the blocks began, a value of {@link System#nanoTime}. Another thread may read it only after it has read
+     * {@link #done} as true.
+     */
     private long beganAt;
     private volatile boolean done;
-    /** Accessed through {@link #LAST_MOVED} where another thread reads it. */
+    /** Time of the last progress. Other threads read it through {@link #LAST_MOVED}. */
     private long lastMoved;
 
     /**
-     * @param name           description of the operation; converted to text when something fails, and kept while the
+     * Creates a kernel that has not begun.
+     *
+     * @param name           description of the operation; converted to text only for a message, and kept while the
      *                       kernel is on the device
-     * @param blocks         not copied
-     * @param abort          returns the reason why blocks should leave, or null; called on every pass
-     * @param onFailure      receives the reason why the kernel leaves before it is complete
-     * @param proxiesStopped returns whether the proxies, after {@code onFailure}, have stopped accessing the operands
-     * @param watch          judges the kernel if none of its blocks moves a slice
+     * @param blocks         blocks of the kernel; the array is not copied
+     * @param abort          function that returns the reason why the blocks must stop, or null; called on every pass
+     * @param onFailure      function that receives the reason why the kernel leaves before it is complete
+     * @param proxiesStopped function that returns whether the proxies have stopped accessing the operands; called after
+     *                       {@code onFailure}
+     * @param watch          judge of the kernel if no block makes progress
      */
     public EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
             Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStopped, EmulatedDevice.KernelWatch watch) {
@@ -84,7 +91,10 @@ public final class EmulatedKernel implements StreamTask {
         throw (RuntimeException) leaving;
     }
 
-    /** An operation that one rank omits is lost for all ranks, so the host is notified. */
+    /**
+     * Marks the kernel as failed without running it. The host is notified, because an operation that one rank omits
+     * never completes on the other ranks.
+     */
     @Override
     public void skip(Throwable reason) {
         done = true;
@@ -155,15 +165,15 @@ public final class EmulatedKernel implements StreamTask {
         return "all blocks are done";
     }
 
-    /** Returns the start time of the blocks of a kernel that is {@link #done}; 0 if they never started. */
+    /** Returns the time when the blocks of a kernel that is {@link #done} began; 0 if they never began. */
     public long beganAt() {
         return beganAt;
     }
 
     /**
-     * Returns the time when a block last moved something or began. The number changes from time to time while the
-     * kernel moves. If kernels are timed, an ended kernel returns its end time. Callable from any thread (opaque
-     * access).
+     * Returns the time when the blocks began or when a block last made progress. A caller can see from a changed value
+     * that the kernel makes progress. If end times are recorded, the value of a complete kernel is its end time.
+     * Callable from any thread (opaque access).
      */
     public long lastMoved() {
         return (long) LAST_MOVED.getOpaque(this);
@@ -180,8 +190,8 @@ public final class EmulatedKernel implements StreamTask {
     }
 
     /**
-     * Returns whether the kernel has left the device, complete or not. If so, its blocks no longer access memory.
-     * Callable from any thread. A thread that reads true sees everything that the kernel wrote (volatile).
+     * Returns whether the kernel has left the device, either complete or failed. If so, its blocks no longer access
+     * memory. Callable from any thread. A thread that reads true sees everything that the kernel wrote (volatile).
      */
     @Override
     public boolean done() {

@@ -16,7 +16,10 @@ import org.millrace.device.EmulatedEvent.EventMark;
 import org.millrace.device.StreamCapture.CapturedMark;
 import org.millrace.device.StreamTask.Work;
 
-/** A stream of the emulated device. Operations on it become tasks or, while it is captured, part of a plan. */
+/**
+ * A stream of the emulated device. An operation on the stream becomes a task. While the stream is captured, the
+ * operation becomes part of a plan instead.
+ */
 public final class EmulatedStream implements DeviceStream {
 
     private static final Logger LOG = LogManager.getLogger(EmulatedStream.class);
@@ -78,14 +81,18 @@ public final class EmulatedStream implements DeviceStream {
         }
     }
 
-    /** Adds an operation to the plan if the stream is captured. Returns false if the operation must be enqueued now. */
+    /**
+     * Adds an operation to the capture if the stream is captured. Returns false if the stream is not captured, so that
+     * the caller must enqueue the operation now.
+     */
     public boolean captures(CapturedOperation operation) {
         StreamCapture under = capture;
         return under != null && under.add(this, operation);
     }
 
     /**
-     * Invalidates the capture if the stream is captured, because the operation cannot be captured. A GPU does the same.
+     * Throws if the stream is captured, because the requested operation cannot be captured. The capture becomes
+     * invalid, as on a GPU.
      */
     private void refuseIfCaptured(String problem) {
         StreamCapture under = capture;
@@ -133,8 +140,8 @@ public final class EmulatedStream implements DeviceStream {
     }
 
     /**
-     * Returns whether a mark is reached. A stream can wait only for marks that were recorded earlier, so streams cannot
-     * wait for each other in a circle.
+     * Returns whether a mark that this stream waits for is reached. A stream can only wait for marks that were recorded
+     * earlier. Streams therefore cannot wait for each other in a circle.
      */
     private static boolean isReached(EventMark mark) {
         if (mark.done() && mark.failure() != null) {
@@ -157,7 +164,8 @@ public final class EmulatedStream implements DeviceStream {
             }
             try {
                 device.callFunction(function);
-            } catch (RuntimeException | Error thrown) { // does not affect the stream, as on a GPU
+                // A failed task of the other stream does not affect this stream, as on a GPU.
+            } catch (RuntimeException | Error thrown) {
                 LOG.error("{}: a host function failed; the stream continues", this, thrown);
             }
             return true;
@@ -201,10 +209,14 @@ public final class EmulatedStream implements DeviceStream {
         tasks.throwFailure();
     }
 
-    /** Closes the stream when every task enqueued so far has run or was skipped. Does not wait for that. */
+    /**
+     * Closes the stream after all tasks that were enqueued so far have run or were skipped. This method does not wait
+     * for that.
+     */
     public void closeWhenDone() {
         if (capture != null) {
-            device.unregister(this); // it holds only captured operations
+            // A captured stream contains only captured operations, so it can be closed at once.
+            device.unregister(this);
             return;
         }
         enqueue(new Work(() -> {
@@ -229,11 +241,12 @@ public final class EmulatedStream implements DeviceStream {
             captureEnded(under);
         }
         try {
-            // failures are reported to threads that synchronize, not to threads that close
+            // Failures of tasks are reported to threads that synchronize, and not to a thread that closes the stream.
             tasks.await(device.closeDeadline());
         } catch (MillraceException notDone) {
-            // The operands may be freed next, so the remaining tasks must not run. If the device forgot the stream now,
-            // a thread that waits for a task would wait forever.
+            // The caller may free the operands next, so the remaining tasks must not run. The device still needs the
+            // stream, because otherwise no thread would skip these tasks, and a thread that waits for one would wait
+            // forever.
             tasks.fail(notDone);
             closeWhenDone();
             throw notDone;
@@ -246,11 +259,12 @@ public final class EmulatedStream implements DeviceStream {
         return name;
     }
 
-    /** An operation of a captured stream. It can be enqueued any number of times. */
+    /** An operation on a captured stream. Each launch of the plan enqueues it again. */
     public interface CapturedOperation {
 
         /**
-         * Refuses a launch before anything is enqueued.
+         * Checks that the operation can be enqueued. A launch of the plan calls it for all operations before it
+         * enqueues the first.
          *
          * @throws RuntimeException if the operation can no longer be enqueued
          */
@@ -260,9 +274,9 @@ public final class EmulatedStream implements DeviceStream {
 
         void enqueue(DeviceStream stream);
 
-        /** Called when the operation will not be enqueued again. */
+        /** Releases the operation's resources. Called when the operation will not be enqueued again. */
         default void release() {
-            // holds nothing
+            // The device's own operations have no resources.
         }
     }
 }

@@ -6,9 +6,9 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 
 /**
- * The number of a device function in a batch of work. NCCL looks its numbers up in a table that its build generates.
- * Here the bits themselves encode the function. Operation and algorithm are the function's row in the
- * {@link FunctionTable}.
+ * The number of a device function, which each batch of work contains. NCCL's numbers are indices of a table that NCCL's
+ * build generates. Millrace's numbers encode the function in their bits. Operation and algorithm select an entry of the
+ * {@link FunctionTable}; the function itself interprets protocol, type and operator.
  *
  * <pre>
  *   0           3           6          8      12    15
@@ -24,7 +24,10 @@ public final class FunctionNumber {
     private static final CollectiveFunction.Algorithm[] ALGORITHMS = CollectiveFunction.Algorithm.values();
     private static final Protocol[] PROTOCOLS = Protocol.values();
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
-    /** Code of the sum of elements that are first multiplied by a scalar. The scalar is the work's argument. */
+    /**
+     * Code of the operator that multiplies each rank's elements by a scalar and then sums them. The work item contains
+     * the scalar as its argument.
+     */
     private static final int PRE_MUL_SUM = OPS.length;
 
     private static final int ALGORITHM_SHIFT = 3;
@@ -75,7 +78,10 @@ public final class FunctionNumber {
         return op == PRE_MUL_SUM ? new ReduceOp.PreMulSum(Double.longBitsToDouble(argument)) : OPS[op];
     }
 
-    /** Returns the scalar's bits, which the work stores beside the number; 0 for an operator without a scalar. */
+    /**
+     * Returns the bits of the operator's scalar, which the work item stores separately from the number; 0 for an
+     * operator without a scalar.
+     */
     public static long argument(ReduceOp op) {
         return op instanceof ReduceOp.PreMulSum(double scalar) ? Double.doubleToRawLongBits(scalar) : 0;
     }

@@ -8,8 +8,8 @@ import org.millrace.device.RingFunction.RingBroadcast;
 import org.millrace.device.RingFunction.RingReduce;
 
 /**
- * The functions that kernels can run, by operation and algorithm ({@code ncclDevFuncTable}). Only this table selects
- * the function for a number. A new algorithm is a class and a line here.
+ * The functions that kernels can run, by operation and algorithm ({@code ncclDevFuncTable}). Only this table maps a
+ * number to a function. For a new algorithm, a class and a line in this table are necessary.
  */
 public final class FunctionTable {
 
@@ -46,9 +46,9 @@ public final class FunctionTable {
     }
 
     /**
-     * Returns the function of a number.
+     * Returns the function with a number.
      *
-     * @throws MillraceException if no function has the number, because the work was overwritten
+     * @throws MillraceException if no function has the number, which means that the work was overwritten
      */
     public DeviceFunction of(int number) {
         DeviceFunction function = rows[FunctionNumber.row(number)];
@@ -58,32 +58,32 @@ public final class FunctionTable {
         return function;
     }
 
-    /** Returns the function that runs a collective by an algorithm. */
+    /** Returns the function that carries out a collective by an algorithm. */
     public CollectiveFunction collective(Operation operation, CollectiveFunction.Algorithm algorithm) {
         return (CollectiveFunction) rows[FunctionNumber.row(operation, algorithm)];
     }
 
     /**
-     * A function of the device. It defines the work of a channel's block for an item, and the chunks that the block
-     * sends and receives meanwhile. It keeps no state and derives everything from the item and the channel. The host
-     * derives the transfers to announce them to the proxies, and the device derives them to run them. Both get the same
-     * result.
+     * A function of the device. For a work item it creates the block of a channel, and it describes the chunks that
+     * this block sends and receives. It has no state, and derives everything from the work item and the channel. The
+     * device uses it to run the block. The host uses it to announce the block's transfers to the proxies. Both get the
+     * same transfers.
      */
     public interface DeviceFunction {
 
         /**
-         * Returns the transfers of an item on a channel, as tasks that run at the same time. The list is empty if the
-         * rank is alone.
+         * Returns the transfers of a work item on a channel, as tasks that run at the same time. The list is empty if
+         * the communicator has a single rank.
          *
-         * @param number number of the function, from the item's batch: includes protocol, type and operator
+         * @param number number of the function from the item's batch, which includes protocol, type and operator
          */
         List<ChannelTask> tasks(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel);
 
         /**
-         * Returns the block that runs an item on a channel. Called on the device's thread, in the order of the plan's
-         * items.
+         * Returns the block that runs a work item on a channel. Called on the device's thread, in the order of the
+         * items in the plan.
          *
-         * @param item the item's bytes; invalid after this method returns
+         * @param item memory of the work item; invalid after this method returns
          */
         Block block(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel,
                 KernelMemory lookup);

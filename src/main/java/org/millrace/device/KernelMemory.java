@@ -4,16 +4,16 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.MillraceException;
 
 /**
- * The memory that a kernel's work refers to by address. The segment at an address is looked up here, as a device looks
- * up pages. So an arena that is closed too early causes an error instead of a crash, and the garbage collector keeps
- * its memory while a kernel uses it. Lookups happen on the device's thread only.
+ * The memory that the work of a kernel refers to by address. This class maps each address to its segment, as a device
+ * maps addresses to pages. An access after the arena was closed therefore causes an exception instead of a crash. The
+ * garbage collector does not free the memory while a kernel uses it. Device's thread only.
  */
 final class KernelMemory {
 
     private final MemorySegment[] segments;
     /**
-     * Index at which the next search begins, after the last match, because work arrives in nearly the order of the
-     * plan.
+     * Index after the last segment that was found, at which the next search begins. The work of a kernel refers to the
+     * segments in nearly the order of the plan.
      */
     private int next;
 
@@ -22,10 +22,10 @@ final class KernelMemory {
     }
 
     /**
-     * Returns a segment that begins at an address and has at least the given number of bytes;
+     * Returns a segment that begins at an address and has at least the given number of bytes. Returns
      * {@link MemorySegment#NULL} for address 0.
      *
-     * @throws MillraceException if the plan was made without such memory
+     * @throws MillraceException if the plan was created without such a segment
      */
     MemorySegment at(long address, long bytes) {
         if (address == 0) {

@@ -7,8 +7,8 @@ import org.millrace.abi.KernelArguments;
 import org.millrace.abi.WorkBatch;
 
 /**
- * The work of one kernel: its arguments with the batches, and the items, which are stored where the arguments state.
- * Created by {@link PlanBuilder} and never changed afterwards.
+ * The work of one kernel: its arguments, the batches in them, and the work items. The arguments state where the work
+ * items are stored. {@link PlanBuilder} creates a plan, and the work does not change afterwards.
  */
 public final class KernelPlan implements AutoCloseable {
 
@@ -19,18 +19,22 @@ public final class KernelPlan implements AutoCloseable {
     private final int operations;
     private final MemorySegment arguments;
     private final int batches;
-    /** Copy of the items; null if they lie in the arguments. */
+    /** Copy of the work items; null if the arguments contain the items. */
     private final @Nullable MemorySegment items;
     private final KernelMemory memory;
     private final KernelArguments.WorkStorage storage;
     private final @Nullable KernelArguments placed;
-    /** Owner of the items of a plan that runs more than once; null for other plans. */
+    /** Arena of the work items if the plan runs more than once; null for other plans. */
     private final @Nullable Arena own;
     private volatile boolean closed;
-    /** Guarded by the launcher's lock. */
+    /** Object that the launcher keeps between two runs of the plan. Guarded by the launcher's lock. */
     private @Nullable Object attachment;
 
-    /** @param items segment that begins with {@code itemBytes} bytes of items; copied */
+    /**
+     * Creates a plan.
+     *
+     * @param items segment that begins with {@code itemBytes} bytes of work items; these bytes are copied
+     */
     KernelPlan(String owner, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
             int itemBytes, KernelMemory memory) {
         this.owner = owner;
@@ -73,14 +77,17 @@ public final class KernelPlan implements AutoCloseable {
         return result;
     }
 
-    /** Returns the number of bytes that the plan needs in the FIFO for every run; 0 if its items lie elsewhere. */
+    /**
+     * Returns the number of bytes that each run of the plan needs in the FIFO; 0 if the work items are stored
+     * elsewhere.
+     */
     public int fifoBytes() {
         return storage == KernelArguments.WorkStorage.FIFO ? (int) items.byteSize() : 0;
     }
 
     /**
-     * Stores the items in their place. If that is a FIFO, it must have room for them. Returns the arguments to launch
-     * the kernel with, which state the place.
+     * Stores the work items where the kernel will read them. If this is the FIFO, it must have room. Returns the
+     * arguments for the launch, which contain the location of the items.
      *
      * @throws IllegalStateException if the plan is closed
      */
@@ -101,7 +108,7 @@ public final class KernelPlan implements AutoCloseable {
     }
 
     /**
-     * Returns the object that the launcher keeps from one run for the next; null before the first run. One thread at a
+     * Returns the object that the launcher has attached for the next run; null before the first run. One thread at a
      * time.
      */
     public @Nullable Object attachment() {
@@ -112,18 +119,24 @@ public final class KernelPlan implements AutoCloseable {
         attachment = kept;
     }
 
-    /** Returns the storage of the items. It depends on their size and on whether the plan is replayed. */
+    /**
+     * Returns the kind of memory that contains the work items. It depends on their size, and on whether the plan runs
+     * more than once.
+     */
     public KernelArguments.WorkStorage storage() {
         return storage;
     }
 
-    /** Refuses further runs. Runs in progress continue, and need the plan's memory until {@link #free}. */
+    /**
+     * Closes the plan: further runs are refused. Runs in progress continue, and the plan's memory stays valid until
+     * {@link #free}.
+     */
     @Override
     public void close() {
         closed = true;
     }
 
-    /** Frees the plan's memory. All its kernels must have left the device. May be called twice. */
+    /** Frees the plan's memory. All kernels of the plan must have left the device. May be called twice. */
     public void free() {
         close();
         if (own != null && own.scope().isAlive()) {
@@ -131,12 +144,12 @@ public final class KernelPlan implements AutoCloseable {
         }
     }
 
-    /** Returns whether the plan has no memory that {@link #free} would free. */
+    /** Returns whether {@link #free} would free nothing, because the plan has no memory or it is freed. */
     public boolean isFree() {
         return own == null || !own.scope().isAlive();
     }
 
-    /** Returns a description for messages: the operation, or the number of operations. */
+    /** Returns a description for messages: the name of the operation, or the number of operations. */
     @Override
     public String toString() {
         return owner + (operations == 1 ? first : "group of " + operations + " operations from " + first + " on");

@@ -6,44 +6,59 @@ import org.millrace.abi.LL128Line;
 import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 
-/** A protocol's layout of data in lines with flags. Implementations have no state, and no call allocates. */
+/**
+ * The layout of data in lines with flags, for one protocol (LL or LL128). Implementations have no state, and no method
+ * allocates.
+ */
 interface LineFormat {
 
     Protocol protocol();
 
-    /** Returns the number of bytes of the lines that the given number of data bytes takes. */
+    /** Returns the size in bytes of the lines for a number of data bytes. */
     long lineBytes(long dataBytes);
 
-    /** Returns the number of data bytes that fit into a slot. */
+    /** Returns the maximum number of data bytes in the lines of one slot. */
     long dataCapacity(long slotBytes);
 
-    /** Extracts data from lines that have arrived. The piece has room for whole lines. */
+    /**
+     * Copies the data out of lines that have arrived. The piece must have room for the data of whole lines.
+     *
+     * @param at offset of the first line
+     */
     void unpack(MemorySegment lines, long at, Piece data, int bytes);
 
     /**
-     * Writes data as lines. No reader finds a flag without the data that the flag stands for. Bytes after the data may
-     * be written to the last line.
+     * Stores data as lines. A reader that finds a flag also finds the flag's data. The rest of the last line may be
+     * filled with undefined bytes.
      *
-     * @param step step that determines the lines' flag
+     * @param at   offset of the first line
+     * @param step step that determines the flag of the lines
      */
     void pack(Piece data, int bytes, MemorySegment lines, long at, long step);
 
     /**
-     * Returns the number of bytes of lines that a step announces and fills. It is more than {@code lineBytes} in steps
-     * that fill more lines than their data takes.
+     * Returns the size of the lines that a step posts, in bytes. In some steps it is larger than {@code lineBytes},
+     * because more lines are written than the data needs.
      */
     long postedBytes(long slotBytes, long lineBytes, long step);
 
-    /** Returns whether a step is also posted through tail. */
+    /** Returns whether the protocol also posts a step by advancing tail. */
     boolean movesTail();
 
     /**
-     * A piece of a thread's own memory between the lines and the arithmetic. {@code words} is the view for packing and
-     * unpacking lines, and {@code elements} is the same memory for copying and combining.
+     * Memory of one thread for a piece of data, between the lines and the arithmetic. The two components are views of
+     * the same memory.
+     *
+     * @param words    view for packing and unpacking of lines
+     * @param elements view for copying and combining of elements
      */
     record Piece(long[] words, MemorySegment elements) {
 
-        /** Returns a piece of zeros. The length must be a multiple of 8. */
+        /**
+         * Returns a piece filled with zeros.
+         *
+         * @param bytes size in bytes, a multiple of 8
+         */
         static Piece of(int bytes) {
             long[] words = new long[bytes / Long.BYTES];
             return new Piece(words, MemorySegment.ofArray(words));
@@ -51,7 +66,7 @@ interface LineFormat {
     }
 
     /**
-     * LL: 8 bytes of data in lines of 16 bytes, with two flags in each line. Only the flags show that the lines have
+     * The layout of LL: lines of 16 bytes with 8 bytes of data and two flags. Only the flags show that lines have
      * arrived.
      */
     final class LLFormat implements LineFormat {
@@ -79,8 +94,8 @@ interface LineFormat {
             int count = (bytes + DATA - 1) / DATA;
             for (int line = 0; line < count; line++) {
                 long from = at + line * LLLine.BYTES;
-                // Both halves were found complete before an acquire fence. Plain loads are therefore enough, and the
-                // segment's checks leave the loop.
+                // The caller has found both halves complete before an acquire fence. Plain loads are therefore
+                // enough, and the JVM can move the segment's checks out of the loop.
                 long first = lines.get(ValueLayout.JAVA_LONG, from);
                 long second = lines.get(ValueLayout.JAVA_LONG, from + Long.BYTES);
                 words[line] = Integer.toUnsignedLong(LLLine.data(first)) | (long) LLLine.data(second) << Integer.SIZE;
@@ -93,8 +108,9 @@ interface LineFormat {
         }
 
         /**
-         * Returns the whole slot just before the flags wrap around. All lines of the slot then get the current flag, so
-         * that no old flag looks valid again in the next round.
+         * Returns the size of the whole slot in a step just before the flags wrap around, otherwise {@code lineBytes}.
+         * All lines of the slot then get the current flag. Otherwise a line with an old flag would look valid after the
+         * wrap.
          */
         @Override
         public long postedBytes(long slotBytes, long lineBytes, long step) {
@@ -108,8 +124,8 @@ interface LineFormat {
     }
 
     /**
-     * LL128: 120 bytes of data in lines of 128 bytes, with a flag at the end of each line. Lines are written in units
-     * of 16, as a warp writes them.
+     * The layout of LL128: lines of 128 bytes with 120 bytes of data and a flag at the end. Lines are written in units
+     * of 16, as a warp of NCCL does.
      */
     final class LL128Format implements LineFormat {
 
@@ -141,7 +157,7 @@ interface LineFormat {
             }
         }
 
-        /** Writes the lines with data, and lines without data that fill up the last unit. */
+        /** Stores the lines with data, and lines without data that complete the last unit. */
         @Override
         public void pack(Piece data, int bytes, MemorySegment lines, long at, long step) {
             long flag = LL128Line.flag(step);

@@ -6,17 +6,20 @@ import org.millrace.abi.Protocol;
 import org.millrace.device.LineFormat.Piece;
 
 /**
- * The primitives of LL and LL128. A chunk is one step. It is consumed when all its lines have arrived. Its size is
- * posted before its data is written.
+ * The primitives of protocols LL and LL128. A chunk is one step. The receiver consumes a chunk when all its lines have
+ * arrived. The sender posts the size of a chunk before it writes the data.
  *
  * <p>
- * Received data is extracted from its lines into a piece of this thread's memory and combined there. From there it is
- * written to lines or to the output. The arithmetic thus runs over adjacent elements, in memory that HotSpot knows not
- * to overlap.
+ * Received data is copied out of its lines into a piece of this thread's memory and combined there. From the piece it
+ * is written to lines or to the output. The arithmetic therefore runs over adjacent elements. It also runs in arrays,
+ * and the JVM knows that two arrays do not overlap.
  */
 final class LinePrimitives extends Primitives {
 
-    /** Size of a piece in bytes: whole lines of LL (8 data bytes), and whole units of LL128 (1920 data bytes). */
+    /**
+     * Size of a piece in bytes. It is a multiple of the data of a line of LL (8 bytes) and of the data of a unit of
+     * LL128 (1920 bytes).
+     */
     private static final int PIECE_BYTES = 2 * 1920;
     private static final Piece ZEROS = Piece.of(PIECE_BYTES);
     private static final ThreadLocal<Piece[]> PIECES =
@@ -34,10 +37,10 @@ final class LinePrimitives extends Primitives {
         this.protocol = format.protocol();
     }
 
-    /** Rounds nothing, because every step is a chunk. */
+    /** Does not round up the step of any connection, because each chunk is one step. */
     @Override
     public void enter() {
-        // the steps continue from their current values
+        // The steps continue from their current values.
     }
 
     @Override

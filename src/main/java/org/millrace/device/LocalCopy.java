@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.millrace.abi.CollectiveWork;
 
-/** A collective of a rank that is alone, or of no elements. It copies the elements from input to output. */
+/** A collective of a single rank, or of no elements. It copies the elements from the input to the output. */
 final class LocalCopy extends CollectiveFunction {
 
     @Override
@@ -20,7 +20,10 @@ final class LocalCopy extends CollectiveFunction {
         return block(memory(number, work, communicator.ranks(), lookup), work.count());
     }
 
-    /** Returns a block that copies once and applies the operator's step for single elements. */
+    /**
+     * Returns a block that copies the elements once. If the operator has a first step for each rank's elements, for
+     * example a multiplication, the block applies it.
+     */
     static Block block(BlockMemory memory, long elements) {
         return new Block() {
             private boolean done;

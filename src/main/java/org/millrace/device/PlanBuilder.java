@@ -10,8 +10,9 @@ import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkType;
 
 /**
- * Creates the plan of one kernel from one or more operations. An operation that {@linkplain #hasRoom does not fit} goes
- * into the next plan. One thread at a time. The builder can be reused for the next plan.
+ * Creates the plan of one kernel from one or more operations. If an operation {@linkplain #hasRoom does not fit}, the
+ * caller adds it to the next plan. One thread at a time. After {@link #build}, the builder can be used for the next
+ * plan.
  */
 public final class PlanBuilder {
 
@@ -20,7 +21,7 @@ public final class PlanBuilder {
     private final int storedBytes;
     private final ChannelBatches[] channels = new ChannelBatches[KernelArguments.MAX_CHANNELS];
     private final List<MemorySegment> operands = new ArrayList<>();
-    /** Index of each channel's latest batch while batches are written. */
+    /** Index of the last batch of each channel that was written so far. */
     private final int[] written = new int[KernelArguments.MAX_CHANNELS];
     private long channelMask;
     private int batches;
@@ -30,10 +31,12 @@ public final class PlanBuilder {
     private Object first;
 
     /**
-     * @param owner         owner of the plans, for messages; prefix of the plans' names
+     * Creates a builder for plans.
+     *
+     * @param owner         owner of the plans, which begins the plans' names in messages
      * @param argumentBytes maximum size of a kernel's arguments in bytes, at most {@link KernelArguments#MAX_BYTES}
-     * @param storedBytes   maximum size in bytes of the items outside of the arguments: half a FIFO, or any number for
-     *                      replayed plans
+     * @param storedBytes   maximum size in bytes of work items outside of the arguments: half of the FIFO, or any
+     *                      number for plans that run more than once
      */
     public PlanBuilder(String owner, int argumentBytes, int storedBytes) {
         this.owner = owner;
@@ -42,8 +45,8 @@ public final class PlanBuilder {
     }
 
     /**
-     * Returns whether a plan can take another item, if each of its channels takes it in a separate batch. The sizes of
-     * the builder must make this true for the first item of a plan.
+     * Returns whether another work item fits into the plan, even if each of its channels needs a new batch for it. The
+     * maximum sizes of the builder must allow at least one work item.
      */
     public boolean hasRoom(WorkType type, int channelCount) {
         int batchBytes = (batches + channelCount) * WorkBatch.BYTES;
@@ -53,10 +56,10 @@ public final class PlanBuilder {
     }
 
     /**
-     * Adds a collective on all its channels. Its item is copied.
+     * Adds a collective on all channels of its work item. The work item is copied.
      *
-     * @param name description for messages; converted to text only when a message needs it
-     * @param used memory that the item refers to by address; null elements are ignored
+     * @param name description for messages; converted to text only if a message needs it
+     * @param used memory that the work item refers to by address; null elements are ignored
      */
     public void collective(CollectiveWork work, int function, Object name, MemorySegment... used) {
         int offset = append(work.segment(), WorkType.COLLECTIVE);
@@ -67,10 +70,10 @@ public final class PlanBuilder {
     }
 
     /**
-     * Adds a send and a receive on all their channels. The item is copied.
+     * Adds a send and a receive on all channels of their work item. The work item is copied.
      *
-     * @param round number of the exchange's round, 0 or more; transfers of one round use one connection, and are never
-     *              in one batch
+     * @param round number of the round in the exchange between all ranks, 0 or more. Transfers of the same round may
+     *              use the same connection, so they are never in one batch.
      */
     public void pointToPoint(PointToPointWork work, int function, int round, Object name, MemorySegment... used) {
         int offset = append(work.segment(), WorkType.POINT_TO_POINT);
@@ -115,11 +118,11 @@ public final class PlanBuilder {
     }
 
     /**
-     * Creates the plan, and begins the next one.
+     * Creates the plan, and prepares the builder for the next plan.
      *
-     * @param communicator address of the communicator as kernels see it
+     * @param communicator address of the {@link DeviceCommunicator}
      * @param replayed     whether the plan will run more than once
-     * @throws IllegalStateException if nothing was added
+     * @throws IllegalStateException if no operation was added
      */
     public KernelPlan finish(long communicator, boolean replayed) {
         if (isEmpty()) {
@@ -139,8 +142,9 @@ public final class PlanBuilder {
     }
 
     /**
-     * Writes the batches in turns over the channels, in ascending order. The index of each channel's first batch is
-     * therefore the number of the channel's block.
+     * Writes the batches: first the first batch of each channel, then the second batch of each channel, and so on.
+     * Channels are in ascending order. The index of each channel's first batch is therefore the number of the channel's
+     * block.
      */
     private void writeBatches(MemorySegment arguments) {
         int index = 0;
@@ -175,13 +179,13 @@ public final class PlanBuilder {
     }
 
     /**
-     * The batches of one channel in an unfinished plan, by NCCL's rules. An item goes into the last batch if it has
-     * that batch's type and function and the batch's limits allow it. An item beyond the reach of the batch's offset
-     * set goes into a batch that extends it.
+     * The batches of one channel in an unfinished plan, by NCCL's rules. A work item joins the last batch if it has the
+     * same type and function, and if the limits of the batch allow it. If the item is beyond the range of the batch's
+     * offset set, it begins another batch that extends the last batch.
      */
     static final class ChannelBatches {
 
-        /** A batch before it is written. */
+        /** A batch that has not been written to the arguments yet. */
         static final class Draft {
             final WorkType type;
             final int function;
@@ -209,7 +213,7 @@ public final class PlanBuilder {
             drafts.clear();
         }
 
-        /** Adds an item. Returns the number of batches that it added. */
+        /** Adds a work item. Returns the number of new batches, 0 or 1. */
         int add(WorkType type, int function, int offset, int round) {
             Draft last = drafts.isEmpty() ? null : drafts.getLast();
             boolean fresh = last == null || last.type != type || last.function != function || isFull(type, round);
@@ -233,8 +237,8 @@ public final class PlanBuilder {
         }
 
         /**
-         * Returns whether the batch is full. The limits hold for a batch together with its extensions, because the
-         * device merges them.
+         * Returns whether the last batch is full. The limits apply to a batch together with the batches that extend it,
+         * because the device merges them.
          */
         private boolean isFull(WorkType type, int round) {
             if (mergedBytes + type.itemBytes() > WorkBatch.MAX_ITEM_BYTES) {
@@ -247,8 +251,8 @@ public final class PlanBuilder {
                 return true;
             }
             for (int i = 0; i < transfers; i++) {
-                // Two transfers of one round use the same connection. In addition, all ranks must divide their batches
-                // at the same rounds, or they would wait for each other forever.
+                // Two transfers of one round would use the same connection. In addition, all ranks must begin a new
+                // batch at the same rounds. Otherwise they would wait for each other forever.
                 if (rounds[i] == round
                         || rounds[i] / WorkBatch.MAX_POINT_TO_POINT != round / WorkBatch.MAX_POINT_TO_POINT) {
                     return true;

@@ -8,7 +8,7 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.proxy.ConnectionName;
 
-/** The device's end of a connection: its memory and its current step. */
+/** The device's end of a connection that exists: its memory and its current step. */
 public abstract sealed class Port permits SendPort, ReceivePort {
 
     final ConnectionName name;
@@ -34,14 +34,14 @@ public abstract sealed class Port permits SendPort, ReceivePort {
     }
 
     /**
-     * Returns the next step. All earlier steps were posted or consumed. Callable from any thread; another thread may
-     * see a slightly outdated value.
+     * Returns the number of the next step. All earlier steps were posted or consumed. Callable from any thread, but
+     * another thread may get a slightly outdated value.
      */
     public final long step() {
         return step;
     }
 
-    /** Returns the slots of protocol Simple. */
+    /** Returns the memory of the slots of protocol Simple. */
     public final MemorySegment buffer() {
         return simple;
     }
@@ -56,7 +56,7 @@ public abstract sealed class Port permits SendPort, ReceivePort {
         return slotBytes;
     }
 
-    /** Returns the slots of all protocols with lines. */
+    /** Returns the memory of the slots of all protocols with lines. */
     public final MemorySegment lines() {
         return buffers;
     }

@@ -3,7 +3,10 @@ package org.millrace.device;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** A block that runs a schedule of chunks over its connections, when its turn has come on all of them. */
+/**
+ * A block that runs a schedule of chunks over its connections. It begins when all earlier blocks have finished with
+ * these connections.
+ */
 final class PrimitiveBlock implements Block {
 
     private final ChunkSchedule schedule;
@@ -14,17 +17,19 @@ final class PrimitiveBlock implements Block {
     private final long[] fromPlaces;
     private final long[] toPlaces;
 
-    /** Null before the block enters for the first time. */
+    /** Primitives of the block; null before the block begins for the first time. */
     private @Nullable Primitives primitives;
     private boolean entered;
-    /** Whether the schedule has ended. */
+    /** Whether all primitives of the schedule have run. */
     private boolean passed;
     private boolean done;
 
     /**
-     * Reserves a place on all connections. Blocks are created in the order of issue, by one thread at a time.
+     * Creates a block, which reserves the next place on all its connections. Blocks are created in the order of their
+     * operations, by one thread at a time.
      *
-     * @param from connections that it receives on, in the order of combination
+     * @param from connections that the block receives on; their elements are combined in this order
+     * @param to   connections that the block sends on
      */
     PrimitiveBlock(ChunkSchedule schedule, BlockMemory memory, ChunkShape shape, List<DeviceEndpoint<ReceivePort>> from,
             List<DeviceEndpoint<SendPort>> to) {
@@ -101,7 +106,10 @@ final class PrimitiveBlock implements Block {
         return shape.primitives(receivePorts, sendPorts, memory);
     }
 
-    /** Advances to the next primitive or to the end. Returns false if the end has to wait. */
+    /**
+     * Advances to the next primitive, or to the end of the block. Returns false if the block cannot end yet, because
+     * peers or proxies still read its data.
+     */
     private boolean advance() {
         if (!passed && schedule.next()) {
             schedule.begin(primitives);
@@ -123,7 +131,8 @@ final class PrimitiveBlock implements Block {
     }
 
     /**
-     * Returns the first connection that does not exist yet or is used by an earlier block; null if all are available.
+     * Returns the first connection that does not exist yet or that an earlier block uses; null if all connections are
+     * available.
      */
     private @Nullable DeviceEndpoint<?> awaited() {
         for (int i = 0; i < fromPlaces.length; i++) {

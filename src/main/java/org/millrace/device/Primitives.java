@@ -3,18 +3,18 @@ package org.millrace.device;
 import org.jspecify.annotations.Nullable;
 
 /**
- * NCCL's primitives: send, receive and combinations of them, one chunk at a time, for any protocol. A primitive that
- * must wait returns to its caller and later resumes at the same position.
+ * NCCL's primitives for one protocol: send, receive, and combinations of them with reduce and copy, for one chunk at a
+ * time. If a primitive must wait, it returns to its caller, and the next call continues at the same position.
  */
 abstract class Primitives {
 
-    /** The primitive takes a slice from each peer that it receives from. */
+    /** The primitive receives a slice from each receiving connection. */
     public static final int RECEIVE = 1;
-    /** The primitive posts a slice to each peer that it sends to. */
+    /** The primitive posts a slice to each sending connection. */
     public static final int SEND = 2;
-    /** The primitive reads this rank's input. */
+    /** The primitive reads elements of this rank's input. */
     public static final int INPUT = 4;
-    /** The primitive writes this rank's output. */
+    /** The primitive writes elements to this rank's output. */
     public static final int OUTPUT = 8;
     /** The reduction is complete after this primitive. */
     public static final int LAST = 16;
@@ -24,7 +24,10 @@ abstract class Primitives {
     final BlockMemory memory;
     final int elementBytes;
 
-    /** Kind of the current primitive, in implementations that run one at a time. */
+    /**
+     * Kind of the current primitive: a combination of the constants above. Unused by implementations that run several
+     * primitives at once.
+     */
     int kind;
     int receives;
     int sends;
@@ -46,10 +49,13 @@ abstract class Primitives {
         outputOffset = outputElement * elementBytes;
     }
 
-    /** Enters the kernel. Called again only after all primitives are done and drained. */
+    /**
+     * Begins the use of the connections by a kernel. Called again for the next kernel only after all primitives are
+     * complete and {@link #drained} has returned true.
+     */
     public abstract void enter();
 
-    /** Advances all connections' steps to the next whole chunk. */
+    /** Rounds up the current step of all connections to a multiple of a chunk's steps. */
     final void enter(int chunkSteps) {
         for (ReceivePort port : from) {
             port.begin(chunkSteps);
@@ -60,37 +66,41 @@ abstract class Primitives {
     }
 
     /**
-     * Sets up the next primitive, which reads from an element of the input and writes from an element of the output.
-     * The previous primitive must be complete.
+     * Prepares the next primitive. The previous primitive must be {@link #complete}.
+     *
+     * @param inputElement  index of the first element that the primitive reads in the input
+     * @param outputElement index of the first element that the primitive writes in the output
      */
     public abstract void begin(int kind, long inputElement, long outputElement, long elementCount);
 
-    /** Works until the primitive is complete or a peer is not ready. Returns the number of slices moved. */
+    /**
+     * Continues the current primitive until it is complete or a peer is not ready. Returns the number of slices moved.
+     */
     public abstract int progress();
 
-    /** Returns whether {@link #begin} may be called. */
+    /** Returns whether the next primitive may {@linkplain #begin begin}. */
     public abstract boolean complete();
 
     /**
-     * Returns whether all peers and proxies have finished reading this rank's elements. Called after the last
-     * primitive; the kernel may end when it returns true.
+     * Returns whether no peer and no proxy still reads this rank's elements. Called after the last primitive. The
+     * kernel may end only if the result is true.
      */
     public boolean drained() {
         return true;
     }
 
-    /** Describes the peer that the primitive waits for, with the last counters read. */
+    /** Describes for a message the peer that the primitive waits for, with the counters that were read last. */
     public final String waitingFor() {
         Port peer = waitedFor();
         return peer == null ? "nobody" : peer.toString();
     }
 
-    /** Returns the connection to the first peer that is waited for; null if all are ready. */
+    /** Returns this rank's end of the first connection that the primitive waits for; null if all peers are ready. */
     abstract @Nullable Port waitedFor();
 
     /**
-     * Returns the first of the given peers that has not sent, or has no room for, the given number of steps; null if
-     * all are ready.
+     * Returns the first of the given connections on which the steps have not arrived, or have no room; null if all are
+     * ready.
      */
     final @Nullable Port notReady(int receives, int sends, int steps) {
         for (int i = 0; i < receives; i++) {

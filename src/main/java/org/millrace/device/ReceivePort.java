@@ -12,13 +12,13 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.LineFlags;
 import org.millrace.proxy.Steps;
 
-/** The device's end of a connection that it receives on. All protocols share its step counter. */
+/** The device's end of a connection on which it receives. All protocols share the port's step counter. */
 public final class ReceivePort extends Port {
 
     private final LineFlags flags;
-    /** Null if data arrives in the slots. */
+    /** Gatherer of received data from a bounce buffer; null if data arrives in slots. */
     private final @Nullable SliceGather gather;
-    /** Null if no peer points to its own memory. */
+    /** Pointers of the peer to its own memory; null if the peer uses only slots. */
     private final @Nullable DirectMemory direct;
     private long tail;
 
@@ -30,18 +30,22 @@ public final class ReceivePort extends Port {
         this.tail = info.firstStep();
     }
 
-    /** Begins an operation. Skips the steps up to a whole chunk and returns their credits. */
+    /**
+     * Begins an operation. Rounds up the step to a multiple of a chunk's steps, and returns the skipped slots to the
+     * sender.
+     */
     public void begin(int chunkSteps) {
         if (gather != null) {
-            gather.leave(); // the previous operation has ended
+            // The previous operation has ended, so the handle receives its last head.
+            gather.leave();
         }
         step = Steps.roundUp(step, chunkSteps);
         sendMem.headRelease(step);
     }
 
     /**
-     * Returns whether the next slots have arrived ({@code waitPeer}). The acquire of tail pairs with the proxy's
-     * release and makes the slot's data visible.
+     * Returns whether the data of the next steps has arrived ({@code waitPeer}). The acquire of tail pairs with the
+     * proxy's release of tail, and makes the data visible.
      */
     public boolean hasData(int steps) {
         long needed = step + steps;
@@ -52,21 +56,28 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Returns whether the next step's lines have arrived, which only their flags show. Always true for a step without
-     * lines, so this end may be ahead of the sender.
+     * Returns whether all lines of the next step have arrived, which only the flags show. If the step has no lines,
+     * returns true at once, so this end may be ahead of the sender.
      */
     public boolean hasLines(Protocol protocol, long bytes) {
         return protocol == Protocol.LL ? flags.llReady(step, bytes) : flags.ll128Ready(step, bytes);
     }
 
-    /** Assembles the data of the next slots, which have arrived, if the device is responsible for that. */
+    /**
+     * Gathers the data of the next slots from the bounce buffer, if the device must do so. The data must have arrived.
+     *
+     * @param bytes number of bytes of the slice
+     */
     public void unpack(long bytes) {
         if (gather != null) {
             gather.next(buffer(), slotOffset(), bytes);
         }
     }
 
-    /** Returns the memory with the data of the next step: its slot, or the memory that the peer points to. */
+    /**
+     * Returns the memory that contains the data of the next step: the slots, or memory of the peer that the peer points
+     * to.
+     */
     public MemorySegment data() {
         int slot = ConnectionLayout.slot(step);
         return direct != null && direct.isPointed(recvMem, slot) ? direct.memory(slot) : buffer();
@@ -79,8 +90,8 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Returns the slots to the sender ({@code postPeer}). The release of head pairs with the proxy's acquire: the slot
-     * has been read and may be overwritten.
+     * Returns slots to the sender ({@code postPeer}). The release of head pairs with the proxy's acquire of head. The
+     * device has read the slots before, so the proxy may overwrite them.
      */
     public void release(int steps) {
         if (direct != null) {
@@ -91,8 +102,10 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Lets the data of a later step, at distance {@code ahead} from the next one, arrive in the user's memory instead
-     * of a slot (mode PTR). The release of size pairs with the proxy's acquire and makes the address visible.
+     * Offers the user's memory to the proxy, as the destination of a later step's data instead of a slot (mode PTR).
+     * The release of size pairs with the proxy's acquire of size and makes the address visible.
+     *
+     * @param ahead distance of the later step from the next step
      */
     public void offer(int ahead, long address, long bytes) {
         int slot = ConnectionLayout.slot(step + ahead);
@@ -100,7 +113,11 @@ public final class ReceivePort extends Port {
         recvMem.sizeRelease(slot, bytes);
     }
 
-    /** Returns the address of the slot of a later step, on a connection with its own slots. */
+    /**
+     * Returns the address of the slot of a later step. The connection must have its own slots.
+     *
+     * @param ahead distance of the later step from the next step
+     */
     public long slotAddress(int ahead) {
         return buffer().address() + ConnectionLayout.slot(step + ahead) * slotBytes;
     }
@@ -112,11 +129,12 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Gathers the slices of one connection piece by piece from a list, as one block's warps do. Used by the block only.
+     * Gathers the slices of one connection. It copies the pieces of a slice, which a list describes, from the bounce
+     * buffer to the slot, as the warps of one block do. Used only by one block at a time.
      */
     static final class SliceGather {
 
-        /** Number of bytes that a GPU copies at a time. Buffers must be aligned to it. */
+        /** Number of bytes that a GPU copies in one access. The bounce buffer and the slots must be aligned to it. */
         private static final int UNIT = 16;
 
         private final UnpackMeta meta;
@@ -134,9 +152,9 @@ public final class ReceivePort extends Port {
         }
 
         /**
-         * Assembles the bytes of the next slice, of 0 bytes or more, in its slot. The slice has arrived, because tail
-         * covers it.
+         * Gathers the data of the next slice into its slot. The slice must have arrived, that is, tail covers it.
          *
+         * @param bytes number of bytes of the slice, 0 or more
          * @throws IllegalArgumentException if the bounce buffer or the slot is not aligned to 16 bytes
          */
         public void next(MemorySegment slots, long slot, long bytes) {
@@ -149,7 +167,8 @@ public final class ReceivePort extends Port {
                         "the bounce buffer and the slots of a connection must be aligned to " + UNIT + " bytes");
             }
             int slice = (int) head & UnpackMeta.SLICES - 1;
-            // Acquire, paired with the proxy's release. It follows the acquire of tail in any case.
+            // This acquire pairs with the proxy's release of the count. The caller's acquire of tail has already made
+            // the list visible.
             long count = meta.countAcquire(slice);
             for (int piece = 0; piece < count; piece++) {
                 MemorySegment.copy(bounce, Integer.toUnsignedLong(meta.sourceOffset(slice, piece)), slots,
@@ -157,7 +176,7 @@ public final class ReceivePort extends Port {
             }
         }
 
-        /** Called when the operation has ended. Stores the head for the next operation. */
+        /** Stores the head in the handle, for the next operation. Called when an operation has ended. */
         public void leave() {
             handle.headRelease(head);
         }

@@ -2,12 +2,12 @@ package org.millrace.device;
 
 import org.millrace.abi.KernelArguments;
 
-/** State of a communicator on the device's thread, which runs its kernels. No other thread uses it. */
+/** The state of a communicator that the device's thread needs to run its kernels. Device's thread only. */
 final class Resident {
 
     private final DeviceCommunicator communicator;
     private final WorkReader reader;
-    /** Number of works begun on each channel so far, counted if their times are recorded. */
+    /** Number of work items that have begun on each channel. Only work items with recorded times are counted. */
     private final long[] works = new long[KernelArguments.MAX_CHANNELS];
 
     Resident(DeviceCommunicator communicator) {
@@ -19,12 +19,12 @@ final class Resident {
         return communicator;
     }
 
-    /** Returns the reader of the blocks' work. Blocks use it in turns. */
+    /** Returns the reader for the work of blocks. One block at a time uses it. */
     WorkReader reader() {
         return reader;
     }
 
-    /** Records that the next work of a channel begins. Returns its number. */
+    /** Records that the next work item of a channel begins. Returns the number of the work item. */
     long begin(int channel, long timestamp) {
         long number = ++works[channel];
         communicator.startedWork(channel).note(number, timestamp);

@@ -5,12 +5,16 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelChannel;
 
-/** A collective around the channel's ring: from the previous rank to the next rank. */
+/** A collective around the channel's ring. Each rank receives from the previous rank and sends to the next rank. */
 abstract class RingFunction extends CollectiveFunction {
 
     private final ChunkShape inSlots;
 
-    /** @param inSlots shape of the chunks of protocol Simple */
+    /**
+     * Creates a function.
+     *
+     * @param inSlots shape of the chunks of protocol Simple if they pass through slots
+     */
     RingFunction(ChunkShape inSlots) {
         this.inSlots = inSlots;
     }
@@ -43,7 +47,7 @@ abstract class RingFunction extends CollectiveFunction {
                 channel.view().next()));
     }
 
-    /** A broadcast along the ring, from the root to the rank before it. */
+    /** A broadcast around the ring, from the root to the last rank, which precedes the root in the ring. */
     static final class RingBroadcast extends RingFunction {
 
         RingBroadcast() {
@@ -64,7 +68,7 @@ abstract class RingFunction extends CollectiveFunction {
         }
     }
 
-    /** A reduction along the ring, from the rank after the root to the root. */
+    /** A reduction around the ring, from the rank that follows the root to the root. */
     static final class RingReduce extends RingFunction {
 
         RingReduce() {
@@ -80,9 +84,9 @@ abstract class RingFunction extends CollectiveFunction {
     }
 
     /**
-     * A ring all-reduce, in rounds of one chunk per rank. In a round of n ranks every chunk travels 2(n - 1) hops. On
-     * the first n - 1 hops each rank adds its own elements. Then one rank holds the sum, and the sum is passed on over
-     * n - 1 further hops:
+     * An all-reduce around a ring of n ranks, in rounds of one chunk per rank. In a round every chunk travels 2(n - 1)
+     * hops. On the first n - 1 hops each rank adds its own elements. Then one rank has the sum. On the other n - 1 hops
+     * the sum is passed to all other ranks:
      *
      * <pre>
      *   primitive         0     1 .. n-2               n-1                         n .. 2n-3             2n-2
@@ -90,16 +94,16 @@ abstract class RingFunction extends CollectiveFunction {
      *   chunk (place r)   r-1   r-2 .. r-n+1           r                           r-1 .. r-n+2          r+1
      * </pre>
      *
-     * Two ranks with a small operation {@linkplain #exchanges exchange} their elements. Each rank sends all its
-     * elements and adds up all of them. No more bytes travel than around the ring, and one hop takes half the time of
-     * two.
+     * If two ranks have a small operation, they {@linkplain #exchanges exchange} their elements instead. Each rank
+     * sends all its elements to the other rank and adds the received elements to its own. The number of sent bytes is
+     * the same as around the ring, and one hop takes half of the time of two hops.
      */
     static final class RingAllReduce extends RingFunction {
 
         /**
-         * Maximum size of an exchange in bytes. The table shows the time of an exchange relative to the time of two
-         * hops. Measured with two processes on the two cores of a busy machine (JDK 25, medians of two rounds in turns,
-         * out of place and in place): <pre>
+         * Maximum size of an exchange in bytes. The table shows the time of an exchange divided by the time of two hops
+         * around the ring. The first number of a pair is out of place, and the second is in place. Measured with two
+         * processes on the two cores of a busy machine (JDK 25, medians of two alternating rounds): <pre>
          *   bytes    TCP           shared memory
          *   128      0.55  0.60    1.09  0.79
          *   1024     0.58  0.65    0.99  0.92
@@ -136,9 +140,9 @@ abstract class RingFunction extends CollectiveFunction {
         }
 
         /**
-         * Returns whether both ranks add up everything. Both can compute the same bits only if no operator step applies
-         * to a single rank's elements. A rank's registered memory must not influence the decision, because the other
-         * rank does not know of it.
+         * Returns whether two ranks exchange their elements and both add up all of them. Both compute the same bits
+         * only if the operator has no first step for a single rank's elements. The decision must not depend on this
+         * rank's registered memory, because the other rank does not know whether memory is registered here.
          */
         private static boolean exchanges(int number, CollectiveWork work, int ranks) {
             return ranks == 2 && work.count() * FunctionNumber.type(number).bytes() <= MAX_EXCHANGED_BYTES
@@ -174,8 +178,8 @@ abstract class RingFunction extends CollectiveFunction {
             return new ChunkSchedule(part, ranks, 2 * ranks - 1, 2 * (ranks - 1), 2 * (ranks - 1)) {
                 @Override
                 void choose(int primitive) {
-                    // The first primitive only sends, and the last one only keeps. The sum is complete at the middle
-                    // one.
+                    // The first primitive only sends, and the last primitive only stores the result. The sum is
+                    // complete at the primitive in the middle.
                     int kind = (primitive > 0 ? Primitives.RECEIVE : 0) | (primitive < ranks ? Primitives.INPUT : 0)
                             | (primitive == ranks - 1 ? Primitives.LAST : 0)
                             | (primitive >= ranks - 1 ? Primitives.OUTPUT : 0)
@@ -187,8 +191,8 @@ abstract class RingFunction extends CollectiveFunction {
     }
 
     /**
-     * A ring all-gather. In a round each rank sends one of its chunks and passes on the chunks of the others. Each
-     * chunk travels n - 1 hops:
+     * An all-gather around a ring of n ranks. In a round each rank sends one chunk and passes on one chunk of each
+     * other rank. Each chunk travels n - 1 hops. The last line of the table is the rank that owns the chunk:
      *
      * <pre>
      *   primitive          0           1 .. n-2             n-1
@@ -215,9 +219,11 @@ abstract class RingFunction extends CollectiveFunction {
         }
 
         /**
-         * @param perRank number of elements of each rank; the elements of rank i begin at {@code i * perRank} in the
-         *                output
-         * @param inPlace whether this rank's elements lie there already
+         * Creates the schedule of a rank.
+         *
+         * @param perRank number of elements of each rank; the elements of rank i begin at index {@code i * perRank} of
+         *                the output
+         * @param inPlace whether the output already contains this rank's elements
          */
         static ChunkSchedule schedule(ChannelPart part, DeviceChannel channel, int ranks, long perRank,
                 boolean inPlace) {
@@ -234,8 +240,8 @@ abstract class RingFunction extends CollectiveFunction {
     }
 
     /**
-     * A ring reduce-scatter. In a round each rank's chunk travels n - 1 hops towards it, and each rank on the way adds
-     * its own elements:
+     * A reduce-scatter around a ring of n ranks. In a round one chunk for each rank travels n - 1 hops to this rank.
+     * Each rank on the way adds its own elements. The last line of the table is the rank that the chunk is for:
      *
      * <pre>
      *   primitive          0     1 .. n-2               n-1
@@ -256,8 +262,10 @@ abstract class RingFunction extends CollectiveFunction {
         }
 
         /**
-         * @param perRank number of elements of each rank's result; the elements for rank i begin at {@code i * perRank}
-         *                in the input
+         * Creates the schedule of a rank.
+         *
+         * @param perRank number of elements of each rank's result; the elements for rank i begin at index
+         *                {@code i * perRank} of the input
          */
         static ChunkSchedule schedule(ChannelPart part, DeviceChannel channel, int ranks, long perRank) {
             return new ChunkSchedule(part, 1, ranks, ranks - 1, ranks - 1) {

@@ -11,12 +11,12 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.Steps;
 
 /**
- * The device's end of a connection that it sends on. All protocols share its step counter, which persists from kernel
- * to kernel, as {@code ncclConnInfo.step} does.
+ * The device's end of a connection on which it sends. All protocols share the port's step counter. The counter
+ * continues from kernel to kernel, as {@code ncclConnInfo.step} does.
  */
 public final class SendPort extends Port {
 
-    /** Null if the peer cannot read this rank's memory. */
+    /** Pointers to this rank's memory for the peer's device; null if the peer cannot read this rank's memory. */
     private final @Nullable DirectMemory direct;
     private long head;
 
@@ -26,14 +26,15 @@ public final class SendPort extends Port {
         this.head = sendMem.headAcquire();
     }
 
-    /** Begins an operation. Skips the steps up to a whole chunk. */
+    /** Begins an operation. Rounds up the step to a multiple of a chunk's steps. */
     public void begin(int chunkSteps) {
         step = Steps.roundUp(step, chunkSteps);
     }
 
     /**
-     * Returns whether the next slots are free ({@code waitPeer}). The acquire of head pairs with the proxy's release:
-     * the slot's previous content has been sent, and the location of a slot of a pool is visible.
+     * Returns whether the slots of the next steps are free ({@code waitPeer}). The acquire of head pairs with the
+     * proxy's release of head. The proxy has then sent the previous content of the slots. If the slots belong to a
+     * pool, their location is also visible.
      */
     public boolean hasRoom(int steps) {
         long needed = step + steps;
@@ -44,29 +45,36 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Posts the size of the next step before its data is written. For LL the proxy receives no other notification.
-     * LL128 and Simple also move tail after the data.
+     * Stores the size of the next step in {@code connFifo}. With LL, this is the only notification of the proxy, and
+     * the data is written afterwards. With LL128 and Simple, the device also advances tail after it has written the
+     * data.
      */
     public void postSize(long bytes) {
         recvMem.sizeRelease(ConnectionLayout.slot(step), bytes);
     }
 
-    /** Sets the location of the next step's data: in the user's memory instead of a slot (mode PTR). */
+    /** Sets the location of the next step's data in the user's memory instead of a slot (mode PTR), for the proxy. */
     public void point(long address) {
         recvMem.ptrPlain(ConnectionLayout.slot(step), address);
     }
 
-    /** Returns whether the peer's device can read this rank's memory without a proxy. */
+    /** Returns whether the peer's device can read a segment of this rank's memory, without a proxy. */
     public boolean reaches(MemorySegment memory) {
         return direct != null && direct.reaches(memory);
     }
 
-    /** Lets the peer's device read the data of the next step in place, in memory that it reaches. */
+    /**
+     * Points the peer's device to the data of the next step in this rank's memory. The peer's device must be able to
+     * read this memory.
+     */
     public void pointDirectly(MemorySegment memory, long offset) {
         direct.point(recvMem, ConnectionLayout.slot(step), memory, offset);
     }
 
-    /** Marks the data of the next step as lying in its slot. Resets the entry if earlier data lay elsewhere. */
+    /**
+     * Records that the data of the next step lies in its slot. Needed because the {@code connFifo} entry may still
+     * point to the data of an earlier step.
+     */
     public void keepInSlot() {
         if (direct != null) {
             recvMem.modePlain(ConnectionLayout.slot(step), RecvMem.MODE_NORMAL);
@@ -74,8 +82,8 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Returns whether the peer's device has consumed everything that was posted. The acquire pairs with the release
-     * that returned the slots.
+     * Returns whether the peer's device has consumed all posted steps. The acquire of head pairs with the peer device's
+     * release of head.
      */
     public boolean allTaken() {
         head = sendMem.headAcquire();
@@ -83,8 +91,9 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Returns whether the proxy has read everything that was posted. The proxy empties the size of a step after reading
-     * it. The acquire pairs with the proxy's release.
+     * Returns whether the proxy has read all posted steps. After the proxy has read a step, it stores
+     * {@link org.millrace.abi.RecvMem#EMPTY} in the step's size with release. This method's acquire of size pairs with
+     * that release.
      */
     public boolean allSent() {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
@@ -96,15 +105,18 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Hands the slots to the proxy ({@code postPeer}). The release of tail pairs with the proxy's acquire: the proxy
-     * sees the size and the data.
+     * Posts the next slots to the proxy ({@code postPeer}). The release of tail pairs with the proxy's acquire of tail.
+     * The proxy then sees the size and the data.
      */
     public void post(int steps) {
         step += steps;
         recvMem.tailRelease(step);
     }
 
-    /** Advances past a step of lines. Their flags announce it. LL never moves tail. */
+    /**
+     * Advances to the next step without advancing tail. Used by LL, which announces a step only by the flags of its
+     * lines.
+     */
     public void passLines() {
         step++;
     }

@@ -9,8 +9,8 @@ import org.millrace.abi.Protocol;
 import org.millrace.device.Block.BlockPair;
 
 /**
- * A send and a receive that run at the same time. Either may be absent. A rank that sends to itself copies, and that
- * copy is not announced.
+ * A send and a receive that run at the same time. One of the two may be absent. If a rank sends to itself, the elements
+ * are copied, and no transfer is announced to a proxy.
  */
 final class SendReceive implements FunctionTable.DeviceFunction {
 
@@ -52,7 +52,11 @@ final class SendReceive implements FunctionTable.DeviceFunction {
                 : ChunkShape.ONE_STEP.in((work.flags() & ll) != 0 ? Protocol.LL : Protocol.SIMPLE);
     }
 
-    /** @param chunk number of bytes of a chunk; 0 for a chunk that fills a slot */
+    /**
+     * Returns the shape of the chunks of a send or a receive.
+     *
+     * @param chunk size of a chunk in bytes; 0 for a chunk that fills a slot
+     */
     private static ChannelPart part(long bytes, int part, int parts, long chunk, ChunkShape shape,
             DeviceCommunicator communicator) {
         long begin = PointToPointWork.partBegin(parts, part, bytes);

@@ -5,18 +5,18 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.device.ChunkShape.Slices;
 
 /**
- * The primitives of protocol Simple, in slices, with any number of peers to receive from and to send to. A chunk always
- * takes all its slices, and the slices after the data are empty.
+ * The primitives of protocol Simple. They work slice by slice, with any number of receiving and sending connections. A
+ * chunk always has the same number of slices. The slices after the end of the data are empty.
  *
  * <p>
- * Elements from several peers are combined in the order of their ports, after this rank's elements. A result therefore
- * never depends on the order of arrival.
+ * Elements of several peers are combined in the order of their ports, after this rank's elements. The result therefore
+ * does not depend on the order of arrival.
  */
 final class SimplePrimitives extends Primitives {
 
     /**
-     * Size of a piece in bytes. A slice that is accessed more than once is processed in pieces, so that a piece stays
-     * in the first-level cache meanwhile.
+     * Size of a piece in bytes. If a slice is accessed more than once, it is processed in pieces. A piece is small
+     * enough to stay in the first-level cache between two accesses.
      */
     private static final long PIECE_BYTES = 16 * 1024;
 
@@ -25,10 +25,12 @@ final class SimplePrimitives extends Primitives {
     private final int chunkSteps;
     private final int sliceSteps;
     private final Slices slices;
-    /** Whether each peer reads this rank's input; empty if no peer does. */
+    /**
+     * For each sending connection: whether the peer's device can read this rank's input directly; empty if no peer can.
+     */
     private final boolean[] inputRead;
     private final boolean[] outputRead;
-    /** Whether a peer was pointed to memory of this rank. */
+    /** Whether this rank has pointed a peer to this rank's memory. */
     private boolean pointed;
 
     private long elements;
@@ -107,15 +109,15 @@ final class SimplePrimitives extends Primitives {
     }
 
     /**
-     * Returns whether all peers have finished reading this rank's memory. The user gets the memory back when the kernel
-     * ends.
+     * Returns whether all peers have finished reading this rank's memory. The kernel must not end before, because the
+     * user may then reuse the memory.
      */
     @Override
     public boolean drained() {
         return reader() == null;
     }
 
-    /** Returns the first peer that still reads this rank's memory; null if no peer does. */
+    /** Returns the connection to the first peer that still reads this rank's memory; null if no peer does. */
     private @Nullable Port reader() {
         for (int i = 0; pointed && i < to.length; i++) {
             if ((reads(inputRead, i) || reads(outputRead, i)) && !to[i].allTaken()) {
@@ -125,7 +127,10 @@ final class SimplePrimitives extends Primitives {
         return null;
     }
 
-    /** Moves the data of one slice from input and slots to output and slots, as far as the primitive uses them. */
+    /**
+     * Moves the data of one slice from the input and the receiving slots to the output and the sending slots. The kind
+     * of the primitive determines the sources and destinations in use.
+     */
     private void move(long bytes) {
         boolean writes = (kind & OUTPUT) != 0;
         long done = elementsDone * elementBytes;
@@ -134,7 +139,8 @@ final class SimplePrimitives extends Primitives {
         point(read, writes ? memory.output() : memory.input(), writes ? outputOffset + done : inputOffset + done);
         int first = writes ? -1 : notIn(read, 0);
         if (first == sends) {
-            return; // all peers read it in place
+            // All peers read the slice directly from this rank's memory, so nothing is copied.
+            return;
         }
         MemorySegment destination = writes ? memory.output() : to[first].buffer();
         long destinationAt = writes ? outputOffset + done : to[first].slotOffset();
@@ -148,7 +154,13 @@ final class SimplePrimitives extends Primitives {
         }
     }
 
-    /** Tells each peer whether it reads the slice in place or in its slot. */
+    /**
+     * Records for each peer whether it reads the slice directly from this rank's memory or from its slot.
+     *
+     * @param read   for each sending connection: whether the peer can read this rank's memory directly
+     * @param where  memory that contains the slice
+     * @param offset offset of the slice in {@code where}
+     */
     private void point(boolean[] read, MemorySegment where, long offset) {
         for (int i = 0; i < sends; i++) {
             if (reads(read, i)) {
@@ -161,8 +173,8 @@ final class SimplePrimitives extends Primitives {
     }
 
     /**
-     * Returns the first peer, from the given one on, that does not read the slice in place; the number of peers if all
-     * of them do.
+     * Returns the index of the first sending connection, from a given index on, that needs the slice in its slot.
+     * Returns the number of sending connections if none needs it.
      */
     private int notIn(boolean[] read, int begin) {
         int i = begin;
@@ -176,7 +188,11 @@ final class SimplePrimitives extends Primitives {
         return peer < read.length && read[peer];
     }
 
-    /** @param at offset of the piece in each slot */
+    /**
+     * Combines a piece of this rank's input with the same piece of all received slots.
+     *
+     * @param at offset of the piece in each receiving slot
+     */
     private void combine(MemorySegment destination, long destinationAt, long inputAt, long at, long bytes) {
         long count = bytes / elementBytes;
         if ((kind & INPUT) == 0) {

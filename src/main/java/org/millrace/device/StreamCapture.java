@@ -10,18 +10,19 @@ import org.millrace.OperationGroup;
 import org.millrace.Plan;
 
 /**
- * The operations of captured streams ({@code cudaStreamBeginCapture}). A capture includes the stream on which it began,
- * and each stream that has since waited for an event of a captured stream. The operations do not run. At the end they
- * become a plan.
+ * The operations of captured streams ({@code cudaStreamBeginCapture}). A capture begins on one stream. Another stream
+ * joins the capture when it waits for an event of a captured stream. The operations do not run. At the end of the
+ * capture they become a plan.
  *
  * <p>
- * Each stream has a clock: the number of operations of each stream that precede its next operation. An event carries
- * the clock of its stream. A stream that waits for an event takes the maximum of both clocks. At the end, the first
- * stream's clock shows whether it has waited for all operations of the other streams.
+ * Each stream has a vector clock. It contains, for each stream of the capture, the number of operations that precede
+ * the next operation of the clock's stream. An event stores the clock of its stream. If a stream waits for an event,
+ * its clock becomes the maximum of both clocks. At the end, the clock of the first stream shows whether this stream has
+ * waited for all operations of the other streams.
  */
 final class StreamCapture {
 
-    /** One recording of an event in a capture. */
+    /** One recording of an event during a capture. */
     static final class CapturedMark {
         private final StreamCapture capture;
         private final int number;
@@ -39,12 +40,12 @@ final class StreamCapture {
     }
 
     /**
-     * A call of the program.
+     * A call of the program during the capture: an operation, the recording of an event, or the wait for an event.
      *
-     * @param stream    index of the stream
-     * @param operation null if an event is recorded or waited for
-     * @param mark      number of that event's mark
-     * @param records   whether the event is recorded
+     * @param stream    index of the stream in the capture
+     * @param operation captured operation; null if the call records an event or waits for one
+     * @param mark      number of the event's mark
+     * @param records   true for the recording of an event; false for the wait
      */
     private record Step(int stream, EmulatedStream.@Nullable CapturedOperation operation, int mark, boolean records) {
     }
@@ -54,7 +55,7 @@ final class StreamCapture {
     private final List<int[]> clocks = new ArrayList<>();
     private final List<Step> steps = new ArrayList<>();
     private int marks;
-    /** Reason why the capture will not become a plan; null while it is valid. */
+    /** Reason why the capture cannot become a plan; null while the capture is valid. */
     private @Nullable String invalid;
     private boolean over;
 
@@ -64,7 +65,10 @@ final class StreamCapture {
         clocks.add(new int[1]);
     }
 
-    /** Adds an operation of a stream. Returns false if the capture is over and the operation must be enqueued. */
+    /**
+     * Adds an operation of a stream. Returns false if the capture has ended, so that the caller must enqueue the
+     * operation now.
+     */
     synchronized boolean add(EmulatedStream stream, EmulatedStream.CapturedOperation operation) {
         if (over) {
             return false;
@@ -75,7 +79,7 @@ final class StreamCapture {
         return true;
     }
 
-    /** Adds the recording of an event on a stream. Returns its mark, or null if the capture is over. */
+    /** Adds the recording of an event on a stream. Returns the new mark; null if the capture has ended. */
     synchronized @Nullable CapturedMark mark(EmulatedStream stream) {
         if (over) {
             return null;
@@ -86,7 +90,9 @@ final class StreamCapture {
         return mark;
     }
 
-    /** Adds a stream's wait for an event of this capture. The stream is part of the capture from then on. */
+    /**
+     * Adds a stream's wait for an event of this capture. The stream joins the capture if it does not belong to it yet.
+     */
     synchronized void waitFor(EmulatedStream stream, CapturedMark mark) {
         if (over) {
             throw new IllegalStateException("the event was recorded while " + streams.getFirst()
@@ -127,10 +133,10 @@ final class StreamCapture {
     }
 
     /**
-     * Refuses a request to a captured stream that cannot be captured, and invalidates the capture. Does nothing if the
-     * capture is over, because the stream may then execute the request.
+     * Invalidates the capture and throws, because the program made a call on a captured stream that cannot be captured.
+     * Does nothing if the capture has ended, because the stream can then carry out the call.
      *
-     * @throws MillraceException if the capture is not over; the message states the reason
+     * @throws MillraceException if the capture has not ended; the message states the reason
      */
     synchronized void refuse(String why) {
         if (!over) {
@@ -139,17 +145,18 @@ final class StreamCapture {
         }
     }
 
-    /** Marks the capture as invalid. The first reason is reported. */
+    /** Makes the capture invalid. If it is invalid already, the first reason is kept. */
     private void invalidate(String why) {
         invalid = invalid == null ? why : invalid;
     }
 
     /**
-     * Ends the capture.
+     * Ends the capture and returns the plan.
      *
-     * @throws IllegalStateException if the capture began on another stream, and then continues; or if it was already
-     *                               ended
-     * @throws MillraceException     if the capture is invalid, or one of its streams was not joined
+     * @throws IllegalStateException if the capture began on another stream (the capture then continues), or if it has
+     *                               ended already
+     * @throws MillraceException     if the capture is invalid, or if the first stream has not waited for all work of
+     *                               another stream
      */
     Plan end(EmulatedStream stream) {
         String why;
@@ -184,14 +191,18 @@ final class StreamCapture {
     }
 
     /**
-     * Returns the streams to normal operation. Called without the lock: a stream that joins holds its own lock and then
-     * takes this one. The fields read here no longer change once the capture is over.
+     * Returns the streams to normal operation. Called without this object's lock. A stream that joins a capture takes
+     * its own lock first and then this object's lock, so the opposite order could cause a deadlock. The fields that are
+     * read here do not change after the end of the capture.
      */
     private void releaseStreams() {
         streams.forEach(each -> each.captureEnded(this));
     }
 
-    /** Called when a stream of the capture is closed. */
+    /**
+     * Called when a stream of the capture is closed. If the capture began on this stream, it ends without a plan.
+     * Otherwise it becomes invalid.
+     */
     void leave(EmulatedStream stream) {
         synchronized (this) {
             if (over) {
@@ -214,8 +225,8 @@ final class StreamCapture {
     }
 
     /**
-     * The captured operations, which a launch enqueues in the same order. Each stream except the first is replaced by a
-     * new stream.
+     * The captured operations. A launch enqueues them in the same order. The stream of the launch replaces the first
+     * captured stream, and a new stream replaces each of the others.
      */
     private final class CapturedPlan implements Plan {
 
@@ -245,7 +256,8 @@ final class StreamCapture {
                 }
             }
             if (afterLast != null) {
-                where.waitFor(afterLast); // a plan runs once at a time
+                // The launch waits for the plan's previous run, because only one run at a time is possible.
+                where.waitFor(afterLast);
             }
             EmulatedStream[] on = new EmulatedStream[streams.size()];
             Arrays.setAll(on, each -> each == 0 ? where : device.newStream());

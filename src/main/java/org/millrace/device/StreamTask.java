@@ -2,18 +2,21 @@ package org.millrace.device;
 
 import java.util.function.BooleanSupplier;
 
-/** A task that a stream runs, on the device's thread. */
+/** A task of a stream. The device's thread runs it. */
 interface StreamTask {
 
-    /** Does the work that is possible without waiting. Returns the amount of work, 0 if the task is waiting. */
+    /** Does the work that is possible without waiting. Returns the amount of work; 0 if the task could do nothing. */
     int progress();
 
-    /** Called instead of a run because an earlier task on the stream failed. */
+    /** Called instead of {@link #progress} if an earlier task of the stream has failed. The task must then be done. */
     void skip(Throwable reason);
 
     boolean done();
 
-    /** A task that is done when a function returns true, or when it is skipped. */
+    /**
+     * A task that repeatedly calls a function until the function returns true. The task is also done when it is
+     * skipped.
+     */
     class Work implements StreamTask {
 
         private final BooleanSupplier function;

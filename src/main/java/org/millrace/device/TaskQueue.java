@@ -14,26 +14,29 @@ import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 
 /**
- * The tasks of a stream, and the number of completed ones. Any thread adds tasks and waits. The device's thread runs
- * them in order. If a task fails, the tasks after it fail with the same reason until the failure has been reported.
+ * The tasks of a stream. Any thread adds tasks and waits for them. The device's thread runs them in order. If a task
+ * fails, the later tasks fail for the same reason, until the failure has been reported.
  */
 final class TaskQueue {
 
-    /** A stream that holds more tasks than this has enough work for the thread that runs it. */
+    /**
+     * Number of tasks above which a stream has enough work for the thread that runs it, so that the program's thread
+     * may help.
+     */
     private static final int FAR_BEHIND = 16;
     private static final Waiter[] NO_WAITERS = {};
     /**
-     * Maximum number of tasks that a stream holds. A thread that enqueues more waits, as with CUDA. Otherwise a program
-     * that stays ahead of its device would fill the memory.
+     * Maximum number of tasks in a stream. A thread that enqueues another task waits, as with CUDA. Without this limit,
+     * a program that enqueues faster than the device works would use more and more memory.
      */
     static final int MAX_TASKS = 16_384;
     /**
-     * Number of tasks at which a waiting thread continues: half of the bound, so that the thread is not woken for each
-     * task.
+     * Number of tasks at which a thread that waits for room continues: half of the maximum, so that the thread is not
+     * woken after each task.
      */
     private static final int ROOM = MAX_TASKS / 2;
 
-    /** A thread that waits until the given number of tasks is complete. */
+    /** A thread that waits until a given number of tasks is complete. */
     private record Waiter(Thread thread, long target) {
     }
 
@@ -43,11 +46,14 @@ final class TaskQueue {
     private final AtomicLong enqueued = new AtomicLong();
     private final BooleanSupplier catchesUp = () -> !isFarBehind();
     private final BooleanSupplier hasRoom;
-    /** Copied on each change. */
+    /** Waiting threads. Each change replaces the array by a changed copy. */
     private volatile Waiter[] waiters = NO_WAITERS;
     private volatile long completed;
     private volatile @Nullable Throwable failure;
-    /** Written by the device's thread only. Other threads read it for messages and may see an outdated value. */
+    /**
+     * Task that is running. Only the device's thread writes it. Other threads read it for messages and may see an
+     * outdated value.
+     */
     private @Nullable StreamTask current;
 
     TaskQueue(EmulatedDevice device, String name) {
@@ -56,7 +62,7 @@ final class TaskQueue {
         hasRoom = () -> enqueued.get() - completed <= ROOM || device.stopped();
     }
 
-    /** Waits while the stream is full. Called before anything is done for the next task. */
+    /** Waits while the stream is full. Called before anything else is done for the next task. */
     void awaitRoom() {
         while (enqueued.get() - completed >= MAX_TASKS && !device.isRunByThisThread()) {
             long before = completed;
@@ -75,7 +81,7 @@ final class TaskQueue {
     void add(StreamTask task) {
         enqueued.incrementAndGet();
         queue.add(task);
-        // The device sets its flag before it skips the tasks in the queue, and this thread adds the task before it
+        // The device stores its flag before it skips the tasks in the queue. This thread adds the task before it
         // reads the flag. At least one of the two threads therefore skips the task (Dekker).
         if (device.stopped()) {
             skipAll();
@@ -83,7 +89,7 @@ final class TaskQueue {
         device.wake();
     }
 
-    /** Advances the oldest task. Called by the device's thread only. */
+    /** Continues the oldest task. Device's thread only. */
     int progress() {
         if (current == null) {
             current = queue.poll();
@@ -112,8 +118,9 @@ final class TaskQueue {
     }
 
     /**
-     * Skips a failed task that is not done. A fault of memory that was unmapped surfaces anywhere after the access,
-     * even where the task has no handler. A thread that waits until the task has left must not wait forever.
+     * Skips a task that has thrown an exception and is not done. An access to unmapped memory can cause an exception at
+     * a later point, even where the task has no handler. The task must be done in any case, because other threads wait
+     * for it.
      */
     private static void leave(StreamTask task, Throwable reason) {
         if (!task.done()) {
@@ -122,7 +129,7 @@ final class TaskQueue {
     }
 
     /**
-     * Makes the enqueued tasks fail after the device has stopped, because no thread runs them. Callable from any
+     * Makes all tasks in the queue fail, after the device has stopped and no thread runs them. Callable from any
      * thread.
      */
     void skipAll() {
@@ -147,8 +154,9 @@ final class TaskQueue {
     }
 
     private void complete() {
-        // `completed` is volatile, as is `waiters`, which is read next. A waiter adds itself before it reads
-        // `completed`, so at least one of the two threads sees the other's write (Dekker).
+        // The fields completed and waiters are volatile. This thread stores completed and then reads waiters. A
+        // waiting thread adds itself to waiters and then reads completed. At least one of the two therefore sees the
+        // other's store (Dekker).
         long now = completed + 1;
         completed = now;
         for (Waiter waiter : waiters) {
@@ -174,13 +182,15 @@ final class TaskQueue {
         return completed;
     }
 
-    /** Returns whether all tasks added so far are complete or were skipped. */
+    /** Returns whether all tasks that were added so far are complete or were skipped. */
     boolean isIdle() {
         long target = enqueued.get();
         return completed >= target;
     }
 
-    /** Waits until all tasks added so far are complete or were skipped. Throws if the deadline passes first. */
+    /**
+     * Waits until all tasks that were added so far are complete or were skipped. Throws if the deadline passes before.
+     */
     void await(Duration deadline) {
         long target = enqueued.get();
         if (completed >= target) {
@@ -197,7 +207,12 @@ final class TaskQueue {
         }
     }
 
-    /** @param target number of completed tasks behind which {@code done} is true */
+    /**
+     * Waits for a condition. Returns false if the deadline passes, or if the thread is interrupted.
+     *
+     * @param done   condition to wait for
+     * @param target number of completed tasks that makes {@code done} true
+     */
     private boolean await(BooleanSupplier done, long target, Duration deadline) {
         Waiter waiter = new Waiter(Thread.currentThread(), target);
         add(waiter);
@@ -223,12 +238,12 @@ final class TaskQueue {
                 : Arrays.stream(waiters).filter(each -> each != waiter).toArray(Waiter[]::new);
     }
 
-    /** Makes the enqueued tasks fail. Threads that wait for them receive the reason. */
+    /** Makes the tasks in the queue fail. Threads that wait for them receive the reason. */
     void fail(Throwable thrown) {
         failure = thrown;
     }
 
-    /** Reports a failure once. */
+    /** Throws the failure of the stream, if there was one. Each failure is thrown once. */
     void throwFailure() {
         Throwable thrown = failure;
         if (thrown != null) {

@@ -5,8 +5,9 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelChannel;
 
 /**
- * An all-reduce over the channel's tree. Sums travel up and the root's result travels down, each chunk as soon as it
- * has arrived. The duration of a small operation depends on the depth of the tree, not on the number of ranks.
+ * An all-reduce over the channel's tree. Sums travel up to the root, and the result travels down. Each rank forwards
+ * each chunk as soon as it has arrived. The duration of a small operation depends on the depth of the tree, not on the
+ * number of ranks.
  */
 final class TreeAllReduce extends CollectiveFunction {
 
@@ -15,7 +16,7 @@ final class TreeAllReduce extends CollectiveFunction {
         return ChunkShape.ONE_STEP.in(FunctionNumber.protocol(number));
     }
 
-    /** Returns the root's only task, or the upward and the downward task of any other rank. */
+    /** Returns one task for the root. Returns two tasks for any other rank: one up and one down. */
     @Override
     public List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
             DeviceChannel channel) {

@@ -6,20 +6,20 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.device.ChunkShape.Slices;
 
 /**
- * The primitives of operations whose elements stay in the user's memory (mode PTR). The device posts their addresses
- * and waits. The proxies send from there and receive there. Only elements that must be combined arrive in a slot. Only
- * elements that no operand has room for are sent from a slot. Chunks are divided as in {@link SimplePrimitives}, so
- * that the peer may use slots.
+ * The primitives for elements that stay in the user's memory (mode PTR). The device posts the addresses of the elements
+ * and waits. The proxies send from the user's memory and receive into it. Only elements that must be combined arrive in
+ * a slot. Only elements that have no place in an operand are sent from a slot. Chunks are divided as in
+ * {@link SimplePrimitives}, so that the peer may use slots.
  *
  * <p>
- * Primitives that have begun wait for each other in a window that is as wide as the connection's slots. The locations
- * of all slices in the window are offered to the receiving proxy ahead of time, so that several frames may arrive at
- * once. Elements that are passed on are sent from the output. If the output is also the input (in place), arriving
- * elements overwrite nothing that is still to be sent. A rank's own elements return to it, combined, only after they
- * have traveled all the way around the ring.
+ * A slice that has begun stays in a window until it is complete. The window is as wide as the connection's slots. The
+ * device offers the destinations of all slices in the window to the receiving proxy in advance, so that several frames
+ * can arrive at once. Elements that this rank passes on are sent from the output. If the output is also the input (in
+ * place), arriving elements do not overwrite elements that must still be sent. The combined elements for a place of the
+ * output arrive only after the rank's own elements have traveled around the whole ring.
  *
  * <p>
- * The user gets the memory back when the kernel ends, so the kernel ends only when everything has been sent.
+ * The kernel ends only when the proxies have sent everything, because the user may reuse the memory after its end.
  */
 final class UserMemoryPrimitives extends Primitives {
 
@@ -28,14 +28,17 @@ final class UserMemoryPrimitives extends Primitives {
     private final int chunkSteps;
     private final int sliceSteps;
     private final Slices slices;
-    /** Kinds of the slices in the window, by slice number. The three following arrays have the same index. */
+    /**
+     * Kind of each slice in the window, indexed by slice number modulo the width of the window. The three following
+     * arrays have the same index.
+     */
     private final int[] kinds = new int[WINDOW];
     private final long[] inputsAt = new long[WINDOW];
     private final long[] outputsAt = new long[WINDOW];
     private final long[] sizes = new long[WINDOW];
     private long begun;
     private long done;
-    /** Number of steps in the window that receive. */
+    /** Number of steps in the window that belong to slices that are received. */
     private int receiving;
 
     UserMemoryPrimitives(ReceivePort[] from, SendPort[] to, BlockMemory memory, ChunkShape shape) {
@@ -72,8 +75,9 @@ final class UserMemoryPrimitives extends Primitives {
     }
 
     /**
-     * Offers a location for a slice that is received. The window is not wider than the slots, so the step that used
-     * this step's slot and {@code connFifo} entry before has been released. An empty slice needs no location.
+     * Offers the destination of a received slice to the proxy. The window is not wider than the number of slots. The
+     * previous step with the same slot and {@code connFifo} entry has therefore been released. An empty slice needs no
+     * destination.
      */
     private void offer(int at) {
         if (sizes[at] > 0) {
@@ -84,7 +88,7 @@ final class UserMemoryPrimitives extends Primitives {
         receiving += sliceSteps;
     }
 
-    /** Returns whether the window has room for another chunk. */
+    /** Returns whether the window has room for the slices of another chunk. */
     @Override
     public boolean complete() {
         return (begun - done) * sliceSteps + chunkSteps <= WINDOW;
@@ -115,7 +119,7 @@ final class UserMemoryPrimitives extends Primitives {
         }
     }
 
-    /** Combines and copies the elements if necessary. Returns the address of the slice's elements afterwards. */
+    /** Combines and copies the elements of a slice if necessary. Returns the address of the slice for a send. */
     private long work(int at) {
         int kind = kinds[at];
         boolean keeps = (kind & OUTPUT) != 0;
@@ -138,7 +142,7 @@ final class UserMemoryPrimitives extends Primitives {
         return destination.address() + destinationAt;
     }
 
-    /** Returns the first peer that the oldest slice waits for; null if it waits for none. */
+    /** Returns the first connection that the oldest slice waits for; null if it need not wait. */
     private @Nullable Port awaited() {
         int kind = kinds[ConnectionLayout.slot(done)];
         return notReady((kind & RECEIVE) != 0 ? 1 : 0, (kind & SEND) != 0 ? to.length : 0, sliceSteps);

@@ -9,17 +9,18 @@ import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkType;
 
 /**
- * A block of a kernel that reads its work from the kernel's arguments and serves one channel. The channel's collectives
- * run one after another. Its sends and receives run at the same time, beside the collectives. A GPU's block has warps
- * for one batch of them. A block here runs all of them at once, so that none waits for one that waits for a peer.
+ * A block of a kernel. It reads its work from the kernel's arguments and serves one channel. The channel's collectives
+ * run one after another. The channel's sends and receives all run at the same time, beside the collectives. On a GPU,
+ * the warps of a block run one batch of sends and receives at a time. Here all batches run at once, so no transfer
+ * waits for another one that waits for a peer.
  *
  * <p>
- * A kernel with arguments that stay in place uses the same blocks in each run. The blocks keep the work that they have
- * read.
+ * If a plan runs more than once and its arguments do not change, each run uses the same blocks. A block then keeps the
+ * work that it has read.
  */
 final class WorkBlock implements Block {
 
-    /** An item that runs; number 0 if its times are not recorded. */
+    /** A work item that the block runs. The number is 0 if the item's times are not recorded. */
     private static final class Running {
         final Block block;
         final boolean profiled;
@@ -40,7 +41,7 @@ final class WorkBlock implements Block {
     private final List<Running> collectives = new ArrayList<>(1);
     private final List<Running> transfers = new ArrayList<>(0);
     private Resident resident;
-    /** Index of the running collective. */
+    /** Index of the collective that is running. */
     private int current;
     private int transfersLeft;
 
@@ -72,8 +73,8 @@ final class WorkBlock implements Block {
     }
 
     /**
-     * Returns whether all items can be rewound. Either all or none are rewound, because a rewound item has reserved its
-     * place.
+     * Returns whether all work items can be rewound. They are rewound together or not at all, because a rewound work
+     * item reserves places on its connections.
      */
     @Override
     public boolean canRewind() {

@@ -5,19 +5,21 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.abi.WorkFifoCounters;
 
 /**
- * The ring of work items between a host and its device. One thread at a time adds items and records the progress of the
- * kernels. Kernels read items.
+ * The ring buffer of work items between a host and its device. On the host, one thread at a time adds work items and
+ * frees the room of completed kernels. Kernels read the work items.
  *
  * <p>
- * Positions count all bytes ever added, modulo 2<sup>32</sup>. The ring's size is a power of two, so a masked position
- * is an offset. Items are copied 16 bytes at a time. An item that crosses the ring's end continues at its beginning.
+ * A position is the total number of bytes added before it, modulo 2<sup>32</sup>. The size of the ring is a power of
+ * two, so the low bits of a position are the offset in the ring. Work items are copied 16 bytes at a time. A work item
+ * that crosses the end of the ring continues at the beginning of the ring.
  */
 public final class WorkFifo {
 
-    /** Size unit in bytes; sizes of items and positions are multiples of it. */
+    /** Unit of sizes and positions in bytes. The sizes of work items and all positions are multiples of it. */
     public static final int UNIT = 16;
     /**
-     * Maximum size of a FIFO in bytes. Positions would allow twice as much, 2<sup>31</sup>. NCCL has the same limit.
+     * Maximum size of a FIFO in bytes. Positions would allow 2<sup>31</sup>, twice as much, but NCCL has this limit,
+     * too.
      */
     public static final int MAX_BYTES = 1 << 30;
 
@@ -28,7 +30,10 @@ public final class WorkFifo {
     private int consumed;
 
     /**
-     * @param buffer the ring: {@value #UNIT} to {@value #MAX_BYTES} bytes, a power of two, aligned to {@value #UNIT}
+     * Creates an empty FIFO.
+     *
+     * @param buffer memory of the ring: {@value #UNIT} to {@value #MAX_BYTES} bytes, a power of two, aligned to
+     *               {@value #UNIT}
      * @param first  initial value of both counters, a multiple of {@value #UNIT}: 0, except in tests of their wrap
      * @throws IllegalArgumentException if the size or the first position is not allowed
      */
@@ -51,15 +56,16 @@ public final class WorkFifo {
         counters.producedRelease(first);
     }
 
-    /** Returns whether the given number of bytes can be added now. Bytes that kernels may still read take up room. */
+    /** Returns whether a number of bytes can be added now. Bytes that kernels may still read need room, too. */
     public boolean hasRoom(int itemBytes) {
         return Integer.compareUnsigned(produced + itemBytes - consumed, bytes) <= 0;
     }
 
     /**
-     * Adds items, a multiple of {@value #UNIT} bytes. Returns the position of the first item. The release of the
-     * counter publishes the copy.
+     * Adds work items and returns the position of the first item. The release of the counter {@code produced} publishes
+     * the copied items.
      *
+     * @param items memory of the work items, a multiple of {@value #UNIT} bytes
      * @throws IllegalStateException if there is not enough room
      */
     public int put(MemorySegment items) {
@@ -79,9 +85,9 @@ public final class WorkFifo {
     }
 
     /**
-     * Frees room. All bytes before the position were read by kernels that have completed.
+     * Frees the room of all bytes before a position. All kernels that read these bytes must have completed.
      *
-     * @throws IllegalArgumentException if the position does not lie between the counters
+     * @throws IllegalArgumentException if the position does not lie between the two counters
      */
     public void consume(int position) {
         if (Integer.compareUnsigned(position - consumed, produced - consumed) > 0) {
@@ -91,12 +97,12 @@ public final class WorkFifo {
         counters.consumedRelease(position);
     }
 
-    /** Returns the position after the last item added, modulo 2<sup>32</sup>. */
+    /** Returns the position after the last work item that was added, modulo 2<sup>32</sup>. */
     public int produced() {
         return produced;
     }
 
-    /** Returns the number of bytes that kernels may still read. */
+    /** Returns the number of bytes that kernels may still read: the occupied room. */
     public int used() {
         return produced - consumed;
     }
@@ -105,7 +111,7 @@ public final class WorkFifo {
         return bytes;
     }
 
-    /** Returns the address of the ring, which a kernel is launched with. */
+    /** Returns the address of the ring's memory, for a kernel's arguments. */
     public long address() {
         return buffer.address();
     }

@@ -17,22 +17,22 @@ import org.millrace.abi.KernelArguments;
 import org.millrace.agent.Waiting;
 
 /**
- * Launches a communicator's plans. It stores their work, starts the kernels, and frees room in the FIFO when they are
- * complete. A communicator's kernels run one after another on any streams, because operations must use connections in
- * the order of their issue.
+ * Launches the plans of a communicator. It stores the work items of a plan, starts the plan's kernel, and frees the
+ * room in the FIFO when the kernel is complete. The kernels of a communicator run one after another, even on different
+ * streams, because operations must use connections in the order of their calls.
  *
  * <p>
- * A launch consists of {@link #hasRoom}, {@link #upload} and {@link #start}, in this order, while the caller holds this
- * object's lock. Actions of the caller between {@code upload} and {@code start}, for example a notification of the
- * proxies, precede everything that the kernel does.
+ * A launch consists of {@link #hasRoom}, {@link #upload} and {@link #start}, in this order. The caller holds this
+ * object's lock meanwhile. If the caller notifies the proxies between {@code upload} and {@code start}, the
+ * notification precedes everything that the kernel does.
  */
 public final class WorkLauncher implements AutoCloseable {
 
     private static final long FIRST_PARK_NANOS = 10_000;
     private static final Duration MAX_GRACE = Duration.ofSeconds(10);
     /**
-     * An event that frees room is recorded each time this fraction of the FIFO (one part in {@value}) was filled. Plans
-     * take at most half of the FIFO, so room always becomes free.
+     * Number of parts of the FIFO ({@value}). After each filled part, an event is recorded that will free the room of
+     * this part. A plan needs at most half of the FIFO, so enough room always becomes free.
      */
     private static final int RECORDED_PART = 8;
 
@@ -49,32 +49,43 @@ public final class WorkLauncher implements AutoCloseable {
     /** Maximum time until the device's thread notices that a kernel has to leave, in nanoseconds. */
     private final long graceNanos;
     private final WorkFifo fifo;
-    /** Actions to run when events on the device are complete, in this order ({@code eventCallbackQueue}). */
+    /**
+     * Actions that run when events of the device are reached, in the order of their addition
+     * ({@code eventCallbackQueue}).
+     */
     private final Queue<Callback> callbacks = new ArrayDeque<>();
-    /** Plans that may run again and have memory. */
+    /** Plans that may run again and that have memory to free. */
     private final Set<KernelPlan> persistent = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
     private @Nullable EmulatedKernel last;
     private @Nullable DeviceStream lastStream;
     private int recorded;
     private boolean drained;
-    /** Reason why the communicator had been aborted before the drain; null if it had not. */
+    /** Reason why the communicator was aborted before launching stopped; null if it was not aborted. */
     private @Nullable Throwable reasonBeforeDrain;
     private boolean waiting;
-    /** While a plan waits for room: time when room was last freed, or when the wait began. */
+    /** Time when room was last freed while a plan waits for room, or time when this wait began. */
     private long lastMovedNanos;
 
-    /** @param reached does not wait; once true, it stays true */
+    /**
+     * An action that waits for a condition.
+     *
+     * @param reached condition; its evaluation does not block, and it never becomes false again
+     */
     private record Callback(BooleanSupplier reached, Runnable action) {
     }
 
     /**
-     * @param failure        returns the reason why the communicator failed; called when its abort flag is raised
-     * @param onFailure      receives the reason why a kernel leaves before it is complete
-     * @param proxiesStopped returns whether proxies no longer access any operand; called after {@code onFailure}
-     * @param watch          judges kernels without progress
-     * @param roomDeadline   maximum time that a wait for room may last without progress; longer than the watch's time
-     *                       for a kernel
+     * Creates a launcher without launched plans.
+     *
+     * @param failure        function that returns the reason why the communicator failed; called when the abort flag is
+     *                       set
+     * @param onFailure      function that receives the reason why a kernel leaves before it is complete
+     * @param proxiesStopped function that returns whether proxies no longer access any operand; called after
+     *                       {@code onFailure}
+     * @param watch          judge of kernels without progress
+     * @param roomDeadline   maximum time that a plan waits for room without progress of earlier kernels; longer than
+     *                       the time after which {@code watch} abandons a kernel
      */
     public WorkLauncher(EmulatedDevice device, DeviceCommunicator communicator, FunctionTable functions,
             Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure,
@@ -95,10 +106,11 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Returns whether a plan can be launched now. The caller repeats the call until it returns true.
+     * Returns whether a plan can be launched now. If the result is false, the caller calls this method again until the
+     * result is true.
      *
-     * @throws MillraceException if the FIFO stays full for too long, if the communicator is aborted meanwhile, or after
-     *                           {@link #drain}
+     * @throws MillraceException if the FIFO stays full for too long, if the communicator is aborted during the wait, or
+     *                           after {@link #drain}
      */
     public synchronized boolean hasRoom(KernelPlan plan, DeviceStream stream) {
         device.check(stream);
@@ -113,17 +125,17 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Stores a plan's work where the kernel will find it. The FIFO must {@linkplain #hasRoom have room}. Returns the
-     * arguments to start the kernel with.
+     * Stores the work items of a plan where the kernel will read them. The FIFO must {@linkplain #hasRoom have room}.
+     * Returns the arguments for {@link #start}.
      */
     public synchronized KernelArguments upload(KernelPlan plan) {
         return plan.upload(fifo);
     }
 
     /**
-     * Starts a kernel after all tasks of the stream.
+     * Starts the kernel of a plan after all tasks of a stream.
      *
-     * @param name description of the work; converted to text when something fails
+     * @param name description of the work; converted to text only for a message
      */
     public synchronized EmulatedKernel start(KernelPlan plan, Object name, KernelArguments arguments,
             DeviceStream stream) {
@@ -144,8 +156,8 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Returns the exception for a launch after the drain. The abort flag may be reset by now, so a thread that waited
-     * for room between two calls receives the reason that the drain found.
+     * Returns the exception for a launch after launching has stopped. The abort flag may be reset by now. If the caller
+     * was waiting for room before, it therefore gets the reason that was found when launching stopped.
      */
     private MillraceException refusal(KernelPlan plan) {
         boolean waited = waiting;
@@ -168,7 +180,8 @@ public final class WorkLauncher implements AutoCloseable {
             blocks[block] = new WorkBlock(device, functions, arguments, plan, block);
         }
         if (plan.storage() != KernelArguments.WorkStorage.FIFO) {
-            plan.attach(blocks); // the plan's next kernel runs after this one has left the device
+            // The plan's next kernel can use the same blocks, because it runs after this kernel has left the device.
+            plan.attach(blocks);
         }
         return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, proxiesStopped, watch);
     }
@@ -188,8 +201,8 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Runs the actions of events that are complete: frees room in the FIFO and plans. If nothing is launched, another
-     * caller must call it. Returns whether an action was due.
+     * Runs the actions that have their events reached: they free room in the FIFO, and plans. Each launch calls this
+     * method. While no plan is launched, another caller must call it. Returns whether an action has run.
      */
     public synchronized boolean poll() {
         boolean any = false;
@@ -201,8 +214,8 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Takes responsibility for a plan that will run more than once. The plan's memory is freed after {@link #release},
-     * or with the communicator's last kernel at the latest.
+     * Takes over a plan that will run more than once. The launcher frees the plan's memory after {@link #release}, or
+     * at the latest when the communicator's last kernel has left.
      */
     public synchronized void keep(KernelPlan plan) {
         if (drained) {
@@ -212,7 +225,10 @@ public final class WorkLauncher implements AutoCloseable {
         }
     }
 
-    /** Called when a plan will not run again. Its memory is freed when the kernels launched so far are complete. */
+    /**
+     * Called when a plan will not run again. The plan's memory is freed when all kernels that were launched so far are
+     * complete.
+     */
     public synchronized void release(KernelPlan plan) {
         plan.close();
         if (persistent.remove(plan)) {
@@ -223,7 +239,10 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Returns whether the FIFO has room for a plan. Only a full FIFO makes a caller wait, while earlier kernels run.
+     * Returns whether the FIFO has room for a plan. The caller waits only if the FIFO is full, while earlier kernels
+     * run.
+     *
+     * @param givenBack whether room was freed just before this call
      */
     private boolean hasRoom(KernelPlan plan, boolean givenBack) {
         if (plan.fifoBytes() > fifo.bytes() / 2) {
@@ -238,7 +257,8 @@ public final class WorkLauncher implements AutoCloseable {
         }
         Throwable reason = reasonToLeave();
         if (reason != null) {
-            throw endedWait(plan, reason); // the room was freed by kernels that left
+            // Kernels that left without completing may have freed the room.
+            throw endedWait(plan, reason);
         }
         if (room) {
             return true;
@@ -255,9 +275,9 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Stops launching, and returns when no kernel is on the device and the FIFO is empty. The wait is bounded. A kernel
-     * leaves without being told when it stalls or when the communicator is aborted, and so does a caller that waits for
-     * room.
+     * Stops launching, and waits until no kernel is on the device and the FIFO is empty. The wait is limited: a kernel
+     * leaves without a request when it stalls or when the communicator is aborted. The same holds for a caller that
+     * waits for room.
      *
      * @return false if a kernel does not leave; the memory that it accesses must not be freed
      */
@@ -271,9 +291,9 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Does the same within a time limit.
+     * Stops launching, and waits for the kernels like {@link #drain()}, but at most for the given time.
      *
-     * @return the kernels that are still on the device at the end of the limit, in launch order; empty if all have left
+     * @return kernels that are still on the device when the time has passed, in launch order; empty if all have left
      */
     public List<EmulatedKernel> drain(Duration patience) {
         stopLaunching();
@@ -294,7 +314,7 @@ public final class WorkLauncher implements AutoCloseable {
         }
     }
 
-    /** Stops launching. No kernel is launched after this call. */
+    /** Stops launching. No kernel is started after this call. */
     public void stopLaunching() {
         synchronized (this) {
             reasonBeforeDrain = drained ? reasonBeforeDrain : reasonToLeave();
@@ -315,11 +335,11 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Returns when no kernel that was launched before is on the device. If a kernel neither moves nor leaves within its
-     * time limit, the communicator fails, which makes its kernels leave.
+     * Waits until no kernel that was launched before this call is on the device. If a kernel neither makes progress nor
+     * leaves within a time limit, the communicator fails. Its kernels must then leave.
      *
-     * @return false if a kernel still does not leave: the thread that runs the device is lost, or it is in a pass that
-     *         does not end
+     * @return false if a kernel still does not leave. Then the thread that runs the device has ended, or it is in a
+     *         pass that does not return.
      */
     public boolean awaitKernels() {
         List<EmulatedKernel> kernels;
@@ -338,7 +358,9 @@ public final class WorkLauncher implements AutoCloseable {
         return true;
     }
 
-    /** Returns the time to wait for a kernel without progress, in nanoseconds. Normally a kernel leaves earlier. */
+    /**
+     * Returns the maximum time to wait for a kernel without progress, in nanoseconds. Normally a kernel leaves earlier.
+     */
     private long patienceNanos() {
         return communicator.aborted() ? graceNanos : roomNanos + graceNanos;
     }
@@ -358,7 +380,7 @@ public final class WorkLauncher implements AutoCloseable {
         return true;
     }
 
-    /** Removes the communicator from the device. None of its kernels may be there. May be called twice. */
+    /** Removes the communicator from the device. None of its kernels may be on the device. May be called twice. */
     @Override
     public void close() {
         device.remove(resident);

@@ -8,8 +8,8 @@ import org.millrace.abi.WorkFifoCounters;
 import org.millrace.abi.WorkType;
 
 /**
- * A block's view of its work. It iterates over the channel's batches and copies their items to its own memory, as
- * NCCL's kernels load them into shared memory. Blocks of one thread may use it in turns.
+ * Reader of a block's work. It iterates over the batches of the block's channel. It copies the work items to its own
+ * memory, as NCCL's kernels load them into shared memory. Several blocks of one thread may use it, one after another.
  */
 final class WorkReader {
 
@@ -22,12 +22,16 @@ final class WorkReader {
     private int function;
     private int items;
 
-    /** @param counters used to check that the work is still in the FIFO */
+    /**
+     * Creates a reader.
+     *
+     * @param counters counters of the FIFO, which show whether the work items are still in the FIFO
+     */
     WorkReader(WorkFifoCounters counters) {
         this.counters = counters;
     }
 
-    /** Moves to the beginning of a block's batches. */
+    /** Goes to the first batch of a block. */
     void begin(KernelArguments kernelArguments, int block) {
         arguments = kernelArguments;
         batch = block;
@@ -35,9 +39,9 @@ final class WorkReader {
     }
 
     /**
-     * Loads the next batch with all its extensions. Returns false if no batch is left.
+     * Loads the next batch together with the batches that extend it. Returns false if the block has no further batch.
      *
-     * @throws MillraceException if no host creates such a batch, so its memory was overwritten
+     * @throws MillraceException if the batch is not valid, which means that its memory was overwritten
      */
     boolean next() {
         if (ended) {
@@ -85,7 +89,8 @@ final class WorkReader {
 
     private void copyFromFifo(int position, long target, int size) {
         int mask = arguments.workMask();
-        // Acquire, paired with the host's release after its copies: everything before the counter is visible.
+        // This acquire pairs with the host's release after it has copied the items. All bytes before the counter are
+        // then visible.
         int behind = counters.producedAcquire() - position;
         if (Integer.compareUnsigned(behind, size) < 0 || Integer.compareUnsigned(behind, mask + 1) > 0) {
             throw damaged("work at " + Integer.toUnsignedString(position) + " is not in the FIFO of " + (mask + 1)
@@ -97,7 +102,7 @@ final class WorkReader {
         }
     }
 
-    @SuppressWarnings("restricted") // the arguments state the location of the work, as on a GPU
+    @SuppressWarnings("restricted") // the arguments contain the address of the work items, as on a GPU
     private MemorySegment memory(long bytes) {
         return MemorySegment.ofAddress(arguments.workBuffer()).reinterpret(bytes);
     }
@@ -118,7 +123,7 @@ final class WorkReader {
         return items;
     }
 
-    /** Returns an item's bytes. They are valid until the next batch is loaded. */
+    /** Returns the memory of a work item. It is valid until the next batch is loaded. */
     MemorySegment item(int index) {
         return own.asSlice((long) index * type.itemBytes(), type.itemBytes());
     }
