@@ -28,8 +28,8 @@ final class Blocking {
     static void run(BlockingOperations caller, Consumer<DeviceStream> operations) {
         Communicator communicator = (Communicator) caller;
         if (OperationGroup.isOpen() || OperationGroup.isRecorded()) {
-            throw new IllegalStateException("rank " + communicator.rank() + ": an operation without a stream returns"
-                    + " when it is complete, which none is before its group ends, or in a plan: give it a stream");
+            throw new IllegalStateException("rank " + communicator.rank() + ": an operation without a stream cannot"
+                    + " run in a group or a plan, where it would never be complete: give it a stream");
         }
         List<Runnable> behind = new ArrayList<>();
         try (DeviceStream stream = communicator.device().newStream()) {

@@ -33,7 +33,7 @@ public interface Device {
      * @throws IllegalArgumentException if this device cannot access the memory
      */
     default MemorySegment view(long address, long bytes) {
-        throw new UnsupportedOperationException(name() + " takes no memory of others");
+        throw new UnsupportedOperationException(name() + " cannot use memory of other libraries");
     }
 
     /**
@@ -53,7 +53,7 @@ public interface Device {
      * @throws MillraceException if this device accepts no host operands
      */
     default StagingMemory staging() {
-        throw new MillraceException(name() + " takes no operands of the host: copy them to memory of its own");
+        throw new MillraceException(name() + " accepts no host operands: copy them to memory of Device.allocate");
     }
 
     /**

@@ -391,7 +391,7 @@ public final class JoinBuilder {
             try {
                 return Files.createTempDirectory("millrace-local");
             } catch (IOException e) {
-                throw new MillraceException("ranks of one JVM meet in a file, and there is no place for one: " + e, e);
+                throw new MillraceException("cannot create the file at which the ranks of one JVM meet: " + e, e);
             }
         }
 

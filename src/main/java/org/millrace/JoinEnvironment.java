@@ -57,7 +57,7 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
             looked.add(launcher.rank + " and " + launcher.size + (rank == null && size == null ? ""
                     : " (only " + (rank == null ? launcher.size : launcher.rank) + " is set)"));
         }
-        throw new IllegalArgumentException("the environment does not say which rank this is: none of "
+        throw new IllegalArgumentException("the environment does not define the rank of this process: none of "
                 + String.join(", ", looked) + " is set. Start the ranks with torchrun, mpirun or srun, set"
                 + " RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or give rendezvous, rank and size to Millrace.join");
     }
@@ -87,7 +87,7 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
             }
         }
         throw new IllegalArgumentException(launcher.name + " (" + launcher.rank + ", " + launcher.size
-                + ") says which rank this is, but not where the ranks meet: set MASTER_ADDR to rank 0's host and"
+                + ") defines the rank of this process, but not the meeting place of the ranks: set MASTER_ADDR to rank 0's host and"
                 + " MASTER_PORT to a free port there, on all ranks");
     }
 

@@ -191,7 +191,7 @@ public final class Operand {
      */
     public static Operand bucket(Operand... parts) {
         if (parts.length == 0) {
-            throw new IllegalArgumentException("a bucket of nothing: give it the operands that belong together");
+            throw new IllegalArgumentException("a bucket without operands: pass one operand or more");
         }
         List<MemorySegment> all = new ArrayList<>();
         for (Operand part : parts) {

@@ -179,7 +179,7 @@ public final class Configuration {
         unknown(environment.keySet(), "MILLRACE_", Settings.all().stream().map(Setting::name).toList(),
                 Source.ENVIRONMENT, refusals);
         if (refusals.stream().anyMatch(refusal -> !refusal.endsWith("?"))) {
-            refusals.add("the settings there are: " + String.join(", ", names));
+            refusals.add("known settings: " + String.join(", ", names));
         }
         return refusals;
     }
@@ -345,8 +345,9 @@ public final class Configuration {
         boolean steps = proxyTrace.get();
         if (isSet && steps != (detail == Settings.TraceDetail.STEPS)) {
             throw new ConfigurationException(Settings.PROXY_TRACE.name() + "=" + (steps ? 1 : 0)
-                    + " says that steps are " + (steps ? "" : "not ") + "written down, and " + Settings.TRACE.name()
-                    + "=" + detail.toString().toLowerCase(Locale.ROOT) + " says otherwise; unset one of the two");
+                    + " requests that steps are " + (steps ? "" : "not ") + "recorded, and " + Settings.TRACE.name()
+                    + "=" + detail.toString().toLowerCase(Locale.ROOT)
+                    + " requests the opposite; unset one of the two");
         }
         return steps ? Settings.TraceDetail.STEPS : isSet ? detail : Settings.TraceDetail.COUNTERS;
     }

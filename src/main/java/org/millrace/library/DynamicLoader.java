@@ -47,7 +47,7 @@ public final class DynamicLoader {
                 return new Opened(MemorySegment.ofAddress(handle), null);
             }
             String error = NativeLibrary.text(MemorySegment.ofAddress(DLERROR.call()));
-            return new Opened(null, error == null ? "dlopen failed without saying why" : error);
+            return new Opened(null, error == null ? "dlopen failed and reported no reason" : error);
         }
     }
 

@@ -182,8 +182,8 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         if (text != null && (text.startsWith("@") || text.contains(":"))) {
             throw new MillraceException("process " + process.pid() + " of " + process.host()
                     + " was recorded with MILLRACE_LINK=" + text
-                    + ": what links of a file, or of pairs of hosts, did cannot be taken out of what the recording"
-                    + " shows; record it with one link for all, such as rate=10Gbit,delay=50us, or with none");
+                    + ": a forecast cannot remove the effect of links of a file or of pairs of hosts from the"
+                    + " recorded times; record with one link for all, such as rate=10Gbit,delay=50us, or with none");
         }
         return text == null ? LinkShape.NONE : LinkShape.parse(text);
     }

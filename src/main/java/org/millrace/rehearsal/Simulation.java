@@ -164,7 +164,7 @@ final class Simulation {
         Moment end = Moment.BEGIN;
         for (Block block : blocks) {
             if (block.task < block.program.tasks()) {
-                throw new IllegalStateException("a block waits for a frame that nobody sends");
+                throw new IllegalStateException("a block waits for a frame that no block sends");
             }
             end = block.free.time() > end.time() ? block.free : end;
         }

@@ -255,8 +255,8 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         /** Returns the message about a fault that did not happen, with the event that the fault waited for. */
         public static String missed(Fault fault) {
             return "the planted fault " + fault.text()
-                    + " (MILLRACE_FAULT) did not happen, so that this run says nothing about it: it needs "
-                    + fault.moment() + ", and there was none";
+                    + " (MILLRACE_FAULT) did not happen, so this run does not test it: it needs " + fault.moment()
+                    + ", and no such frame was sent";
         }
     }
 }

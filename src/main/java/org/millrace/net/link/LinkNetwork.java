@@ -110,7 +110,7 @@ public final class LinkNetwork implements Network {
         int there = address.length == Listener.ADDRESS_BYTES ? ByteBuffer.wrap(address).getInt(Listener.HOST_OFFSET)
                 : LinkTable.UNKNOWN;
         if (there == LinkTable.UNKNOWN && links.hasPairs() && !warned.getAndSet(true)) {
-            LOG.warn("a peer does not tell its host, and so no pair of {} with that host's name is taken; set {} for"
+            LOG.warn("a peer does not send its host's number, so no pair of {} with that host applies; set {} for"
                     + " all processes", Settings.LINK.name(), Settings.LINK.name());
         }
         LinkSchedule link = links.between(host, there);
@@ -185,7 +185,7 @@ public final class LinkNetwork implements Network {
                 boolean late = System.nanoTime() - each.getValue() > longest;
                 boolean goesOn = each.getKey().drain();
                 if (goesOn && late) {
-                    LOG.warn("{} was closed, and is ended before all that was sent has arrived", each.getKey());
+                    LOG.warn("{} was closed and ends before all sent frames have arrived", each.getKey());
                 }
                 if (!goesOn || late) {
                     each.getKey().closeWire();

@@ -72,7 +72,7 @@ public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, dou
             throw wrong(text, "the jitter is longer than the delay");
         }
         if (shape.loss > 0 && shape.delay.isZero()) {
-            throw wrong(text, "what TCP reaches with losses follows from the delay, and there is none");
+            throw wrong(text, "TCP's rate with losses depends on the delay, and the link has no delay");
         }
         return shape;
     }
