@@ -156,8 +156,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private void nap() {
         naps = true;
         // The store is volatile, as are the fields that this condition reads. A thread that needs the own thread
-        // changes one of
-        // these fields before it reads `naps`. One of the two threads therefore sees the other's store (Dekker).
+        // changes one of these fields before it reads `naps`. One of the two threads therefore sees the other's store
+        // (Dekker).
         if (!ownThreadNeeded && !needsOwnThread()) {
             LockSupport.parkNanos(this, napNanos);
         }
@@ -264,8 +264,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
             } else {
                 next = Thread.currentThread();
                 // This thread writes `next` before it reads the turn. The thread that leaves the turn sets FREE before
-                // it
-                // reads `next`. One of the two threads therefore sees the other's store (Dekker).
+                // it reads `next`. One of the two threads therefore sees the other's store (Dekker).
                 if (ownThreadNeeded || (int) TURN.getVolatile(this) != FREE) {
                     LockSupport.parkNanos(this, Math.min(TURN_NANOS, nanos));
                 }

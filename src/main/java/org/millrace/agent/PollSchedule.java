@@ -94,7 +94,7 @@ public final class PollSchedule<T> {
             return false;
         }
         // The last busy connection fills the gap, and the last connection of all fills the gap that this leaves. A pass
-        // polls from the last index to the first, so it has polled both connections already.
+        // polls from the last index to the first, so it has polled the last busy connection already.
         toIdle(at);
         connections[Math.max(at, busy)] = connections[--size];
         connections[size] = null;
@@ -133,8 +133,7 @@ public final class PollSchedule<T> {
         boolean quiet = quietPasses == QUIET_PASSES;
         boolean all = quiet || wakingPolls > 0;
         // The indexes decrease. A connection that moves then either exchanges its place with a polled one, or misses
-        // one
-        // poll.
+        // one poll.
         for (int i = (all ? size : busy) - 1; i >= 0; i--) {
             work += poll(i);
         }

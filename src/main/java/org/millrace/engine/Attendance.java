@@ -39,7 +39,10 @@ final class Attendance implements EmulatedDevice.KernelWatch {
             /** Requires all ranks to have reached the collective of this number. */
             void collective(long number);
 
-            /** Requires a rank to have reached its half of this rank's send or receive of this number. */
+            /**
+             * Requires a peer to have reached its half of a transfer, which is this rank's send or receive of this
+             * number.
+             */
             void transfer(int peer, boolean sends, long number);
         }
     }

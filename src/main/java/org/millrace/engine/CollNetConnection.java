@@ -212,8 +212,8 @@ final class CollNetConnection {
     }
 
     /**
-     * Requests that the send proxy has started and the receive proxy waits for, oldest first (NCCL's {@code reqFifo}).
-     * Both proxies run on one agent's thread.
+     * Requests that the send proxy has started and that the receive proxy waits for, oldest first (NCCL's
+     * {@code reqFifo}). Both proxies run on one agent's thread.
      */
     static final class RequestFifo {
 

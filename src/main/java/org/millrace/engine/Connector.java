@@ -47,9 +47,9 @@ final class Connector<P> {
     /** Connection attempt in progress. Service's thread only. */
     private @Nullable PendingConnection pending;
     private @Nullable TransportConnection connection;
-    /** Number of sends or receives issued so far. Guarded by the thread that issues. */
+    /** Number of sends or receives issued so far. Accessed by the thread that issues operations only. */
     private long transfers;
-    /** Last operation that was announced. Guarded by the thread that issues. */
+    /** Last operation that was announced; null if none was. Written by the thread that issues operations. */
     private @Nullable ProxyOp last;
 
     /** @param setup sets up this end and sends its set-up message to the peer */

@@ -293,7 +293,7 @@ final class Connectors {
         connecting.clear();
     }
 
-    // Methods for the end.
+    // Methods for the end of the communicator.
 
     /** Makes no more connections. Returns false if the service's thread does not acknowledge. May be called twice. */
     boolean stop(Duration patience) {

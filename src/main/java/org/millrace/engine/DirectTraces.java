@@ -40,7 +40,7 @@ final class DirectTraces implements AutoCloseable {
      * Adds a new connection.
      *
      * @param kind    0 for collectives, 1 for sends and receives
-     * @param network transport of its data
+     * @param network transport of the connection's data
      */
     void add(ConnectionName name, int channel, int kind, boolean sends, String network, Port port) {
         ConnectionTrace trace = process == null ? null

@@ -302,8 +302,8 @@ final class EngineCommunicator implements Communicator {
     }
 
     /**
-     * Aborts the communicators that were split from this one, so that their kernels leave, too ({@code childAbortFlag}
-     * of NCCL).
+     * Aborts the communicators that were split from this one, so that their kernels end, too ({@code childAbortFlag} of
+     * NCCL).
      */
     private void abortChildren(@Nullable Throwable reason) {
         List<EngineCommunicator> all;

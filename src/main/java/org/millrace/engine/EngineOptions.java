@@ -224,7 +224,7 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
         /**
          * Number of ranks above which slots are shared, unless the user decides. With so many ranks, shared slots also
          * take less time, because they stay in the cache. The exception is chunks of less than some KiB.
-         * {@code PoolBench} measures it; performance.md has figures.
+         * {@code PoolBench} measures the time; performance.md has figures.
          */
         private static final int SHARING_PEERS = 16;
 

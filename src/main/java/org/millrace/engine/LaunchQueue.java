@@ -169,7 +169,8 @@ final class LaunchQueue implements OperationGroup.Part {
     /**
      * Kernels that can be launched more than once.
      *
-     * @param others streams that the operations name, except the stream that the recording stands for
+     * @param others streams that the operations name, except the stream of the recording, which a launch replaces by
+     *               its own stream
      */
     public record Recorded(List<PlannedKernel> kernels, List<DeviceStream> others) {
     }

@@ -111,7 +111,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     /** Creates the proxy between the device's memory and the network's end. */
     abstract AbstractProxy proxy(F end);
 
-    /** Closes the network's end, even if the proxy closed it when it stopped. */
+    /** Closes the network's end. The proxy may have closed it before, when the proxy stopped. */
     abstract void close(F end);
 
     @Override

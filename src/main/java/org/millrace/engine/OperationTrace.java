@@ -41,7 +41,9 @@ final class OperationTrace implements AutoCloseable {
     private final EmulatedDevice device;
     private final Runnable watcher = this::look;
     private @Nullable EmulatedKernel[] kernels = new EmulatedKernel[KERNELS];
-    /** First operation of each observed kernel, and of the next kernel. */
+    /**
+     * First operation of each observed kernel. {@link #end} contains the first operation after the kernel's operations.
+     */
     private long[] first = new long[KERNELS];
     private long[] end = new long[KERNELS];
     private long launched;

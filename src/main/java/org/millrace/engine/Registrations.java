@@ -63,7 +63,7 @@ final class Registrations implements AutoCloseable {
         this.anything = connections == null ? null : connections.allMemory();
     }
 
-    /** @param quiet waits until no operation accesses the memory that was launched before the wait */
+    /** @param quiet waits until none of the operations that were launched before accesses the memory */
     public Registration add(MemorySegment memory, Runnable quiet) {
         if (connections == null) {
             return () -> {};

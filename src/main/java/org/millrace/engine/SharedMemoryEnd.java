@@ -139,7 +139,7 @@ final class SharedMemoryEnd implements TransportEnd {
         return true;
     }
 
-    /** @param name name of the peer's heap; empty if it has none */
+    /** @param name name of the peer's heap; empty if the peer has none */
     private ConnectionInfo direct(String name) {
         MemorySegment line = common.segment().asSlice(bytes() - DirectMemory.BYTES);
         if (common.pointed() != null) {

@@ -18,8 +18,8 @@ import org.millrace.trace.Verdict.Cause;
 /**
  * Finds the reason why a communicator's ranks wait. If several problems exist, the verdict names the problem that
  * causes the others. A process that has ended or is stopped precedes a connection, and a connection precedes a kernel.
- * Several kernels may not take arrived data. A kernel without room to post its result waits for the next rank itself.
- * The verdict therefore names a kernel that could take its data.
+ * If several kernels do not take arrived data, the verdict names a kernel that could take its data. A kernel without
+ * room to post its result is not named, because it waits for the next rank itself.
  */
 public final class Hang extends HangingGroup {
 

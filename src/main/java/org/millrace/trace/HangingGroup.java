@@ -17,7 +17,7 @@ import org.millrace.trace.Verdict.Cause;
 /** A communicator that may hang, with the methods that all analyses share. */
 class HangingGroup {
 
-    /** Maximum time for a process that had no core to continue, in nanoseconds. */
+    /** Maximum time that a process needs to continue after it had no core, in nanoseconds. */
     private static final long MAX_LATE_NANOS = 1_000_000_000;
 
     final Links links;

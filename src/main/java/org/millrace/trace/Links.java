@@ -84,7 +84,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     }
 
     /**
-     * Returns whether a connection is part of the analysis. A failed connection of a closed communicator is not,
+     * Returns whether a connection is part of the analysis. A failed connection of a closed communicator is left out,
      * because the program that closed the communicator was informed of the failure.
      */
     private static boolean isThere(TracedProcess process, TracedConnection connection) {

@@ -58,10 +58,10 @@ final class NcclHang extends HangingGroup {
     }
 
     /**
-     * Returns whether a rank's kernels have ended, as far as the traces show it. All ranks enqueue operations ahead of
-     * their kernels, each rank by another number. A rank that has enqueued fewer operations may therefore still be in
-     * one of them. If kernels are not reported, the posted steps are used. A rank that has posted a step since it
-     * enqueued its last operation is at least in that operation.
+     * Returns whether a rank's kernels have ended, as far as the traces show it. Ranks enqueue different numbers of
+     * operations ahead of their kernels. A rank that has enqueued fewer operations may therefore still be in one of
+     * them. If kernels are not reported, the posted steps are used. A rank that has posted a step since it enqueued its
+     * last operation is at least in that operation.
      */
     private boolean hasDoneAll(TracedRank member) {
         if (member.communicator() == null || member.communicator().last().isEmpty()) {

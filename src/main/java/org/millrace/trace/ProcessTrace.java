@@ -519,7 +519,7 @@ public final class ProcessTrace {
         }
     }
 
-    /** The kernel's thread numbers. */
+    /** Numbers that the kernel assigns to threads. */
     static final class ThreadNumber {
 
         private static final Path SELF = Path.of("/proc/thread-self");

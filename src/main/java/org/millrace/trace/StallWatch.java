@@ -17,9 +17,9 @@ import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
- * Reports, once for each stall, why a communicator makes no progress. Every rank with a connection in that communicator
- * that makes no progress reports it. The trace's thread periodically examines this process's own trace. It reads the
- * traces of other processes only if one of this process's connections makes no progress, or if none moves.
+ * Reports, once for each stall, why a communicator makes no progress. Every process with a rank of that communicator
+ * reports it. The trace's thread periodically examines this process's own trace. It reads the traces of other processes
+ * only if one of this process's connections makes no progress, or if none moves.
  */
 public final class StallWatch {
 
@@ -108,8 +108,8 @@ public final class StallWatch {
     }
 
     /**
-     * Reads all traces and reports verdicts, once. The call may take time. Everything that it reports was true when the
-     * second reading began.
+     * Reads all traces and reports verdicts, once. The call may take time. Everything that the call reports was true
+     * when the second reading began.
      *
      * @param now time when the look begins
      */

@@ -313,7 +313,7 @@ public final class TraceLayout {
         public static final int DISAGREES_WITH_OFFSET = 168;
         /** Number of the differing collective, plus 1; 0 for a send or receive. */
         public static final int DISAGREES_AT_OFFSET = 176;
-        /** Number of the operation that has moved to {@link #OLDEST_OFFSET}, plus 1; 0 if none has. */
+        /** Number of the operation that was copied to {@link #OLDEST_OFFSET}, plus 1; 0 if none was copied. */
         public static final int OLDEST_NUMBER_OFFSET = 184;
         public static final int NAME_OFFSET = 256;
         public static final int NAME_BYTES = 128;

@@ -25,7 +25,7 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
 
     /**
      * Time without a beat after which a process is silent, in seconds. Living processes beat ten times a second while
-     * they have anything open.
+     * any block of their trace is open.
      */
     private static final double SILENT_SECONDS = 2;
 
