@@ -87,8 +87,8 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
             }
         }
         throw new IllegalArgumentException(launcher.name + " (" + launcher.rank + ", " + launcher.size
-                + ") defines the rank of this process, but not the meeting place of the ranks: set MASTER_ADDR to rank 0's host and"
-                + " MASTER_PORT to a free port there, on all ranks");
+                + ") defines the rank of this process, but not the meeting place of the ranks:"
+                + " set MASTER_ADDR to rank 0's host and MASTER_PORT to a free port there, on all ranks");
     }
 
     private static @Nullable String text(Function<String, @Nullable String> variables, String name) {

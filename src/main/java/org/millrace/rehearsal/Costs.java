@@ -183,7 +183,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
             throw new MillraceException("process " + process.pid() + " of " + process.host()
                     + " was recorded with MILLRACE_LINK=" + text
                     + ": a forecast cannot remove the effect of links of a file or of pairs of hosts from the"
-                    + " recorded times; record with one link for all, such as rate=10Gbit,delay=50us, or with none");
+                    + " recorded times; record it with one link for all, such as rate=10Gbit,delay=50us, or with none");
         }
         return text == null ? LinkShape.NONE : LinkShape.parse(text);
     }

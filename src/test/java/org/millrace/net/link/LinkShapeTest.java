@@ -38,8 +38,9 @@ class LinkShapeTest {
                     "rate=Gbit | is no rate", "delay=5 | '5' is no delay, which is a time", "delay=2m | is no delay",
                     "delay=1ms,jitter=2ms | the jitter is longer than the delay", "speed=1Gbit | is no part of a link",
                     "rate=1Gbit,rate=2Gbit | 'rate' is given twice", "delay=1ms,loss=1 | '1' is no loss",
-                    "delay=1ms,loss=100% | '100%' is no loss", "loss=1% | follows from the delay, and there is none",
-                    "delay=1ms,loss=x% | is no loss", "'' | is no part of a link"})
+                    "delay=1ms,loss=100% | '100%' is no loss",
+                    "loss=1% | depends on the delay, and the link has no delay", "delay=1ms,loss=x% | is no loss",
+                    "'' | is no part of a link"})
     void whatCannotBeReadIsRefusedWithWhatIsAllowed(String text, String said) {
         IllegalArgumentException refused = assertThrows(IllegalArgumentException.class, () -> LinkShape.parse(text));
         assertTrue(refused.getMessage().contains(said) && refused.getMessage().contains("Allowed: rate="),
