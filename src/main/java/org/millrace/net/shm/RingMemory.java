@@ -106,6 +106,11 @@ final class RingMemory {
         return place;
     }
 
+    /** Lets later payloads overwrite the appended ones, all of which the consumer has read. */
+    void reuseAppended() {
+        end = movedOffset;
+    }
+
     /** Copies to the caller's memory bytes of a payload that the producer has moved to the file. */
     void readAppended(long place, MemorySegment to, long toOffset, long bytes) throws IOException {
         if (place < movedOffset || bytes > segment.byteSize() - place) {

@@ -66,8 +66,12 @@ abstract sealed class RingSide {
     /** The side that writes frames to a ring. */
     static final class Producer extends RingSide {
 
+        /** Position after the last frame whose payload was moved. */
+        private long movedUntil;
+
         Producer(long capacity, ShmConnection connection) {
             super(true, capacity, connection);
+            movedUntil = position;
         }
 
         /** Returns whether a number of bytes is free in the ring. All earlier writes must already be published. */
@@ -122,8 +126,13 @@ abstract sealed class RingSide {
          * still belongs to the frame.
          *
          * @param place offset of the location line in the file
+         * @param end   position after the frame
          */
-        void move(long place, MemorySegment from, long offset, long bytes) throws IOException {
+        void move(long place, long end, MemorySegment from, long offset, long bytes) throws IOException {
+            if (consumed() - movedUntil >= 0) {
+                memory.reuseAppended();
+            }
+            movedUntil = end;
             memory.putLongRelease(place + FrameLayout.MOVED_OFFSET, memory.append(from, offset, bytes));
             VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
         }

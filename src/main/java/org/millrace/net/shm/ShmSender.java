@@ -365,10 +365,10 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                 int slot = window.oldest();
                 DeviceRegion device = devices[slot];
                 if (device == null) {
-                    producer.move(places[slot], payloads[slot], offsets[slot], lengths[slot]);
+                    producer.move(places[slot], ends[slot], payloads[slot], offsets[slot], lengths[slot]);
                 } else if (isCopied(device.copies(), device.address() + offsets[slot], lengths[slot])) {
                     try {
-                        producer.move(places[slot], copy, 0, lengths[slot]);
+                        producer.move(places[slot], ends[slot], copy, 0, lengths[slot]);
                     } finally {
                         endCopy();
                     }

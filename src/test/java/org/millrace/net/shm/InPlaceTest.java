@@ -372,6 +372,34 @@ class InPlaceTest {
         }
     }
 
+    /** Otherwise a connection that moves payloads often would need more and more memory. */
+    @Test
+    void theMemoryOfMovedPayloadsIsReusedWhenTheyAreRead() throws IOException {
+        try (RingPair ring = RingPair.make(OPTIONS, 0)) {
+            MemoryRegion out = memory(ring, LENGTH);
+            MemoryRegion in = empty(ring, LENGTH);
+            long[] places = new long[4];
+            for (int frame = 0; frame < places.length; frame++) {
+                ring.sender().offer(header(LENGTH), out, 0);
+                ring.sender().settle();
+                long line = RingLayout.DATA_OFFSET + frame * (FrameLayout.HEADER_BYTES + RingLayout.ALIGNMENT)
+                        + FrameLayout.HEADER_BYTES;
+                places[frame] = ring.ring().getLong(line + FrameLayout.MOVED_OFFSET);
+                if (frame % 2 == 1) { // two payloads are unread at a time
+                    for (int read = frame; read <= frame + 1; read++) {
+                        ring.receiver().poll();
+                        ring.receiver().accept(in, 0);
+                        receive(ring, read);
+                        assertEquals(-1, out.segment().mismatch(in.segment()));
+                    }
+                }
+            }
+            assertEquals(places[0] + LENGTH, places[1]);
+            assertEquals(places[0], places[2]);
+            assertEquals(places[1], places[3]);
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(longs = {-1, 1L << 40, Long.MAX_VALUE})
     void aPayloadThatWasMovedToWhereNothingIs(long place) throws IOException {
