@@ -160,7 +160,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
 
     private static Answer read(RankLetter letter) {
         Answer answer = new Answer(letter.longNumber(), letter.longNumber(), letter.longNumber(),
-                letter.number("whether it stands still", 0, 1) == 1, letter.text("what it does"));
+                letter.number("whether it is stalled", 0, 1) == 1, letter.text("what it does"));
         letter.end();
         return answer;
     }

@@ -389,7 +389,7 @@ final class EngineCommunicator implements Communicator {
             parts.failure.watch(); // A failure may have ended the wait.
             Throwable told = parts.failure.get();
             if (told != null) {
-                LOG.warn("rank {} closes the communicator, and the others had not done with it: {}", rank(),
+                LOG.warn("rank {} closes the communicator, and the other ranks still used it: {}", rank(),
                         told.getMessage());
             } else if (alone instanceof DeadlineException late) {
                 givenUp = late;

@@ -89,7 +89,7 @@ final class Routes {
         List<String> refusals = new ArrayList<>(connectors.refusals());
         boolean overNet = !transports.isEmpty() && transports.stream().allMatch(each -> each.startsWith("NET"));
         if (algorithm.isCollNet()) {
-            refusals.add("PTR: a collective network takes and gives slots");
+            refusals.add("PTR: a collective network uses slots only");
         } else if (protocol != Protocol.SIMPLE) {
             refusals.add("PTR: Simple only");
         } else if (transports.stream().anyMatch(each -> each.endsWith(" by copy"))) {

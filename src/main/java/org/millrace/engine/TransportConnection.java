@@ -84,7 +84,7 @@ final class TransportConnection implements AutoCloseable {
             try {
                 part.run();
             } catch (RuntimeException e) {
-                LOG.warn("{}: what it holds could not all be freed", name, e);
+                LOG.warn("{}: some of its resources could not be freed", name, e);
             }
         }
     }

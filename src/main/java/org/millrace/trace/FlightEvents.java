@@ -174,7 +174,7 @@ final class FlightEvents {
 
     @Name("millrace.Stall")
     @Label("Stall")
-    @Description("A connection with something to do stood still for a second")
+    @Description("A connection with posted data made no progress for a second")
     @Category("Millrace")
     @StackTrace(false)
     static final class StallEvent extends Event {
@@ -187,7 +187,7 @@ final class FlightEvents {
         @Label("Blocked")
         @Description("A step is there that cannot be taken")
         boolean blocked;
-        @Label("Stands Still")
+        @Label("Time Without Progress")
         @Timespan
         long stands;
     }

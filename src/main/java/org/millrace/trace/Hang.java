@@ -163,7 +163,7 @@ public final class Hang extends HangingGroup {
                 .filter(message -> message.time() - when >= 0)
                 .findFirst()
                 .map(message -> message.text())
-                .orElse("it has not said why");
+                .orElse("it has reported no reason");
         return verdict(Cause.FAILED, first, null, null, operation(first), words, Duration.ZERO);
     }
 

@@ -98,7 +98,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                             : " was the first to stop running, of " + members.size() + " processes that have all ended")
                     + operationWords + ": " + detail;
             case STOPPED ->
-                capital(subjectWords) + " is stopped (SIGCONT lets it go on)" + operationWords + ": " + detail;
+                capital(subjectWords) + " is stopped (SIGCONT continues it)" + operationWords + ": " + detail;
             case SILENT -> (silence != null && silence.isCut()
                     ? "The way from " + subjectWords + " to " + silence.remote() + " is cut"
                     : "The network between " + ends()) + operationWords + ": " + detail;

@@ -140,7 +140,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     void handle(AcceptedConnection peer, Message message) throws IOException {
         switch (message) {
             case Message any when peer.stage == Stage.REFUSED ->
-                LOG.trace("{} was refused and goes on: {}", peer.connection.remote(), any);
+                LOG.trace("{} was refused and still sends: {}", peer.connection.remote(), any);
             case Hello hello when peer.stage == Stage.EXPECTS_HELLO -> challenge(peer, hello);
             case OtherVersion other when peer.stage == Stage.EXPECTS_HELLO ->
                 refuse(peer, "it speaks version " + other.version() + " of the control protocol, rank 0 version "

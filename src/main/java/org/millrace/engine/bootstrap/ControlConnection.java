@@ -248,7 +248,7 @@ final class ControlConnection {
     private void resume(long from) throws ProtocolException {
         received(from);
         if (from != firstKept) {
-            throw new ProtocolException("lacks messages that it said it has");
+            throw new ProtocolException("lacks messages that it has acknowledged");
         }
         isLost = false;
         Objects.requireNonNull(kept).forEach(frame -> outgoing.add(frame.duplicate()));

@@ -141,7 +141,7 @@ final class GroupState {
 
     private void update(int rank, Change change) throws ProtocolException {
         if (rank < 0 || rank >= size()) {
-            throw new ProtocolException("speaks of rank " + rank + " in a group of " + size() + " ranks");
+            throw new ProtocolException("names rank " + rank + " in a group of " + size() + " ranks");
         }
         lock.lock();
         try {

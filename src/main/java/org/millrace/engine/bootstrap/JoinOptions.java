@@ -30,8 +30,7 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
     public JoinOptions {
         Objects.requireNonNull(deadline, "deadline");
         if (!deadline.isPositive()) {
-            throw new IllegalArgumentException(
-                    "deadline " + deadline + ": a group needs more than no time to come together");
+            throw new IllegalArgumentException("deadline " + deadline + ": it must be positive");
         }
         if (secret != null && secret.isEmpty()) {
             throw new IllegalArgumentException("the secret is empty: leave it out, or set the same one on every rank");

@@ -192,7 +192,7 @@ final class MessageCodec {
             case CONTRIBUTION -> new Contribution(in.getInt(), in.getLong(),
                     oneOf(Call.values(), in.get(), "sent a part of unknown collective "), readBytes(in));
             case FAILED -> new Failed(new RemoteFailure(in.getInt(),
-                    oneOf(RemoteFailure.Kind.values(), in.get(), "told of a failure of unknown kind "), in.getInt(),
+                    oneOf(RemoteFailure.Kind.values(), in.get(), "reported a failure of unknown kind "), in.getInt(),
                     readLine(in), PeerText.lines(text(in))));
             case DEPARTED -> new Departed(in.getInt());
             case PEER_MESSAGE -> new PeerMessage(in.getInt(), in.getInt(), in.getLong(), readBytes(in));

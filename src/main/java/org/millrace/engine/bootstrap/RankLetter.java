@@ -82,7 +82,7 @@ public final class RankLetter {
     /** Throws if not all bytes were read. */
     public void end() {
         if (bytes.hasRemaining()) {
-            throw damaged("it goes on for " + bytes.remaining() + " of " + bytes.limit() + " bytes behind its end");
+            throw damaged("it has " + bytes.remaining() + " of " + bytes.limit() + " bytes after its end");
         }
     }
 }
