@@ -15,7 +15,8 @@ import org.millrace.net.Listener;
 import org.millrace.net.connection.HelloFormat;
 
 /**
- * A listener's address in the form that peers exchange, little-endian except for the internet address itself.
+ * The address of a listener as peers exchange it. Numbers are little-endian; the internet address has its usual byte
+ * order.
  *
  * <pre>
  *   0          8          10       12       14       16         20                 36              52        64
@@ -26,8 +27,8 @@ import org.millrace.net.connection.HelloFormat;
  * </pre>
  *
  * <p>
- * A listener with several rails has one address for each; this is the first. It sends all of them to clients that ask,
- * behind its reply:
+ * A listener with several rails has one address for each rail, and this format contains the first. The listener sends a
+ * list of all its addresses to each client that requests the list. The list follows the listener's reply:
  *
  * <pre>
  *   0        4        8        10       12         16                 32
@@ -37,12 +38,12 @@ import org.millrace.net.connection.HelloFormat;
  *   +--------+--------+--------+--------+----------+------------------+---  -  ---+
  * </pre>
  *
- * @param network name, at most 8 characters
- * @param version version of all data on the network's connections
+ * @param network name of the kind of network, at most 8 characters
+ * @param version version of all formats on the network's connections
  */
 public record AddressFormat(String network, int version) {
 
-    /** Format of this network's addresses. */
+    /** Format of the addresses of TCP networks. */
     public static final AddressFormat SOCKET = new AddressFormat("socket", StreamHello.VERSION);
 
     private static final int NAME_BYTES = 8;
@@ -55,12 +56,12 @@ public record AddressFormat(String network, int version) {
     private static final int LIST_OFFSET = 8;
     private static final int ENTRY_BYTES = 24;
     private static final int ENTRY_HOST_OFFSET = 8;
-    /** Length of a list in bytes, for any number of addresses. */
+    /** Length of a list in bytes; the same for any number of addresses. */
     static final int LIST_BYTES = LIST_OFFSET + SocketOptions.MAX_RAILS * ENTRY_BYTES;
 
-    /** Distance from the port to the family, in an address and in an entry of a list. */
+    /** Distance in bytes from the port to the family, both in an address and in an entry of a list. */
     private static final int PORT_TO_FAMILY = 2;
-    /** Distance from the scope to the internet address. */
+    /** Distance in bytes from the scope id to the internet address. */
     private static final int SCOPE_TO_HOST = 4;
     private static final int IPV4 = 4;
     private static final int IPV6 = 6;
@@ -87,7 +88,7 @@ public record AddressFormat(String network, int version) {
         to.put(hostAt, host);
     }
 
-    /** Returns a listener's socket address. Throws if the bytes are no address of this network. */
+    /** Returns a listener's socket address. Throws an exception if the bytes are not an address of this network. */
     public InetSocketAddress decode(byte[] address) {
         ByteBuffer bytes = Listener.numbers(address);
         if (bytes.slice(0, NAME_BYTES).mismatch(ByteBuffer.wrap(name())) >= 0) {
@@ -121,7 +122,7 @@ public record AddressFormat(String network, int version) {
         }
     }
 
-    /** Returns the listener's number of addresses. */
+    /** Returns the number of the listener's addresses. */
     static int rails(byte[] address) {
         return Short.toUnsignedInt(ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN).getShort(RAILS_OFFSET));
     }

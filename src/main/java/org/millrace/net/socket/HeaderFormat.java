@@ -7,7 +7,7 @@ import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.SilentLink;
 
 /**
- * Beginning of the bytes before each payload, little-endian.
+ * The first 64 bytes before each payload, little-endian.
  *
  * <pre>
  *   0        4        6        8                16                                   64
@@ -18,8 +18,8 @@ import org.millrace.net.connection.SilentLink;
  * </pre>
  *
  * <p>
- * A shutdown message has no payload, and its words are 0, or {@link LastWords}. The receiving end may send one, too. It
- * is the only header in that direction.
+ * A shutdown message is a header without a payload. Its words are 0, or name a lost process ({@link LastWords}). The
+ * receiving end of a connection may also send a shutdown message, which is then the only header in that direction.
  */
 final class HeaderFormat {
 
@@ -27,33 +27,33 @@ final class HeaderFormat {
     public static final int BYTES = 64;
 
     /**
-     * Maximum length of a payload: 1 GiB, the maximum of NCCL's own socket transport. A memory view that begins at any
-     * GiB can hold it.
+     * Maximum length of a payload in bytes: 1 GiB, like in NCCL's own socket transport. A memory view that begins at a
+     * multiple of 1 GiB has room for any payload that begins in its first GiB.
      */
     public static final int MAX_PAYLOAD_BYTES = 1 << 30;
 
-    /** Alignment of a payload's parts and pieces: a page, relative to the payload's beginning. */
+    /** Alignment of the parts and pieces of a payload: one page, counted from the beginning of the payload. */
     public static final int PART_ALIGNMENT = 4096;
 
-    /** The last header of a connection that is closed deliberately. */
+    /** Type of a shutdown message, the last header of a connection that is closed deliberately. */
     static final int TYPE_SHUTDOWN = 2;
 
-    /** A piece of a frame. */
+    /** Type of a header before a piece of a frame. */
     public static final int TYPE_PIECE = 3;
 
-    /** A piece of a frame that requests an immediate acknowledgement. */
+    /** Type of a header before a piece of a frame. The receiver must acknowledge this piece immediately. */
     static final int TYPE_URGENT_PIECE = 4;
 
-    /** Message without a frame: the sender requests an acknowledgement of its sent data. */
+    /** Type of a message without a frame: the sender requests an acknowledgement of all data sent so far. */
     static final int TYPE_ASK = 5;
 
     /**
-     * Message without a frame: a link between the sender's host and a third host is silent, or is active again. See
-     * {@link SilentLink}.
+     * Type of a message without a frame, which reports a silent link. The link connects the sender's host to a third
+     * host, and has become silent or active again. See {@link SilentLink}.
      */
     static final int TYPE_SILENT = 6;
 
-    /** The bytes {@code M R F 1}. */
+    /** Magic number: the bytes {@code M R F 1}. */
     private static final int MAGIC = 'M' | 'R' << 8 | 'F' << 16 | '1' << 24;
 
     private static final int MAGIC_OFFSET = 0;
@@ -63,7 +63,7 @@ final class HeaderFormat {
 
     private HeaderFormat() {}
 
-    /** Returns the length of a header's payload. Throws if it exceeds the maximum. */
+    /** Returns the payload length in a header. Throws an exception if the length exceeds the maximum. */
     public static int checkedLength(FrameHeader header) {
         long bytes = header.payloadBytes();
         if (bytes < 0 || bytes > MAX_PAYLOAD_BYTES) {
@@ -72,7 +72,7 @@ final class HeaderFormat {
         return (int) bytes;
     }
 
-    /** Encodes a header with words, of a type that has them. */
+    /** Encodes a header of a type that has words. */
     public static void encode(FrameHeader header, int type, ByteBuffer to, int at) {
         encodeFixed(to, at, type, header.payloadBytes());
         for (int word = 0; word < FrameHeader.WORDS; word++) {
@@ -80,7 +80,7 @@ final class HeaderFormat {
         }
     }
 
-    /** Encodes a shutdown message. It names the lost process that caused it, or null. */
+    /** Encodes a shutdown message. The message names the lost process that caused the shutdown, if any. */
     public static void encodeShutdown(@Nullable String lostPeer, ByteBuffer to, int at) {
         encodeFixed(to, at, TYPE_SHUTDOWN, 0);
         for (int word = 0; word < FrameHeader.WORDS; word++) {
@@ -101,12 +101,12 @@ final class HeaderFormat {
         }
     }
 
-    /** Returns the process that the sender of this shutdown message has lost; null without one. */
+    /** Returns the lost process that is named in a shutdown message; null if the message names none. */
     public static @Nullable String lostPeer(ByteBuffer from, int at) {
         return LastWords.name(words(from, at));
     }
 
-    /** Returns the words of a header. */
+    /** Reads the words of a header. */
     static long[] words(ByteBuffer from, int at) {
         long[] words = new long[FrameHeader.WORDS];
         for (int word = 0; word < words.length; word++) {
@@ -121,7 +121,7 @@ final class HeaderFormat {
         to.putLong(at + LENGTH_OFFSET, payloadBytes);
     }
 
-    /** Returns whether these bytes are a header of a type with a payload. */
+    /** Returns whether these bytes are a header of the given type with a valid payload length. */
     public static boolean is(int type, ByteBuffer from, int at) {
         long length = from.getLong(at + LENGTH_OFFSET);
         return from.getInt(at + MAGIC_OFFSET) == MAGIC && from.getInt(at + TYPE_OFFSET) == type && length >= 0
@@ -144,7 +144,7 @@ final class HeaderFormat {
         }
     }
 
-    /** Describes the error in bytes that are neither a header of a type with a payload nor a shutdown message. */
+    /** Describes why these bytes are neither a header with a payload nor a shutdown message. */
     public static String problem(ByteBuffer from, int at) {
         int magic = from.getInt(at + MAGIC_OFFSET);
         if (magic != MAGIC) {

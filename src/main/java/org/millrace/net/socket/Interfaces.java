@@ -23,24 +23,25 @@ import org.millrace.config.Settings;
 import org.millrace.net.ConnectionException;
 
 /**
- * Selects the addresses that a machine announces to peers. The selection is NCCL's ({@code ncclFindInterfaces} of NCCL
- * 2.28), except that unreachable addresses are left out.
+ * Selects the addresses that a machine announces to its peers. The selection is the same as in NCCL
+ * ({@code ncclFindInterfaces} of NCCL 2.28), except that unreachable addresses are left out.
  *
  * <p>
- * A choice is a list of names with commas. {@code eth,ib} selects interfaces by the beginnings of their names, and
- * {@code =eth0} by exact names. {@code ^docker} excludes beginnings, and {@code ^=eth0} exact names. Without a choice,
- * the first existing group is selected: names that begin with ib, then any but docker, lo and virbr, then docker, then
- * lo, then virbr. Interfaces that are not running are left out, and so is {@code ::1}. The first address of an
- * interface is selected: of IPv4, else of IPv6.
+ * A user's choice is a list of interface names, separated by commas. {@code eth,ib} selects interfaces by the
+ * beginnings of their names, and {@code =eth0} selects an exact name. {@code ^docker} excludes names by their
+ * beginning, and {@code ^=eth0} excludes an exact name. Without a choice, the first of these groups that exists is
+ * selected: names that begin with ib; names that begin with anything but docker, lo and virbr; docker; lo; virbr.
+ * Interfaces that are not running are left out, and so is the address {@code ::1}. Of each interface the first IPv4
+ * address is selected, or the first IPv6 address if the interface has no IPv4 address.
  *
  * <p>
  * NCCL selects the address that the system lists first. Unlike NCCL, this class leaves out addresses that a listener
- * cannot use, such as a tentative IPv6 address, or one that another machine has, too. Link-local addresses come last;
- * those of IPv6 are selected only without any other.
+ * cannot use. Examples are a tentative IPv6 address, and an address that another machine also has. Link-local addresses
+ * are considered last. A link-local IPv6 address is selected only if no other address exists.
  */
 public final class Interfaces {
 
-    /** A group to try without a choice, and its description. */
+    /** A group of interfaces that may be selected without a user's choice, and the description of the group. */
     private record Preference(String choice, String words) {
     }
 
@@ -57,8 +58,8 @@ public final class Interfaces {
     /**
      * Result of a selection.
      *
-     * @param addresses one address of each interface, at least one in all
-     * @param words     description of the group, and the reason of its selection
+     * @param addresses one address of each selected interface; at least one
+     * @param words     description of the selected group, and the reason for its selection
      */
     public record Choice(List<InetAddress> addresses, String words) {
 
@@ -69,11 +70,11 @@ public final class Interfaces {
     }
 
     /**
-     * Returns the addresses to announce: the addresses in the options, or one of each interface in the options. Their
-     * maximum number is the maximum number of rails. Without either it is one address, because an interface that was
-     * not chosen may be unreachable.
+     * Returns the addresses to announce. These are the addresses in the options, or one address of each interface in
+     * the options, up to the maximum number of rails. If the options name neither, the result is a single address: an
+     * interface that no user has chosen may be unreachable for peers.
      *
-     * @throws ConnectionException if no interface matches; the message lists the existing ones
+     * @throws ConnectionException if no interface matches; the message lists the existing interfaces
      */
     public static Choice choose(SocketOptions options) {
         return options.addresses().isEmpty()
@@ -117,7 +118,7 @@ public final class Interfaces {
     }
 
     private static String describe(LocalAddress address) {
-        // without the JDK's suffix behind a percent sign: the interface, or its number
+        // The JDK appends a percent sign and the interface, or its number. This suffix is cut off.
         return address.address().getHostAddress().split("%", 2)[0] + " of " + address.name();
     }
 
@@ -133,20 +134,20 @@ public final class Interfaces {
         try (ServerSocketChannel trial = ServerSocketChannel.open()) {
             trial.bind(new InetSocketAddress(address, 0));
             return true;
-            // the latter if Java was told to use IPv4 only
+            // the second cause applies if the user has restricted Java to IPv4
         } catch (IOException | UnsupportedAddressTypeException refused) {
             return false;
         }
     }
 
-    /** Returns whether a name matches a choice; a choice without names matches all. */
+    /** Returns whether an interface's name matches a choice. A choice without names matches all interfaces. */
     static boolean matches(String name, String choice) {
         boolean not = choice.startsWith("^");
         String rest = not ? choice.substring(1) : choice;
         boolean exact = rest.startsWith("=");
         List<String> names = new ArrayList<>();
         for (String item : (exact ? rest.substring(1) : rest).split(",")) {
-            // NCCL's lists may contain a port behind a colon, which is irrelevant for interfaces.
+            // NCCL's lists may contain a port behind a colon. The port does not matter for the selection of interfaces.
             String wanted = item.split(":", 2)[0];
             if (!wanted.isEmpty()) {
                 names.add(wanted);
@@ -160,15 +161,16 @@ public final class Interfaces {
         return address.address() instanceof Inet4Address ? StandardProtocolFamily.INET : StandardProtocolFamily.INET6;
     }
 
-    /** Returns the rank in the system's usual order: IPv4, IPv6, link-local addresses. */
+    /** Returns the position of an address's kind in the usual order of systems: IPv4, IPv6, link-local addresses. */
     private static int rank(LocalAddress address) {
         int ipv6 = address.address() instanceof Inet4Address ? 0 : 1;
         return address.address().isLinkLocalAddress() ? 2 + ipv6 : ipv6;
     }
 
     /**
-     * Returns a peer's address in this machine's form. A link-local IPv6 address also names an interface, by a number
-     * that another host does not know. The interface of this machine's first such address replaces it.
+     * Returns a peer's address in the form that is valid on this machine. A link-local IPv6 address contains the number
+     * of an interface of the peer, which has no meaning on this host. It is replaced by the interface of this machine's
+     * first link-local IPv6 address.
      */
     public static InetSocketAddress reachable(InetSocketAddress theirs, Supplier<List<InetAddress>> ours) {
         byte[] host = theirs.getAddress().getAddress();

@@ -12,28 +12,29 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.connection.TlsChannel;
 
 /**
- * Streams that were closed deliberately, after a shutdown message, while the peer may not have read all data. Closing a
- * socket with unread bytes, or bytes that arrive later, resets its stream, and data that the peer has not received is
- * lost. These streams are therefore read, and the input is discarded, until the peer closes, too, or for ten seconds.
- * One thread of the process does so, as long as such streams exist.
+ * Streams that this process has closed deliberately by a shutdown message, while the peer may not have read all data.
+ * If a socket is closed with unread bytes, or bytes arrive later, the kernel resets its stream. Data that the peer has
+ * not read is then lost. Therefore these streams are still read, and their input is discarded. This lasts until the
+ * peer also closes the stream, at most ten seconds. A single thread of the process reads them, and ends when no such
+ * stream remains.
  */
 final class LingeringStreams {
 
     private static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final long AWAIT_MILLIS = 5_000;
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
-    /** Buffer of the single thread. */
+    /** Buffer for discarded input, used by the reading thread only. */
     private static final ByteBuffer SCRATCH = ByteBuffer.allocateDirect(64 << 10);
     private static final int TURN_READS = 16;
-    /** The lingering streams; the thread runs while the list is not empty. Guarded by itself. */
+    /** The lingering streams. The reading thread exists while the list is not empty. Guarded by itself. */
     private static final List<Stream> STREAMS = new ArrayList<>();
 
     private record Stream(OpenResources network, SocketChannel channel, long since) {
 
-        /** Returns whether the peer has closed the stream, or the time is over. */
+        /** Returns whether the stream has ended, because the peer has closed it or the time limit has passed. */
         boolean isOver(ByteBuffer scratch) {
             try {
-                // The content is discarded, so it is not decrypted.
+                // The input is discarded, so it need not be decrypted.
                 SocketChannel raw = (SocketChannel) TlsChannel.selectable(channel);
                 for (int i = 0; i < TURN_READS; i++) {
                     int read = raw.read(scratch.clear());
@@ -50,7 +51,7 @@ final class LingeringStreams {
 
     private LingeringStreams() {}
 
-    /** Closes a stream after all data was written: at once on this side, and in order. */
+    /** Closes the output of a stream after all data was written, and lets the stream linger. Does not wait. */
     static void close(OpenResources network, SocketChannel channel) {
         try {
             channel.shutdownOutput();
@@ -85,10 +86,7 @@ final class LingeringStreams {
         }
     }
 
-    /**
-     * Waits, for some seconds at most, until the peers of a network's streams have closed them. The process may end
-     * afterwards.
-     */
+    /** Waits a few seconds at most for peers to close a network's lingering streams. The process may end afterwards. */
     static void await(OpenResources network) {
         long begin = System.nanoTime();
         synchronized (STREAMS) {

@@ -19,12 +19,12 @@ import org.millrace.net.connection.NativeRegion;
 /**
  * An address of this machine.
  *
- * @param name       name of its interface; the address itself if no interface has it
- * @param subnetBits length of its subnet's prefix
+ * @param name       name of the interface that has the address; the address itself if no interface has it
+ * @param subnetBits length of the subnet's prefix in bits
  */
 public record LocalAddress(String name, InetAddress address, int subnetBits) {
 
-    /** Layout of {@code getifaddrs} in Linux's C libraries. */
+    /** Layout of {@code struct ifaddrs} in Linux's C libraries, which {@code getifaddrs} returns. */
     private static final class Layout {
         static final int NAME = 8;
         static final int FLAGS = 16;
@@ -44,9 +44,9 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
     private static final MemorySegment MEMORY = NativeRegion.ALL_MEMORY;
 
     /**
-     * Returns the addresses of running interfaces in the kernel's order, which NCCL sees, too. All IPv4 addresses come
-     * before IPv6 addresses, and an interface's oldest address comes first. The JDK lists IPv4 addresses in reverse
-     * order.
+     * Returns the addresses of running interfaces in the kernel's order, which is also NCCL's order. All IPv4 addresses
+     * precede all IPv6 addresses, and the oldest address of an interface precedes its other addresses. The JDK is not
+     * used because it lists IPv4 addresses in reverse order.
      */
     static List<LocalAddress> ofRunningInterfaces() {
         try (Arena arena = Arena.ofConfined()) {
@@ -82,7 +82,7 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
         try {
             int scope = ipv4 ? 0 : MEMORY.get(ValueLayout.JAVA_INT, address + Layout.IPV6_SCOPE);
             byte[] host = host(address, ipv4);
-            // eth0:1 is a further address of eth0
+            // eth0:1 is another address of eth0
             return new LocalAddress(name.split(":", 2)[0],
                     scope == 0 ? InetAddress.getByAddress(host) : Inet6Address.getByAddress(null, host, scope), bits);
         } catch (UnknownHostException impossible) {
@@ -96,8 +96,9 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
     }
 
     /**
-     * Returns an address of this machine. An address without an interface, like most of 127.0.0.0/8, has the subnet of
-     * the loopback interface that contains it. Without such an interface its subnet is the address alone.
+     * Returns the description of an address of this machine. Most addresses of 127.0.0.0/8 belong to no interface. Such
+     * an address has the subnet of the loopback interface that contains it. Otherwise its subnet consists of the
+     * address alone.
      */
     public static LocalAddress of(InetAddress address) {
         LocalAddress loopback = null;
@@ -134,30 +135,31 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
     }
 
     /**
-     * Meaning of a host name on this machine. One process listens at the host, and others look for it.
+     * The addresses that a host name stands for on this machine. One process of a group listens at the named host, and
+     * the others connect to it.
      *
      * <p>
-     * {@code /etc/hosts} often maps a host's own name to 127.0.1.1, as on Debian and Ubuntu. Other hosts have another
-     * address for the name and cannot reach a listener there. A name that maps to loopback here, and is no name of
-     * loopback itself, therefore stands for the address that this machine announces. The listener then uses all
-     * addresses.
+     * {@code /etc/hosts} often maps a host's own name to 127.0.1.1, for example on Debian and Ubuntu. Other hosts
+     * resolve the name to a different address, and cannot reach a listener at 127.0.1.1. Therefore one kind of name is
+     * treated specially: it maps to loopback here, but is not a name of loopback itself. Such a name stands for the
+     * address that this machine announces, and the listener uses all addresses of the machine.
      *
      * @param addresses addresses to connect to, in this order; at least one
-     * @param listenAt  address for a listener, if this is the host: one address, or the wildcard
-     * @param words     reason, for messages; empty if the name maps to one address
+     * @param listenAt  address for a listener, if the name means this machine: one address, or the wildcard address
+     * @param words     reason for these addresses, for messages; empty if the name maps to one address
      */
     public record NamedHost(List<InetAddress> addresses, InetAddress listenAt, String words) {
 
         private static final InetAddress ALL = new InetSocketAddress(0).getAddress();
-        /** Names that mean loopback on each host, and numeric addresses. */
+        /** Pattern of numeric addresses, and of names that mean loopback on every host. */
         private static final Pattern AS_IT_IS = Pattern.compile(
                 "(.*\\.)?(localhost|ip6-localhost|ip6-loopback)(\\..*)?|[0-9.]+|.*:.*", Pattern.CASE_INSENSITIVE);
 
         /**
-         * Resolves a name.
+         * Resolves a host name.
          *
-         * @param name    a name, or a numeric address
-         * @param sockets selects the address that this machine announces
+         * @param name    a host name, or a numeric address
+         * @param sockets options that select the address that this machine announces
          * @throws UnknownHostException if the host does not exist
          */
         public static NamedHost of(String name, SocketOptions sockets) throws UnknownHostException {
@@ -173,21 +175,21 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
                 return new NamedHost(announced.addresses().subList(0, 1), ALL,
                         means + " here, where other hosts do not reach it: taken for " + announced);
             }
-            // with several addresses, others may use any of them
+            // if the name has several addresses, other processes may connect to any of them
             List<InetAddress> here = asItIs ? found : found.stream().filter(LocalAddress::isHere).toList();
             return new NamedHost(found,
                     here.size() > 1 && !asItIs ? ALL : here.isEmpty() ? found.getFirst() : here.getFirst(),
                     found.size() == 1 ? "" : means);
         }
 
-        /** Returns whether one of its addresses belongs to this machine. */
+        /** Returns whether one of the addresses belongs to this machine. */
         public boolean isHere() {
             return addresses.stream().anyMatch(LocalAddress::isHere);
         }
 
         /**
-         * Returns this machine's address for the other members of a group: the listener's address, or the first own
-         * address.
+         * Returns this machine's address for the other members of a group. It is the listener's address, or the first
+         * of the addresses that belongs to this machine.
          */
         public InetAddress announced() {
             return !listenAt.isAnyLocalAddress() ? listenAt

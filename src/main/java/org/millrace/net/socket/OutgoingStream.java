@@ -17,10 +17,10 @@ import org.millrace.net.connection.HandshakeReply.Unanswered;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 
-/** A TCP stream to a listener, from the call of connect to the listener's reply. */
+/** A TCP stream to a listener, from the call of connect until the listener's reply has arrived. */
 public final class OutgoingStream {
 
-    /** The listener's host is unreachable, possibly only for a moment. */
+    /** Reports that the listener's host is unreachable, possibly only for a short time. */
     static final class NoWayException extends ConnectionException {
 
         private static final long serialVersionUID = 1L;
@@ -30,7 +30,7 @@ public final class OutgoingStream {
         }
     }
 
-    /** The texts of EHOSTUNREACH, ENETUNREACH and ETIMEDOUT in C, and therefore in Java. */
+    /** The C library's texts for EHOSTUNREACH, ENETUNREACH and ETIMEDOUT, which Java's exceptions contain. */
     private static final Set<String> NO_WAY =
             Set.of("No route to host", "Network is unreachable", "Connection timed out");
 
@@ -47,7 +47,7 @@ public final class OutgoingStream {
     /**
      * Begins to connect.
      *
-     * @param from the local address; null for the system's choice
+     * @param from local address of the stream; null lets the system choose
      */
     public OutgoingStream(@Nullable InetAddress from, InetSocketAddress to, HelloFormat format, ByteBuffer hello,
             SocketOptions options) {
@@ -79,7 +79,7 @@ public final class OutgoingStream {
         return "port " + address.getPort() + " of " + address.getAddress().getHostAddress();
     }
 
-    /** Continues without waiting. Returns true when the listener has accepted this stream. */
+    /** Continues the handshake without waiting. Returns true when the listener has accepted this stream. */
     public boolean advance() {
         if (accepted) {
             return true;
@@ -108,7 +108,7 @@ public final class OutgoingStream {
     }
 
     /**
-     * Reads the listener's data behind its reply. Returns true when the buffer is full.
+     * Reads data that the listener sends behind its reply, without waiting. Returns true when the buffer is full.
      *
      * @param what description of the data, for messages
      */
@@ -148,12 +148,12 @@ public final class OutgoingStream {
         return "pid " + HandshakeReply.pidIn(received) + " on " + host;
     }
 
-    /** Returns whether the TCP connection exists, to any process. */
+    /** Returns whether the TCP connection is established. The process at its other end is not known yet. */
     public boolean isConnected() {
         return connected;
     }
 
-    /** Returns the event that this stream waits for, for the message after the deadline. */
+    /** Describes the event that this stream waits for, for the message when the deadline has passed. */
     public String waitingFor() {
         return waitingFor;
     }

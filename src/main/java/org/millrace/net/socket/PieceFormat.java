@@ -9,7 +9,7 @@ import org.millrace.net.connection.SilentLink;
 
 /**
  * The bytes before each piece of a frame, little-endian. Every piece carries the whole header of its frame, so the
- * first piece to arrive introduces the frame.
+ * receiver knows the frame as soon as any of its pieces arrives.
  *
  * <pre>
  *   0                                     64               72               76              80
@@ -20,13 +20,14 @@ import org.millrace.net.connection.SilentLink;
  * </pre>
  *
  * <p>
- * Type 4 requests an immediate acknowledgement: the sender has no copy, and holds the frame's memory until then. Type 5
- * requests an acknowledgement of the earlier data, and has no other content. Type 6 reports a silent link. A shutdown
- * message has type 2 and, in the field of the frame, the total number of frames.
+ * Type 4 is a piece that requests an immediate acknowledgement: the sender has no copy of the frame, and must not
+ * release the frame's memory earlier. Type 5 has no content and requests an acknowledgement of all earlier data. Type 6
+ * reports a silent link. A shutdown message has type 2, and contains the total number of frames at the offset of the
+ * frame.
  */
 final class PieceFormat {
 
-    /** Length of a piece's header in bytes. */
+    /** Length in bytes of the header of a piece. */
     static final int BYTES = HeaderFormat.BYTES + 16;
 
     private static final int FRAME_OFFSET = HeaderFormat.BYTES;
@@ -35,7 +36,7 @@ final class PieceFormat {
 
     private PieceFormat() {}
 
-    /** @param type type of a piece, with or without an immediate acknowledgement */
+    /** @param type type of a piece: 3, or 4 to request an immediate acknowledgement */
     static void encode(int type, FrameHeader header, long frame, int offset, int length, ByteBuffer to, int at) {
         HeaderFormat.encode(header, type, to, at);
         to.putLong(at + FRAME_OFFSET, frame);
@@ -61,7 +62,7 @@ final class PieceFormat {
         return HeaderFormat.is(HeaderFormat.TYPE_PIECE, from, at) || isUrgent(from, at);
     }
 
-    /** Returns whether the sender waits for its acknowledgement. */
+    /** Returns whether the piece requests an immediate acknowledgement. */
     static boolean isUrgent(ByteBuffer from, int at) {
         return HeaderFormat.is(HeaderFormat.TYPE_URGENT_PIECE, from, at);
     }
@@ -79,7 +80,7 @@ final class PieceFormat {
     }
 
     /**
-     * A receiver's message on each stream, little-endian.
+     * A message that the receiver sends on each stream, little-endian.
      *
      * <pre>
      *   0        4        8                      16                     24                32
@@ -90,36 +91,39 @@ final class PieceFormat {
      * </pre>
      *
      * <p>
-     * The counts are cumulative: a later acknowledgement includes all earlier ones. The pieces of a stream are
-     * acknowledged in the order in which the stream sent them, so a count identifies them. A successor of a lost stream
-     * begins with an acknowledgement, so that the sender resends only missing data. A shutdown message may name a lost
-     * process: then {@value #LOST} messages of type 3 precede it. Each holds three words of {@link LastWords} in place
-     * of the counts. The words of a {@link SilentLink} precede a message of type 4 in the same way.
+     * The counts are totals since the beginning, so a later acknowledgement includes all earlier ones. The pieces of a
+     * stream are acknowledged in the order of their sending, so a count identifies them. On the successor of a lost
+     * stream the receiver first sends an acknowledgement. The sender then resends only missing data.
+     *
+     * <p>
+     * A shutdown message may name a lost process: then {@value #LOST} messages of type 3 precede it. Each of them
+     * contains three words of {@link LastWords} instead of the counts. In the same way, the words of a
+     * {@link SilentLink} precede a message of type 4.
      */
     static final class Ack {
 
         /** Length of an acknowledgement in bytes. */
         static final int BYTES = 32;
 
-        /** Pieces arrived. */
+        /** Type of an acknowledgement: pieces have arrived. */
         static final int TYPE_ACK = 1;
 
-        /** The receiver is closed deliberately; this is its last message. */
+        /** Type of a shutdown message, the last message of a receiver that is closed deliberately. */
         static final int TYPE_SHUTDOWN = 2;
 
-        /** A part of a lost process's name. */
+        /** Type of a message with three words: of a lost process's name, or of a silent link. */
         static final int TYPE_LOST = 3;
 
-        /** The preceding words describe a silent link. */
+        /** Type of a message after words that describe a silent link. */
         static final int TYPE_SILENT = 4;
 
         /** Number of words in each message of type 3. */
         static final int LOST_WORDS = 3;
 
-        /** Number of messages of type 3 for a name. */
+        /** Number of messages of type 3 that contain one name. */
         static final int LOST = LastWords.COUNT / LOST_WORDS;
 
-        /** The bytes {@code M R A 1}. */
+        /** Magic number: the bytes {@code M R A 1}. */
         private static final int MAGIC = 'M' | 'R' << 8 | 'A' << 16 | '1' << 24;
 
         private Ack() {}
@@ -132,14 +136,16 @@ final class PieceFormat {
             to.putLong(at + 24, whole);
         }
 
-        /** Encodes a shutdown message and the messages before it. Returns the position behind it. */
+        /** Encodes a shutdown message and the preceding messages with words. Returns the position behind them. */
         static int encodeShutdown(@Nullable String lostPeer, ByteBuffer to) {
             int at = lostPeer == null ? 0 : encodeWords(index -> LastWords.word(lostPeer, index), to);
             encode(TYPE_SHUTDOWN, 0, 0, 0, to, at);
             return at + BYTES;
         }
 
-        /** Encodes a silent link, or none. Returns the position behind it. */
+        /**
+         * Encodes the report of a silent link, or of no silent link for null. Returns the position behind the report.
+         */
         static int encodeSilent(@Nullable SilentLink link, ByteBuffer to) {
             long[] words = SilentLink.words(link);
             int at = encodeWords(index -> words[index], to);

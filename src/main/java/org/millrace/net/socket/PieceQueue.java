@@ -1,6 +1,9 @@
 package org.millrace.net.socket;
 
-/** A queue of pieces. Each has a number, counted from 0, by which it is accessible until it is taken. One thread. */
+/**
+ * A queue of pieces. Each piece has a number, counted from 0 at the beginning of the queue. A piece can be read by its
+ * number until it is removed. Used by one thread.
+ */
 final class PieceQueue {
 
     private final long[] frames;
@@ -80,12 +83,12 @@ final class PieceQueue {
         return added == taken;
     }
 
-    /** Returns the total number of taken pieces. */
+    /** Returns the number of pieces removed so far. */
     long taken() {
         return taken;
     }
 
-    /** Returns the total number of added pieces. */
+    /** Returns the number of pieces added so far. */
     long added() {
         return added;
     }

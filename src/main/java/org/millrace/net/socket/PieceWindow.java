@@ -7,9 +7,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames in flight on one side of a connection: a ring, oldest first. Frames are numbered from 0 for the life of
- * the connection; a slot is a frame's place in the ring. Pieces arrive in any order, frames complete in order. One
- * thread.
+ * The frames in flight at one end of a connection: a ring with the oldest frame first. Frames are numbered from 0 over
+ * the whole life of the connection. A frame's slot is its index in the ring. The pieces of a frame arrive in any order,
+ * but frames are completed in order. Used by one thread.
  */
 abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
 
@@ -18,15 +18,16 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
     final @Nullable ByteBuffer[] views;
     final int[] starts;
     /**
-     * By slot: number of unfinished pieces. The sender waits for their acknowledgements, the receiver for their data.
+     * Number of unfinished pieces of each slot's frame. At the sender these are pieces without an acknowledgement, and
+     * at the receiver pieces without their data.
      */
     final int[] missing;
-    /** By slot: a bit for each arrived piece. The arrays grow to the slot's longest frame. */
+    /** Bit set of the arrived pieces of each slot's frame. An array grows to the length of the slot's longest frame. */
     private final long[][] arrived;
     private final int mask;
     /** Number of complete frames. */
     long completed;
-    /** Number of frames with a destination at the receiver. */
+    /** Number of frames that have a destination at the receiver. */
     long accepted;
 
     PieceWindow(Pieces pieces) {
@@ -45,7 +46,7 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         return (int) frame & mask;
     }
 
-    /** Marks all pieces of a slot's new frame as missing. */
+    /** Marks all pieces of the new frame in a slot as missing. */
     final void beginPieces(int slot) {
         int count = pieces.count((int) headers[slot].payloadBytes());
         missing[slot] = count;
@@ -57,7 +58,7 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         }
     }
 
-    /** Returns whether a piece has arrived in the receiver's process, at any place. */
+    /** Returns whether a piece has arrived in the receiver's process, at its destination or in another buffer. */
     final boolean isArrived(long frame, int piece) {
         return frame < completed || (arrived[slot(frame)][piece >> 6] & 1L << piece) != 0;
     }
@@ -66,7 +67,7 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         arrived[slot][piece >> 6] |= 1L << piece;
     }
 
-    /** Marks all pieces of a slot's frame as arrived. */
+    /** Marks all pieces of the frame in a slot as arrived. */
     final void markAllArrived(int slot) {
         missing[slot] = 0;
         Arrays.fill(arrived[slot], -1);
@@ -76,17 +77,17 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         return completed;
     }
 
-    /** Returns the number of frames with a destination, as far as this side knows. */
+    /** Returns the number of frames that have a destination, as far as this end knows. */
     final long accepted() {
         return accepted;
     }
 
-    /** Returns the memory of a frame that has memory. */
+    /** Returns the memory of a frame. The frame must have memory. */
     final ByteBuffer view(long frame) {
         return Objects.requireNonNull(views[slot(frame)]);
     }
 
-    /** Returns the memory of a frame; null if it has none. */
+    /** Returns the memory of a frame; null for a frame without memory. */
     final @Nullable ByteBuffer source(long frame) {
         return views[slot(frame)];
     }

@@ -1,34 +1,35 @@
 package org.millrace.net.socket;
 
 /**
- * Division of payloads into pieces, known to both ends from the hello. Over several streams, payloads are cut into
- * pieces of one size, except for a frame's last piece. Each piece is acknowledged on arrival, which shows the streams'
- * speed. Over one stream a payload is one piece, and acknowledgements are rare: they only show which data need not be
- * kept for a lost stream.
+ * The rule by which payloads are divided into pieces. Both ends derive the rule from the hello. Over several streams,
+ * all pieces of a payload have the same length, except for the last piece. The receiver acknowledges each of these
+ * pieces on arrival, and the sender computes the speed of the streams from the acknowledgements. Over one stream a
+ * payload is one piece. Acknowledgements are then rare: they only show which data the sender need not keep any longer.
  *
- * @param bytes             size of a piece
- * @param unaccepted        maximum number of pieces in flight without a destination for their frame. The receiver
- *                          reserves room for them, so that none blocks an older piece
- * @param inFlight          maximum number of frames that occupy the owner's memory at the sender
+ * @param bytes             length of a piece
+ * @param unaccepted        maximum number of pieces in flight of frames without a destination. The receiver reserves
+ *                          memory for them, so that they do not block older pieces
+ * @param inFlight          maximum number of frames at the sender that occupy the owner's memory
  * @param window            maximum number of frames that the sender has in flight or keeps
  * @param stagedBytes       maximum number of copied bytes that the sender keeps for each stream
- * @param acknowledgedAfter maximum number of pieces that a stream carries without an acknowledgement
- * @param acknowledgedBytes the same in bytes. Together with one more piece it is less than {@code stagedBytes}, so that
- *                          the sender never waits for an acknowledgement that does not arrive
+ * @param acknowledgedAfter maximum number of pieces that arrive on a stream before the receiver acknowledges them
+ * @param acknowledgedBytes the same limit in bytes. This limit plus one piece is less than {@code stagedBytes}, so the
+ *                          sender never waits for an acknowledgement that the receiver does not send
  */
 record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedBytes, int acknowledgedAfter,
         int acknowledgedBytes) {
 
     private static final int LARGEST_BYTES = 1 << 20;
-    /** With 128 KiB each, these are 4 MiB: the amount that 400 Gb/s deliver in 80 us. */
+    /** Number of pieces without a destination. With 128 KiB each, these are 4 MiB: 400 Gb/s deliver them in 80 us. */
     private static final int UNACCEPTED = 32;
-    /** Room for two of the largest copied payloads, and the gap at the end. */
+    /** Bytes of a staging buffer: room for two of the longest copied payloads, and for the gap at the buffer's end. */
     private static final int STAGED_BYTES = 192 << 10;
 
     /**
-     * Over one stream: minimum number of frames that the sender keeps, and the bytes of small ones among them. With few
-     * frames, two threads that share a core wait for each other more often: 8 bytes took five times as long with 256.
-     * Frames that are not kept take two writes: 7 KiB reached a third of the speed over loopback with 512 KiB.
+     * Over one stream: minimum number of frames that the sender keeps, and the number of bytes for copies of small
+     * frames. If the sender keeps few frames, two threads that share a core wait for each other more often. With 256
+     * frames, a frame of 8 bytes took five times as long. A frame that is not kept needs two writes. With 512 KiB,
+     * frames of 7 KiB reached a third of the speed over loopback.
      */
     private static final int KEPT_FRAMES = 1024;
     private static final int ACKNOWLEDGED_AFTER = 64;
@@ -54,12 +55,12 @@ record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedByt
         return streams == 1 ? whole(framesInFlight) : of(threshold, framesInFlight);
     }
 
-    /** Returns whether each payload is one piece, and all pieces arrive in order. */
+    /** Returns whether each payload is one piece. All pieces then arrive in order. */
     boolean isWhole() {
         return unaccepted == Integer.MAX_VALUE;
     }
 
-    /** Returns the number of a payload's pieces; an empty payload has one empty piece. */
+    /** Returns the number of pieces of a payload. An empty payload has one empty piece. */
     int count(int payload) {
         return payload <= bytes ? 1 : (payload - 1) / bytes + 1;
     }

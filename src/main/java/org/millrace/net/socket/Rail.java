@@ -1,10 +1,10 @@
 package org.millrace.net.socket;
 
 /**
- * A path between two hosts: a local address and a remote address.
+ * A path between two hosts, given by a local address and a remote address.
  *
  * @param number number of the rail, from 0
- * @param name   its two addresses, for messages
+ * @param name   both addresses, for messages
  */
 record Rail(int number, String name) {
 

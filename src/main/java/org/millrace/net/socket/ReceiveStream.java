@@ -7,7 +7,9 @@ import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.ConnectionState;
 
-/** One stream of a receiver, with its incomplete piece and its acknowledged count. One thread. */
+/**
+ * One stream of a receiver, with the piece that has arrived in part, and the acknowledged counts. Used by one thread.
+ */
 final class ReceiveStream {
 
     /** Result of a call of {@link #receive}. */
@@ -16,11 +18,11 @@ final class ReceiveStream {
     }
 
     /**
-     * Maximum length in bytes of pieces that are read before they have a destination, so that the sender's memory is
-     * released earlier.
+     * Maximum length in bytes of pieces that are read before their frame has a destination. The acknowledgement lets
+     * the sender release its memory earlier.
      */
     private static final int SMALL_BYTES = 16 << 10;
-    /** Maximum number of pieces in a call, so that the other streams have their turn. */
+    /** Maximum number of pieces that one call receives, so that the other streams are also read. */
     private static final int TURN_PIECES = 64;
     private static final int SCRATCH_BYTES = 64 << 10;
     private static final int NO_PLACE = -1;
@@ -33,7 +35,7 @@ final class ReceiveStream {
     private final Pieces pieces;
     private final UnexpectedPieces unexpected;
     private final StagedInput staged;
-    /** Allocated at its first use. */
+    /** Buffer for discarded data; null before its first use. */
     private @Nullable ByteBuffer scratch;
     private final ByteBuffer ack = ByteBuffer.allocateDirect((PieceFormat.Ack.LOST + 1) * PieceFormat.Ack.BYTES)
             .order(ByteOrder.LITTLE_ENDIAN);
@@ -49,7 +51,7 @@ final class ReceiveStream {
     private long bytes;
     private long toldCount;
     private long toldBytes;
-    /** Whether something must be acknowledged at once. */
+    /** Whether the next call of {@link #acknowledge} must send an acknowledgement. */
     private boolean urgent;
     private boolean pieceUrgent;
     private long toldAccepted;
@@ -57,12 +59,12 @@ final class ReceiveStream {
     private boolean open = true;
     private boolean peerShutDown;
     private boolean deaf;
-    /** Whether the last read had data, so that more may be available. */
+    /** Whether the last read returned data. More data may then be available. */
     private boolean more;
-    /** Whether the last read filled its buffer only in part: later data is left to the next call. */
+    /** Whether the last read did not fill its buffer. The next call then reads again, not the current one. */
     private boolean dry;
 
-    /** @param first whether this stream has no predecessor */
+    /** @param first whether this stream replaces no lost stream */
     ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces,
             UnexpectedPieces unexpected, boolean first, StreamSet connection) {
         this.channel = channel;
@@ -89,12 +91,12 @@ final class ReceiveStream {
         return peerShutDown;
     }
 
-    /** Returns the total number of frames, from a shutdown message. */
+    /** Returns the total number of frames of the connection, as the shutdown message reports it. */
     long total() {
         return PieceFormat.frame(staged.buffer(), staged.begin());
     }
 
-    /** Returns the process that the sender of a shutdown message has lost; null without one. */
+    /** Returns the lost process that is named in the sender's shutdown message; null if the message names none. */
     @Nullable
     String lostPeer() {
         return staged.lostPeer();
@@ -104,14 +106,14 @@ final class ReceiveStream {
         return problem;
     }
 
-    /** Returns the number of bytes and pieces received since the last call. */
+    /** Returns the number of bytes and pieces received since the last call of this method. */
     long takeMoved() {
         long bytes = moved;
         moved = 0;
         return bytes;
     }
 
-    /** Receives the available data, until a piece needs a destination. */
+    /** Receives the available data, until a piece cannot be stored before its frame has a destination. */
     End receive() throws IOException {
         more &= pieces.isWhole();
         for (int turn = 0; turn < TURN_PIECES; turn++) {
@@ -147,13 +149,13 @@ final class ReceiveStream {
                 return end;
             }
             if (pieces.isWhole() && !staged.hasHeader()) {
-                return End.NO_MORE; // as far as is known; the next call reads
+                return End.NO_MORE; // No more data is known to be available. The next call reads again.
             }
         }
         return End.NO_MORE;
     }
 
-    /** Reads once. Returns null if the required number of bytes is available then. */
+    /** Reads once. Returns null if at least the required number of bytes is available afterwards. */
     private @Nullable End readAhead(int bytes) throws IOException {
         if (dry) {
             dry = false;
@@ -184,7 +186,7 @@ final class ReceiveStream {
         moved++;
     }
 
-    /** Continues with the payload. Returns null when it is complete. */
+    /** Continues to receive the payload of the current piece. Returns null when the payload is complete. */
     private @Nullable End receivePayload() throws IOException {
         if (length <= StagedInput.NUMBER_BYTES && staged.bytes() < length) {
             End end = readAhead(length);
@@ -196,8 +198,8 @@ final class ReceiveStream {
             ByteBuffer to;
             int at;
             int limit = length - done;
-            // Checked before every read: the piece may have arrived on another stream meanwhile, and its destination
-            // may belong to its owner again.
+            // Checked before every read: meanwhile the piece may have arrived on another stream. The frame's owner may
+            // then already use the destination.
             if (frames.isArrived(frame, piece)) {
                 leavePlace();
                 to = scratch == null ? scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES) : scratch;
@@ -238,7 +240,7 @@ final class ReceiveStream {
         return null;
     }
 
-    /** Moves data that was read ahead into a payload's new destination. */
+    /** Copies data that was read ahead to the payload's destination, which has become known. */
     void takeStaged() {
         if (inPiece && place == NO_PLACE && frame < frames.accepted() && !frames.isArrived(frame, piece)
                 && (length > StagedInput.NUMBER_BYTES || length <= staged.bytes())) {
@@ -280,7 +282,7 @@ final class ReceiveStream {
         }
     }
 
-    /** Sends the counts of arrived pieces and frames, if they have changed. */
+    /** Sends the counts of arrived pieces and frames to the sender, if they have changed enough. */
     void acknowledge() {
         if (deaf) {
             return;
@@ -303,12 +305,17 @@ final class ReceiveStream {
                 channel.write(ack);
             }
         } catch (IOException e) {
-            // The sender is gone. The data that it sent before is still received, and the end is detected there.
+            // The sender has closed the stream. The data that it sent before is still received, and the read detects
+            // the
+            // end of the stream.
             deaf = true;
         }
     }
 
-    /** Destinations alone are reported when the sender may be about to wait for them. */
+    /**
+     * Returns whether an acknowledgement is due. New destinations alone are reported early enough that the sender does
+     * not have to wait for them.
+     */
     private boolean isNews() {
         return urgent || count - toldCount >= pieces.acknowledgedAfter()
                 || bytes - toldBytes >= pieces.acknowledgedBytes()
@@ -317,7 +324,8 @@ final class ReceiveStream {
     }
 
     /**
-     * Returns the shutdown message, behind the remaining acknowledgement, if the sender can receive it; null otherwise.
+     * Returns the shutdown message, after writing any remaining acknowledgement to the stream. Returns null if the
+     * sender cannot receive the shutdown message.
      */
     @Nullable
     ByteBuffer shutdownMessage(@Nullable String lostPeer) {
@@ -326,17 +334,17 @@ final class ReceiveStream {
         return deaf || ack.hasRemaining() ? null : ack.limit(PieceFormat.Ack.encodeShutdown(lostPeer, ack.clear()));
     }
 
-    /** Ends the acknowledgements. The sender is closed, and waits only for the end of this side's data. */
+    /** Ends the acknowledgements. The sender is closed, and waits only for the end of this direction of the stream. */
     void endAcknowledgements() {
         deaf = true;
         try {
             channel.shutdownOutput();
         } catch (IOException gone) {
-            // The sender has stopped waiting.
+            // The sender no longer waits.
         }
     }
 
-    /** Gives up. An incomplete piece will arrive on another stream. */
+    /** Closes a lost stream. A piece that has arrived in part will arrive again on another stream. */
     void giveUp() {
         open = false;
         leavePlace();

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
-/** The frames of a receiver. They are shown, accepted and completed in order. */
+/** The frames of a receiver. Their headers are returned by poll, and the frames accepted and completed, in order. */
 final class ReceiveWindow extends PieceWindow {
 
     private final boolean[] known;
@@ -15,7 +15,7 @@ final class ReceiveWindow extends PieceWindow {
         known = new boolean[headers.length];
     }
 
-    /** Describes the error in a piece's header; null without an error. Called before any use of the header. */
+    /** Describes the error in a piece's header; null if the header is valid. Called before any use of the header. */
     @Nullable
     String problem(ByteBuffer from, int at) {
         if (!PieceFormat.isPiece(from, at)) {
@@ -44,7 +44,7 @@ final class ReceiveWindow extends PieceWindow {
         return null;
     }
 
-    /** Takes a frame's header from one of its pieces, unless it is known already. */
+    /** Copies the header of a frame from one of its pieces, unless the header is already known. */
     void introduce(long frame, ByteBuffer from, int at) {
         if (!isKnown(frame)) {
             int slot = slot(frame);
@@ -62,12 +62,12 @@ final class ReceiveWindow extends PieceWindow {
         markArrived(slot(frame), piece);
     }
 
-    /** Records that a piece is at its destination. */
+    /** Records that a piece has been stored at its destination. */
     void placed(long frame) {
         missing[slot(frame)]--;
     }
 
-    /** Sets the destination of the oldest frame without one. */
+    /** Sets the destination of the oldest frame that has no destination. */
     void accept(@Nullable ByteBuffer view, int start) {
         int slot = slot(accepted);
         views[slot] = view;
@@ -86,8 +86,8 @@ final class ReceiveWindow extends PieceWindow {
     }
 
     /**
-     * Returns whether the connection waits only for a destination: all frames with a destination are complete, and the
-     * next frame's header has arrived.
+     * Returns whether the connection waits only for a destination. All frames with a destination are then complete, and
+     * the header of the next frame has arrived.
      */
     boolean waitsForDestination() {
         return accepted == completed && isKnown(accepted);
@@ -105,7 +105,7 @@ final class ReceiveWindow extends PieceWindow {
         return acceptedPieces;
     }
 
-    /** Returns whether a frame with a destination is incomplete. */
+    /** Returns whether at least one frame with a destination is incomplete. */
     boolean isReceiving() {
         return accepted > completed;
     }

@@ -35,27 +35,30 @@ import org.millrace.net.connection.TlsChannel;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Restores lost streams, on its own thread, which sleeps while none is lost. All networks of a process with the same
- * options share one. It has a port, because listeners are closed when their connections are established. Its secret
- * identifies the process.
+ * Restores lost streams on a thread, which sleeps while no stream is lost. All networks of a process with the same
+ * options share one reconnector. It listens on a port, because the listeners of connections are closed as soon as the
+ * connections are established. Peers recognize this process by the reconnector's secret.
  */
 public final class Reconnector implements Runnable {
 
     private static final Logger LOG = LogManager.getLogger(Reconnector.class);
-    /** Maximum number of clients that have not proven that they know the secret. */
+    /** Maximum number of clients that have not yet proven that they know the secret. */
     private static final int MAX_UNPROVEN = 64;
     private static final int BACKLOG = 1024;
     private static final long STEP_MILLIS = 5;
     private static final long CLOSE_MILLIS = 5000;
     /**
-     * Time limit of a connection attempt. The kernel sends its second SYN after one second and the third after two
-     * more; a new attempt is equally good.
+     * Time limit of a TCP connection attempt. The kernel sends its second SYN after one second, and its third SYN two
+     * seconds later. Instead of the third SYN, the reconnector begins a new attempt.
      */
     private static final long CONNECT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final long FIRST_HANDSHAKE_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
-    /** Time that senders closed without a stream wait for one, in total for consecutive closes. */
+    /**
+     * Time that senders which are closed without a stream may wait for a restored one. It is a total for all closes
+     * within {@link #CLOSING_ROW_NANOS}.
+     */
     private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long CLOSING_ROW_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final int MAX_CLOSED = 4096;
@@ -71,10 +74,10 @@ public final class Reconnector implements Runnable {
     private final List<Attempt> attempts = new ArrayList<>();
     private final Admission<Client> clients = new Admission<>(MAX_UNPROVEN, new Arrivals());
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-reconnect").unstarted(this);
-    /** Connections closed in order, with the time, oldest first. Guarded by itself. */
+    /** Connections that were closed in order, with the time of the close, oldest first. Guarded by itself. */
     private final Map<ResumeFormat.Id, Long> closedInOrder = new LinkedHashMap<>();
     private long closingSince;
-    /** Number of networks that use this. Guarded by {@link #OF_PROCESS}. */
+    /** Number of networks that use this reconnector. Guarded by {@link #OF_PROCESS}. */
     private int users;
     private volatile boolean closed;
 
@@ -84,7 +87,9 @@ public final class Reconnector implements Runnable {
         this.selector = selector;
     }
 
-    /** Returns the process's instance for these options. Each network that has it closes it. */
+    /**
+     * Returns the process's reconnector for these options. Each network that calls this method must call close once.
+     */
     public static Reconnector shared(SocketOptions options) throws IOException {
         synchronized (OF_PROCESS) {
             Reconnector known = OF_PROCESS.get(options);
@@ -132,7 +137,7 @@ public final class Reconnector implements Runnable {
         connections.put(connection.id(), connection);
     }
 
-    /** @param inOrder whether a peer that asks learns that the connection was closed in order */
+    /** @param inOrder whether the connection was closed in order; a peer that asks for it is then answered so */
     void remove(StreamRecovery connection, boolean inOrder) {
         if (inOrder) {
             synchronized (closedInOrder) {
@@ -155,7 +160,7 @@ public final class Reconnector implements Runnable {
         }
     }
 
-    /** Returns whether a sender that is closed without a stream may wait for one. */
+    /** Returns whether a sender that is closed without a stream may wait for a restored stream. */
     synchronized boolean mayWait() {
         long now = System.nanoTime();
         if (closingSince == 0 || now - closingSince > CLOSING_ROW_NANOS) {
@@ -164,13 +169,13 @@ public final class Reconnector implements Runnable {
         return now - closingSince < CLOSING_NANOS;
     }
 
-    /** Requests that a lost stream be restored. */
+    /** Begins to restore a lost stream. */
     void lost(StreamRecovery connection, int stream) {
         begun.add(new Attempt(connection, stream));
         selector.wakeup();
     }
 
-    /** Returns the data for the peer of a stream outside a network: see {@link StreamRecovery#of}. */
+    /** Returns the data that the peer of a stream outside a network needs for {@link StreamRecovery#of}. */
     public byte[] offer() {
         List<InetSocketAddress> here = List.of();
         try {
@@ -188,7 +193,9 @@ public final class Reconnector implements Runnable {
                 .array();
     }
 
-    /** Ends this with its last network. Returns when the thread has ended. */
+    /**
+     * Ends the use by one network. The last call also ends the thread, and waits for its end, but only a few seconds.
+     */
     public void close() {
         synchronized (OF_PROCESS) {
             if (--users > 0) {
@@ -232,7 +239,7 @@ public final class Reconnector implements Runnable {
         attempts.forEach(Attempt::closeChannel);
     }
 
-    /** Returns the time until the next step; 0 if the next step follows only an event. */
+    /** Returns the time until the next step in milliseconds; 0 to wait for an event without a time limit. */
     private long pauseMillis() {
         if (!clients.isEmpty() || !begun.isEmpty()) {
             return STEP_MILLIS;
@@ -293,7 +300,7 @@ public final class Reconnector implements Runnable {
         }
     }
 
-    /** A client that asks for a stream, until its request is answered. */
+    /** A client that requests a stream, until this process has answered the request. */
     private final class Client {
 
         private final SocketChannel channel;
@@ -348,7 +355,7 @@ public final class Reconnector implements Runnable {
         }
     }
 
-    /** Attempts of one end to restore a stream, one after the other. */
+    /** The consecutive attempts of one end of a connection to restore one stream. */
     private final class Attempt {
 
         private final StreamRecovery connection;
@@ -358,14 +365,14 @@ public final class Reconnector implements Runnable {
         private boolean connected;
         private boolean known;
         /**
-         * Last stage of the handshake, as far as known: 0, 1 after the challenge, 2 when TLS is established or not
-         * used; -1 before.
+         * Last known stage of the handshake: -1 before the first stage, 0 for an open stream, and 1 after the challenge
+         * was passed. It is 2 when TLS is established, or not used.
          */
         private int stage;
         private long epoch;
         private long begin = System.nanoTime();
         private long pause = FIRST_PAUSE_NANOS;
-        /** Time limit of the next handshake. TCP retransmits data lost in a cut only after seconds. */
+        /** Time limit of the next handshake. TCP resends data that a cut network has lost only after seconds. */
         private long patience = FIRST_HANDSHAKE_NANOS;
         private ByteBuffer question = ResumeFormat.emptyQuestion();
         private ByteBuffer challenge = ByteBuffer.allocate(ResumeFormat.CHALLENGE_BYTES);
@@ -378,7 +385,7 @@ public final class Reconnector implements Runnable {
             lostEpoch = connection.epoch(stream);
         }
 
-        /** Continues without waiting. Returns true when nothing is left to do. */
+        /** Continues without waiting. Returns true when these attempts have ended. */
         boolean advance() {
             if (connection.isClosed() || connection.end() != null || connection.epoch(stream) != lostEpoch) {
                 closeChannel();
@@ -433,8 +440,8 @@ public final class Reconnector implements Runnable {
         }
 
         /**
-         * Starts the time limit again when the handshake has reached its next stage, because a slow host is no cut
-         * network.
+         * Restarts the time limit when the handshake has reached its next stage: the peer's host is then slow, but the
+         * network is not cut.
          */
         private void noteProgress(SocketChannel open, long now) {
             int reached =
@@ -450,7 +457,7 @@ public final class Reconnector implements Runnable {
             answer.clear();
             if (said == ResumeFormat.GONE && !connection.connects() && !connection.isHeard()) {
                 closeChannel();
-                again(now); // the peer may not have read yet that it was accepted
+                again(now); // possibly the peer has not yet read that its connection was accepted
                 return false;
             } else if (said == ResumeFormat.GONE || said == ResumeFormat.CLOSED) {
                 closeChannel();
@@ -506,7 +513,7 @@ public final class Reconnector implements Runnable {
         }
     }
 
-    /** Reports the streams that a connection loses, and the restored ones. */
+    /** Reports the lost streams of a connection, and their restoration, in the log and the trace. */
     public static final class Outage {
 
         private static final Logger LOG = LogManager.getLogger(Outage.class);
@@ -515,11 +522,11 @@ public final class Reconnector implements Runnable {
         private final String peer;
         private final Map<Object, Long> lostSince = new HashMap<>();
         private boolean waits;
-        /** Trace entry of the waiting connection; null without a trace. */
+        /** Trace entry while the connection waits for a stream; null otherwise, or without a trace. */
         private ProcessTrace.@Nullable SilenceTrace cut;
 
         /**
-         * Creates the outage of one connection.
+         * Creates the reporter of one connection.
          *
          * @param connection the connection, for messages
          * @param peer       the peer process
@@ -530,10 +537,10 @@ public final class Reconnector implements Runnable {
         }
 
         /**
-         * Reports the loss of a rail's stream, or of the only stream.
+         * Reports the loss of the stream of a rail, or of the connection's only stream.
          *
-         * @param left remaining paths of the connection; null if it waits
-         * @param owed number of pieces to resend; -1 if this end resends none
+         * @param left description of the connection's remaining paths; null if none remains and the connection waits
+         * @param owed number of pieces that this end resends; -1 if this end resends no pieces
          */
         public synchronized void begins(Object rail, String why, @Nullable String left, int owed) {
             lostSince.putIfAbsent(rail, System.nanoTime());
@@ -550,7 +557,7 @@ public final class Reconnector implements Runnable {
             }
         }
 
-        /** Reports that a rail's stream is restored. */
+        /** Reports that the stream of a rail is restored. */
         public synchronized void ended(Object rail) {
             Long since = lostSince.remove(rail);
             if (since != null) {
@@ -567,7 +574,7 @@ public final class Reconnector implements Runnable {
             }
         }
 
-        /** Ends the trace entry, because the connection no longer waits. */
+        /** Ends the trace entry, if any, because the connection no longer waits for a stream. */
         public synchronized void over() {
             if (cut != null) {
                 cut.heard();

@@ -1,23 +1,26 @@
 package org.millrace.net.socket;
 
 /**
- * Lets an idle stream send pieces that another stream is slow with, so that one slow rail never delays a connection.
- * Each sent piece is reinjected at most once, and the receiver discards the later copy. One thread.
+ * Lets an idle stream also send pieces that a slow stream has not delivered, so that one slow rail does not delay a
+ * connection. A sent piece is sent a second time at most once, and the receiver discards the later copy. Used by one
+ * thread.
  */
 final class Reinjection {
 
-    /** A stream is slow with a piece if it would take more than this many times as long as the idle stream. */
+    /** A stream counts as slow if its time for a piece is more than this multiple of the idle stream's time. */
     private static final double ADVANTAGE = 4;
-    /** Minimum age of a reinjected piece: a receiver's thread may not run for this time. */
+    /** Minimum age of a piece before it is sent again. The receiver's thread may not run for about this time. */
     private static final long PATIENCE_NANOS = 1_000_000;
-    /** Minimum age of reinjected pieces that wait for a destination, as far as the sender knows. */
+    /** The same minimum age if the piece's frame has no destination, as far as the sender knows. */
     private static final long UNACCEPTED_PATIENCE_NANOS = 100_000_000;
-    /** A stream is lost if it delivers nothing for this time although others delivered its pieces. */
+    /**
+     * A stream counts as lost if it has delivered nothing for this time, although other streams delivered its pieces.
+     */
     private static final long SILENCE_NANOS = 10_000_000_000L;
 
     private final SendStream[] streams;
     private final SendWindow frames;
-    /** By stream: number of its sent pieces that were reinjected, in the numbering of its queue. */
+    /** Number of the next piece of each stream that may be sent again, as numbered in the stream's queue. */
     private final long[] reinjected;
 
     Reinjection(SendStream[] streams, SendWindow frames) {
@@ -26,12 +29,12 @@ final class Reinjection {
         reinjected = new long[streams.length];
     }
 
-    /** Handles the replacement of a stream. */
+    /** Records that a stream was replaced by its successor. */
     void replaced(int stream) {
         reinjected[stream] = 0;
     }
 
-    /** Checks once whether an idle stream can help another. */
+    /** Lets each idle stream send at most one piece of another stream. */
     void step(long now) {
         for (SendStream idle : streams) {
             if (idle.isOpen() && idle.owed() == 0) {
@@ -64,7 +67,7 @@ final class Reinjection {
         }
     }
 
-    /** Short pieces stay together, because one write sends them all. */
+    /** Returns whether an unsent piece may leave its stream. Short pieces stay together: one write sends them all. */
     private static boolean mayPart(SendStream slow, long now) {
         return !ShortPieces.isShort(slow.unsentLength()) || slow.silence(now) > PATIENCE_NANOS;
     }
@@ -77,8 +80,8 @@ final class Reinjection {
     }
 
     /**
-     * Returns a stream that has delivered nothing for a long time, although others delivered its oldest piece; null
-     * without one.
+     * Returns a stream that has delivered nothing for a long time, although another stream has delivered its oldest
+     * piece; null without such a stream.
      */
     SendStream silent(long now) {
         for (SendStream stream : streams) {

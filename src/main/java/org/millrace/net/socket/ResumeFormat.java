@@ -10,8 +10,8 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.KeyedHash;
 
 /**
- * Messages of two processes about a lost stream, little-endian. The processes exchanged their secrets when the
- * connection was established.
+ * The messages by which two processes restore a lost stream, little-endian. The asking process is the client, and the
+ * other process answers. The processes exchanged their secrets when the connection was established.
  *
  * <pre>
  *   asks     0          8         12        14        16      32        40      48          64
@@ -19,23 +19,24 @@ import org.millrace.net.connection.KeyedHash;
  *            | MLRRESUM | version | stream  | end     | key   | attempt | epoch | random    |
  *            | 8 chars  | u32     | u16     | u16     | 2 i64 | i64     | i64   | 16 bytes  |
  *            +----------+---------+---------+---------+-------+---------+-------+-----------+
- *   is asked 16 random bytes
- *   asks     HMAC-SHA256(secret of who is asked, the two above)
- *   is asked 16 bytes: {@link #KNOWN}, {@link #GONE}, {@link #CLOSED} or {@link #RESUMED}, u32, and 0;
- *            HMAC-SHA256(the same secret, the two above and these)
+ *   answers  16 random bytes
+ *   asks     HMAC-SHA256(secret of the answering process, the two messages above)
+ *   answers  16 bytes: {@link #KNOWN}, {@link #GONE}, {@link #CLOSED} or {@link #RESUMED} as u32, and 0;
+ *            HMAC-SHA256(the same secret, the first two messages and these 16 bytes)
  * </pre>
  *
  * <p>
- * The end field names the asked end, 1 if it receives. The receiving end of a known connection first answers that it is
- * known. It answers that the stream is resumed when the thread that moves its frames has taken the stream.
+ * The end field names the end of the connection that is asked: 1 for the receiving end. If the receiving end knows the
+ * connection, it first answers {@link #KNOWN}. It answers {@link #RESUMED} when the thread that moves its frames has
+ * begun to use the stream.
  */
 final class ResumeFormat {
 
     /**
-     * One end of a connection.
+     * Identity of one end of a connection.
      *
-     * @param attempt  identifies the client among those with this key
-     * @param receiver whether it is the receiving end
+     * @param attempt  random number of the client's attempt to connect, which distinguishes clients with the same key
+     * @param receiver whether this is the receiving end
      */
     record Id(ConnectionKey key, long attempt, boolean receiver) {
 
@@ -49,13 +50,16 @@ final class ResumeFormat {
     static final int HASH_BYTES = 32;
     static final int ANSWER_BYTES = 16 + HASH_BYTES;
 
-    /** The connection is known. */
+    /** Answer: the connection is known. */
     static final int KNOWN = 1;
-    /** The connection is unknown: it was closed with frames in flight, or given up, or belongs to another process. */
+    /**
+     * Answer: the connection is unknown. It was closed with frames in flight, or was lost, or belongs to another
+     * process.
+     */
     static final int GONE = 2;
-    /** The stream replaces the lost one. */
+    /** Answer: the new stream replaces the lost stream. */
     static final int RESUMED = 3;
-    /** The connection was closed in order, recently. */
+    /** Answer: the connection was recently closed in order. */
     static final int CLOSED = 4;
 
     private static final byte[] MAGIC = "MLRRESUM".getBytes(StandardCharsets.US_ASCII);
@@ -92,7 +96,7 @@ final class ResumeFormat {
         return allocate(QUESTION_BYTES);
     }
 
-    /** Throws if the bytes received so far, up to the position, are not the beginning of a request. */
+    /** Throws an exception if the bytes received so far, up to the buffer's position, cannot begin a request. */
     static void checkBegin(ByteBuffer question) throws ProtocolException {
         for (int i = 0; i < Math.min(question.position(), MAGIC.length); i++) {
             if (question.get(i) != MAGIC[i]) {
@@ -120,7 +124,7 @@ final class ResumeFormat {
         return ByteBuffer.wrap(random);
     }
 
-    /** Returns the proof that the asking process knows the secret. */
+    /** Returns the asking process's proof that it knows the secret. */
     static ByteBuffer proof(byte[] secret, ByteBuffer question, ByteBuffer challenge) {
         return ByteBuffer.wrap(KeyedHash.of(secret, whole(question), whole(challenge)));
     }
@@ -143,7 +147,7 @@ final class ResumeFormat {
         return allocate(ANSWER_BYTES);
     }
 
-    /** Returns the value of an answer. Throws if the answer is not from the process with the secret. */
+    /** Returns the value of an answer. Throws an exception if the answering process does not know the secret. */
     static int said(ByteBuffer answer, byte[] secret, ByteBuffer question, ByteBuffer challenge)
             throws ProtocolException {
         int what = answer.getInt(0);

@@ -11,25 +11,28 @@ import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.SilentLink;
 
-/** One stream of a sender: its assigned pieces, its sent pieces, and the receiver's acknowledgements. One thread. */
+/**
+ * One stream of a sender: the pieces assigned to the stream, the sent pieces, and the receiver's acknowledgements. Used
+ * by one thread.
+ */
 final class SendStream {
 
-    /** Result of {@link #readAcks}, besides acknowledgements. */
+    /** State of the peer, as {@link #readAcks} has found it. */
     enum Peer {
         THERE, SHUT_DOWN, GONE, TALKS_NONSENSE
     }
 
-    /** Maximum number of unacknowledged pieces of one of several streams: more than any network needs. */
+    /** Maximum number of unacknowledged pieces of a stream, if there are several streams. No network needs more. */
     private static final int QUEUE = 1024;
 
-    /** Number of pieces assigned in advance. The remaining pieces may still go to a faster stream. */
+    /** Number of pieces assigned to a stream in advance. Pieces that are not assigned may use a faster stream later. */
     private static final int AHEAD = 8;
 
-    /** Pieces up to this length show little about a stream's speed. */
+    /** Maximum length of a short piece. The time of a short piece shows little about the speed of its stream. */
     static final int SHORT_BYTES = 16 << 10;
     private static final int PADDING_BYTES = 64 << 10;
     private static final int ACKS = 64;
-    /** Divisor of the newest short piece's weight: its time counts for one eighth of their average. */
+    /** Divisor of the weight of the newest short piece: its time counts for one eighth of the average. */
     private static final int NEWEST_SHORT_SHARE = 8;
 
     private final SocketChannel channel;
@@ -43,36 +46,37 @@ final class SendStream {
     private final PieceQueue given;
     private final PieceQueue sent;
     private final StagedOutput staged;
-    /** By place in the queue of sent pieces: end of their staged bytes. */
+    /** Stream position behind the staged bytes of each sent piece, at the index of the piece in the queue. */
     private final long[] stagedEnds;
-    /** Number of pieces with all staged bytes in the kernel. */
+    /** Number of sent pieces whose staged bytes are all in the kernel. */
     private long written;
-    /** Allocated at its first use. */
+    /** Zeros that replace data of a frame that no longer exists; null before the first use. */
     private @Nullable ByteBuffer padding;
     private final ByteBuffer acks =
             ByteBuffer.allocateDirect(ACKS * PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-    /** Rest of the payload that is sent directly from its memory. */
+    /** Memory with the rest of a payload, which is sent without a copy. */
     private ByteBuffer direct;
     private int directAt;
     private int directEnd;
     private long directFrame;
     private long owedBytes;
     /**
-     * Moving average of the time from sending a short piece to its acknowledgement, in nanoseconds; 0 before the first.
+     * Moving average of the time between the sending of a short piece and its acknowledgement, in nanoseconds; 0 before
+     * the first acknowledgement of a short piece.
      */
     private long shortNanos;
     private long deliveredBytes;
     private boolean open = true;
     private boolean cut;
-    /** Whether the receiver has sent its state, which is its first message on a replacement stream. */
+    /** Whether the receiver has sent its state. On a replacement stream this is the receiver's first message. */
     private boolean greeted;
     private boolean peerShutDown;
-    /** The peer's message about a process that it has lost. */
+    /** Words of the peer's message about a process that the peer has lost. */
     private final long[] lost = new long[LastWords.COUNT];
     private final StreamSet connection;
     private int lostWords;
 
-    /** @param first whether this stream has no predecessor */
+    /** @param first whether this stream replaces no lost stream */
     SendStream(SocketChannel channel, StreamInput input, Rail rail, SendWindow frames, Pieces pieces, boolean first,
             StreamSet connection) {
         this.connection = connection;
@@ -91,7 +95,7 @@ final class SendStream {
         staged = new StagedOutput(pieces.stagedBytes(), connection.memory(first));
     }
 
-    /** Returns the maximum number of assigned and of sent pieces; a power of two. */
+    /** Returns the capacity of the queues of assigned and of sent pieces; a power of two. */
     static int queue(Pieces pieces) {
         return pieces.isWhole() ? Integer.highestOneBit(pieces.window() * 2 - 1) : QUEUE;
     }
@@ -100,7 +104,7 @@ final class SendStream {
         return greeted;
     }
 
-    /** Returns whether the staging buffer has room. */
+    /** Returns whether the staging buffer has room for any piece. */
     boolean hasStagingRoom() {
         return staged.hasRoom();
     }
@@ -117,18 +121,18 @@ final class SendStream {
         return open;
     }
 
-    /** Resets the stream, so that the peer notices at once although the kernel may hold bytes for it. */
+    /** Resets the TCP connection. The peer notices at once, even if the kernel still holds unsent data. */
     void reset() {
         try {
             channel.setOption(StandardSocketOptions.SO_LINGER, 0);
         } catch (IOException gone) {
-            // The stream is closed or reset already, as intended.
+            // The stream is already closed or reset, as intended.
         }
         input.leave();
         ConnectionState.closeQuietly(channel);
     }
 
-    /** Resets the stream on purpose. */
+    /** Resets the TCP connection deliberately, and remembers this. */
     void cut() {
         cut = true;
         reset();
@@ -138,12 +142,12 @@ final class SendStream {
         return cut;
     }
 
-    /** Returns the number of assigned pieces without an acknowledgement. */
+    /** Returns the number of pieces that are assigned to this stream and not acknowledged. */
     int owed() {
         return given.size() + sent.size();
     }
 
-    /** Returns the number of acknowledged payload bytes, including those that another stream delivered first. */
+    /** Returns the number of acknowledged payload bytes. They include bytes that another stream delivered first. */
     long deliveredBytes() {
         return deliveredBytes;
     }
@@ -152,12 +156,12 @@ final class SendStream {
         return greeted && given.size() < ahead && given.size() + sent.size() < queue;
     }
 
-    /** Estimates the time for this stream to deliver a piece assigned now, in nanoseconds. */
+    /** Estimates in how many nanoseconds this stream would deliver a piece that is assigned now. */
     double nanosFor(int length, long now) {
         return rate.nanosFor(owedBytes + length + (owed() + 1L) * PieceFormat.BYTES, owed() > 0, now);
     }
 
-    /** Returns the recent duration of short pieces; 0 if none was sent. */
+    /** Returns the average time of recent short pieces in nanoseconds; 0 if no short piece was acknowledged. */
     long shortNanos() {
         return shortNanos;
     }
@@ -175,7 +179,7 @@ final class SendStream {
         return sent;
     }
 
-    /** Moves the oldest assigned but unsent piece to another stream. Such a piece must exist. */
+    /** Moves the oldest assigned piece that is not sent to another stream. Such a piece must exist. */
     void passOn(SendStream other, long now) {
         other.give(given.frame(), given.piece(), given.length(), now);
         owedBytes -= given.length();
@@ -194,7 +198,7 @@ final class SendStream {
         return owed() == 0 ? 0 : rate.silence(now);
     }
 
-    /** Sends assigned pieces, until the kernel accepts no more. */
+    /** Sends assigned pieces until the kernel accepts no more data. */
     long write(long now) throws IOException {
         long moved = 0;
         while (true) {
@@ -232,8 +236,8 @@ final class SendStream {
     private int writeDirect() throws IOException {
         ByteBuffer from = direct;
         if (directFrame < frames.completed()) {
-            // Another stream was faster, and the memory belongs to its owner again. The receiver expects the rest of
-            // the piece, and discards it.
+            // Another stream delivered the piece first, and the owner of the frame may change its memory again. The
+            // receiver expects the rest of the piece, and discards it.
             ByteBuffer zeros = padding == null ? padding = ByteBuffer.allocateDirect(PADDING_BYTES) : padding;
             from = zeros.clear().limit(Math.min(directEnd - directAt, zeros.capacity()));
         } else {
@@ -245,8 +249,8 @@ final class SendStream {
     }
 
     /**
-     * Moves assigned pieces to the staging buffer. Returns false without a piece, or without room before an
-     * acknowledgement.
+     * Moves assigned pieces to the staging buffer. Returns false if no piece was moved: either no piece is assigned, or
+     * the buffer is full until the next acknowledgement.
      */
     private boolean stage(long now) {
         boolean any = false;
@@ -291,7 +295,10 @@ final class SendStream {
         return any;
     }
 
-    /** Reports a silent link, or none, to the peer. Returns false if the buffer has no room yet. */
+    /**
+     * Reports a silent link, or the end of its silence, to the peer. Returns false if the report must be repeated
+     * later.
+     */
     boolean tell(StreamSet of) {
         boolean has = greeted && isFlushed() && staged.copies(0) >= 0;
         if (has) {
@@ -300,7 +307,7 @@ final class SendStream {
         return has;
     }
 
-    /** Requests an acknowledgement of all sent data, if the buffer has room. */
+    /** Requests an acknowledgement of all data sent so far, if the staging buffer has room for the request. */
     void ask() {
         if (greeted && isFlushed() && staged.copies(0) >= 0) {
             HeaderFormat.encodeAsk(staged.buffer().clear(), staged.add(PieceFormat.BYTES));
@@ -308,14 +315,15 @@ final class SendStream {
         }
     }
 
-    /** Reads the receiver's messages, and records arrived pieces in the frames. */
+    /** Reads the receiver's messages, and records the arrived pieces in the window of frames. */
     Peer readAcks(long now) throws IOException {
         if (peerShutDown) {
             return Peer.SHUT_DOWN;
         }
         int read = 0;
         do {
-            // A single stream has few acknowledgements, which are read rarely: a poll of all streams would cost more.
+            // A single stream has few acknowledgements, and they are rarely read. Polling all streams of the thread
+            // would cost more than this read.
             read = pieces.isWhole() ? channel.read(acks) : input.read(acks, read > 0);
             int at = 0;
             int end = acks.position();
@@ -343,13 +351,13 @@ final class SendStream {
         return read < 0 ? Peer.GONE : Peer.THERE;
     }
 
-    /** Returns the process that the sender of a shutdown message has lost; null without one. */
+    /** Returns the lost process that is named in the receiver's shutdown message; null if the message names none. */
     @Nullable
     String lostPeer() {
         return LastWords.name(lost);
     }
 
-    /** Returns false if the counts are impossible. */
+    /** Records an acknowledgement. Returns false if its counts are impossible. */
     private boolean acknowledge(long count, long accepted, long whole, long now) {
         if (count < sent.taken() || count > sent.added() || accepted < 0 || accepted > frames.added()
                 || !frames.whole(whole)) {
@@ -384,12 +392,12 @@ final class SendStream {
         return true;
     }
 
-    /** Returns whether the kernel has all assigned pieces. */
+    /** Returns whether all assigned pieces have been passed to the kernel. */
     boolean isFlushed() {
         return given.isEmpty() && staged.isSent() && directAt == directEnd;
     }
 
-    /** Gives up. Unacknowledged pieces are moved to a queue of pieces for other streams. */
+    /** Ends the use of a lost stream, and moves its unacknowledged pieces to a queue for other streams. */
     void giveUp(PieceQueue elsewhere, long now) {
         open = false;
         moveMissing(sent, elsewhere, now);
@@ -407,20 +415,26 @@ final class SendStream {
     }
 
     /**
-     * Measures a stream's rate by recent acknowledgements: bytes per time with unacknowledged data. A silent stream
-     * with unacknowledged data becomes slower with every look. Short pieces do not count: each takes a round trip,
-     * whatever its length. A stream with many of them would look slow for long pieces. One thread.
+     * The rate of a stream, computed from recent acknowledgements: acknowledged bytes divided by the time in which the
+     * stream had unacknowledged data. While a stream with unacknowledged data delivers nothing, each estimate is slower
+     * than the one before.
+     *
+     * <p>
+     * Short pieces are not counted. Each takes a round trip, independent of its length, so a stream with many short
+     * pieces would appear slow for long pieces. Used by one thread.
      */
     static final class DeliveryRate {
 
-        /** A measurement counts half after this many more delivered pieces. */
+        /** Number of delivered pieces after which an older measurement has half its weight. */
         private static final int HORIZON_PIECES = 32;
-        /** Initial rate, equal for all streams: 1 GB/s. It matters little, because a few pieces outweigh it. */
+        /**
+         * Initial rate of every stream: 1 GB/s. The value matters little, because a few measured pieces outweigh it.
+         */
         private static final double FIRST_NANOS_PER_BYTE = 1;
 
         /**
-         * Maximum time that counts for a delivery, in nanoseconds. A longer delay has another cause than the rail's
-         * rate. Because of this limit, the rate determines the estimate again as soon as that cause has ended.
+         * Maximum time counted for one delivery, in nanoseconds. A longer time is not caused by the rail's rate. With
+         * this limit, the estimate returns to the rail's rate soon after the cause has ended.
          */
         private static final long LONGEST_NANOS = 100_000_000;
 
@@ -440,12 +454,12 @@ final class SendStream {
             since = now;
         }
 
-        /** Records acknowledged pieces without a meaningful time. */
+        /** Records the acknowledgement of short pieces. Their times do not count. */
         void deliveredShort(long now) {
             since = now;
         }
 
-        /** Records acknowledged bytes. */
+        /** Records the acknowledgement of a number of bytes. */
         void delivered(long count, long now) {
             bytes += count;
             nanos += Math.clamp(now - since, 1, LONGEST_NANOS);
@@ -456,12 +470,12 @@ final class SendStream {
             }
         }
 
-        /** Returns the time since the stream delivered something, or began to have unacknowledged data. */
+        /** Returns the time since the last delivery, or since unacknowledged data existed again, in nanoseconds. */
         long silence(long now) {
             return now - since;
         }
 
-        /** Estimates the stream's time for a number of bytes, in nanoseconds. */
+        /** Estimates in how many nanoseconds the stream would deliver a number of bytes. */
         double nanosFor(long count, boolean owes, long now) {
             return count * (nanos + (owes ? now - since : 0)) / bytes;
         }

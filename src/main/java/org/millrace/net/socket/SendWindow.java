@@ -5,32 +5,44 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames of a sender that may be incomplete at the receiver, and the assignment of their pieces to streams. A frame
- * is complete when all its pieces are acknowledged. Its slot is free when it also has a destination. The memory of a
- * copied frame belongs to its owner earlier, as soon as the kernel has the copy: a resend uses the copy.
+ * The frames of a sender that may be incomplete at the receiver, and the next piece that is not assigned to a stream. A
+ * frame is complete when all its pieces are acknowledged. A frame's slot becomes free when the frame is complete and
+ * has a destination at the receiver.
+ *
+ * <p>
+ * The owner may change the memory of a copied frame earlier, as soon as the kernel has the copy. If the frame must be
+ * sent again, the copy is sent.
  */
 final class SendWindow extends PieceWindow {
 
-    /** Number of held frames for one request of an acknowledgement. A frame of many bytes requests its own. */
+    /**
+     * Number of held frames after which one acknowledgement is requested. A held frame with at least {@link #ASK_BYTES}
+     * has its own request.
+     */
     private static final int ASK_FRAMES = 2;
     private static final int ASK_BYTES = 256 << 10;
 
     private final int[] given;
-    /** By slot: whether a copy is kept. The view refers to the copy. */
+    /** Whether a copy of each slot's frame is kept. The view then refers to the copy. */
     private final boolean[] copied;
-    /** By slot: whether the kernel has that copy. */
+    /** Whether the kernel has the copy of each slot's frame. */
     private final boolean[] copySent;
-    /** By slot: whether a part is sent from its owner's memory, which is held until the frame is complete. */
+    /**
+     * Whether each slot's frame is held: a part is sent directly from the owner's memory. The owner must not change the
+     * memory until the frame is complete.
+     */
     private final boolean[] held;
     private int heldCount;
     /** Number of held frames without a request for an acknowledgement. */
     private int unasked;
-    /** Whether an acknowledgement is requested at once: for the held frames, or with the next held frame. */
+    /**
+     * Whether the next request of an acknowledgement is immediate: for the held frames, or with the next held frame.
+     */
     private boolean hasty;
     private long added;
-    /** Number of frames with memory that belongs to their owner again. */
+    /** Number of released frames: their owner may change their memory again. */
     private long released;
-    /** The oldest frame with pieces that were never assigned to a rail. */
+    /** The oldest frame that has pieces which were never assigned to a stream. */
     private long fresh;
     /** Number of assigned pieces of frames without a destination. */
     private int unaccepted;
@@ -56,7 +68,7 @@ final class SendWindow extends PieceWindow {
         added++;
     }
 
-    /** Returns whether a piece was never assigned to a rail, and may be sent now. */
+    /** Returns whether there is a piece that was never assigned to a stream and may be sent now. */
     boolean hasFresh() {
         return fresh < added && (fresh < accepted || unaccepted < pieces.unaccepted());
     }
@@ -69,7 +81,7 @@ final class SendWindow extends PieceWindow {
         return given[slot(fresh)];
     }
 
-    /** Records that the fresh piece was assigned to a rail. */
+    /** Records that the next unassigned piece was assigned to a stream. */
     void give() {
         int slot = slot(fresh);
         if (fresh >= accepted) {
@@ -80,14 +92,14 @@ final class SendWindow extends PieceWindow {
         }
     }
 
-    /** Records the receiver's number of frames with destinations. A smaller number than before is outdated. */
+    /** Records the receiver's number of frames with a destination. A number less than an earlier one has no effect. */
     void accepted(long frames) {
         for (; accepted < frames; accepted++) {
             unaccepted -= given[slot(accepted)];
         }
     }
 
-    /** Records that a whole frame was copied, possibly again. */
+    /** Records that a whole frame was copied to a staging buffer, possibly once more. */
     void copied(long frame, ByteBuffer to, int at) {
         int slot = slot(frame);
         if (!held[slot]) {
@@ -97,14 +109,14 @@ final class SendWindow extends PieceWindow {
         }
     }
 
-    /** Records that the kernel has a frame's copy. */
+    /** Records that the kernel has the copy of a frame. */
     void copySent(long frame) {
         if (frame >= completed) {
             copySent[slot(frame)] = copied[slot(frame)];
         }
     }
 
-    /** Records that a part of a frame is sent from the owner's memory. */
+    /** Records that a part of a frame is sent directly from the owner's memory. */
     void sentInPlace(long frame) {
         int slot = slot(frame);
         if (!copied[slot] && !held[slot]) {
@@ -118,8 +130,9 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Returns whether a piece of a frame requests an acknowledgement, which costs as much as about ten KiB of data. A
-     * device has slots for the next frame while one frame's slots are held.
+     * Returns whether a piece of a frame must request an acknowledgement, and counts the frame. A request costs as much
+     * time as about ten KiB of data. For a device this is early enough: it has more slots, and uses them for the next
+     * frame while one frame is held.
      */
     boolean asks(long frame) {
         if (!isHeld(frame)) {
@@ -138,12 +151,12 @@ final class SendWindow extends PieceWindow {
         hasty = false;
     }
 
-    /** Returns whether frames are held without a request for an acknowledgement. */
+    /** Returns whether any held frame lacks a request for an acknowledgement. */
     boolean isAnyUnasked() {
         return unasked > 0;
     }
 
-    /** Makes the sender request an acknowledgement at once: for the held frames, or with the next held frame. */
+    /** Lets the sender request an acknowledgement at once: for the held frames, or with the next held frame. */
     void hasten() {
         hasty = true;
     }
@@ -152,12 +165,12 @@ final class SendWindow extends PieceWindow {
         return hasty;
     }
 
-    /** Returns whether frames hold memory until their acknowledgement. */
+    /** Returns whether at least one frame is held. Its owner must not change its memory. */
     boolean isAnyHeld() {
         return heldCount > 0;
     }
 
-    /** Records that a piece arrived, possibly again. */
+    /** Records that a piece has arrived at the receiver. A repeated call for the same piece has no effect. */
     void arrived(long frame, int piece) {
         if (!isArrived(frame, piece)) {
             int slot = slot(frame);
@@ -167,8 +180,8 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Records the number of frames that arrived completely, independent of their pieces' acknowledgements. Returns
-     * false if they were never sent.
+     * Records how many frames have arrived completely, as the receiver reports it. These frames need no acknowledgement
+     * of their pieces. Returns false if so many frames were never sent.
      */
     boolean whole(long frames) {
         if (frames < 0 || frames > fresh) {
@@ -197,14 +210,14 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Returns whether no slot is free for another frame. The receiver's window keeps a frame until it has a
-     * destination, and the number of frames that hold memory is limited.
+     * Returns whether another frame must wait. A frame keeps its slot in the receiver's window until it has a
+     * destination. The number of frames that are not released is also limited.
      */
     boolean isFull() {
         return added - Math.min(completed, accepted) == pieces.window() || added - released == pieces.inFlight();
     }
 
-    /** Returns the number of frames with memory that belongs to their owner again. */
+    /** Returns the number of released frames: their owner may change their memory again. */
     long released() {
         return released;
     }

@@ -3,18 +3,21 @@ package org.millrace.net.socket;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses the stream for short pieces. They follow the previous one: then one write sends several, one read receives
- * them, and one acknowledgement answers. Another stream takes over if it delivers them clearly sooner. One thread.
+ * Chooses the stream for short pieces. A short piece usually uses the same stream as the previous one. Then one write
+ * sends several pieces, one read receives them, and one acknowledgement is enough. Another stream is chosen if it would
+ * deliver the piece clearly sooner. Used by one thread.
  */
 final class ShortPieces {
 
     /**
-     * A stream is left for another one if it needs more than twice the time of that one and this many nanoseconds in
-     * addition. These are less than a few calls of the kernel.
+     * Margin of a change to another stream. The previous stream must need more than twice the other stream's time plus
+     * this number of nanoseconds. This is less than a few system calls.
      */
     private static final double DETOUR_NANOS = 10_000;
     private static final double DETOUR = 2;
-    /** A receiver's thread may not run for this time. A stream that is silent for longer is expected to stay silent. */
+    /**
+     * Time for which a receiver's thread may not run. A stream that is silent for longer is expected to stay silent.
+     */
     private static final long PATIENCE_NANOS = 1_000_000;
 
     private final SendStream[] streams;
@@ -29,7 +32,7 @@ final class ShortPieces {
         return length <= SendStream.SHORT_BYTES;
     }
 
-    /** Returns the stream for a short piece; null if all are busy. */
+    /** Returns the stream for a short piece; null if no stream has room. */
     @Nullable
     SendStream choose(int length, long now) {
         SendStream best = null;

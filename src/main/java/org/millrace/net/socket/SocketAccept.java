@@ -21,9 +21,9 @@ import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * A connection that a listener expects, with the streams that have arrived for it, all of one client. An answered
- * client confirms that it has the answer. A client that lost its streams before starts again, and is accepted until
- * then.
+ * A connection that a listener expects, and the streams of one client that have arrived for it. When all streams have
+ * arrived, this process answers, and the client confirms that it has received the answer. A client that loses its
+ * streams before the confirmation starts again, and is accepted again.
  */
 final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
@@ -31,14 +31,14 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
     private final OpenResources network;
     private final @Nullable Reconnector reconnector;
-    /** Streams of the client that was answered and has not confirmed yet; empty without one. */
+    /** Streams of the client that was answered and has not confirmed the answer; empty without such a client. */
     private List<SocketListener.Client> answered = List.of();
-    /** Recovery of the streams in {@link #answered}; null if the client cannot resume. */
+    /** Recovery of the streams in {@link #answered}; null if the client does not restore lost streams. */
     private @Nullable StreamRecovery recovery;
     private final ByteBuffer confirmation = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private boolean isAsked;
 
-    /** @param reconnector restores lost streams; null if they are not restored */
+    /** @param reconnector restores lost streams; null if lost streams are not restored */
     SocketAccept(KeyedListener<SocketListener.Client> listener, OpenResources network, ConnectionKey key,
             @Nullable Reconnector reconnector) {
         super(listener, key);
@@ -96,7 +96,7 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     protected @Nullable FrameReceiver accept() {
         try {
             if (isComplete()) {
-                dropAnswered(); // by a client that has left it
+                dropAnswered(); // the streams of the client's earlier attempt, which the client has abandoned
                 answer();
             }
             return isConfirmed() ? receiver() : null;
@@ -120,8 +120,8 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     }
 
     /**
-     * Returns whether the client has confirmed its connection. If the stream for the confirmation is lost, this process
-     * asks the client's process, or receives a request for another stream. Without either, the client starts again.
+     * Returns whether the client has confirmed its connection. If the stream of the confirmation is lost, this process
+     * asks the client's process, or the client requests another stream. If neither succeeds, the client starts again.
      *
      * @throws IOException if the client can no longer confirm
      */
@@ -177,7 +177,10 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
         return receiver;
     }
 
-    /** Before the answer to the client, because it may lose a stream at once. */
+    /**
+     * Creates the recovery. Called before the client is answered, because the client may lose a stream right
+     * afterwards.
+     */
     private @Nullable StreamRecovery recovery(List<SocketListener.Client> streams) throws IOException {
         SocketListener.Client first = streams.getFirst();
         if (reconnector == null || StreamHello.resumePort(first.resume()) == 0) {

@@ -25,8 +25,8 @@ import org.millrace.net.connection.OutgoingConnection;
 import org.millrace.net.socket.OutgoingStream.NoWayException;
 
 /**
- * A pending connection to a listener. If the listener has several addresses, it first requests them. Then it opens all
- * streams of all rails at once. A rail that cannot be connected is left out if another works.
+ * A pending connection to a listener. If the listener has several addresses, this side first requests the list of them.
+ * Then it opens all streams of all rails at once. A rail that cannot be connected is left out if another rail can.
  */
 final class SocketConnect extends OutgoingConnection {
 
@@ -40,21 +40,21 @@ final class SocketConnect extends OutgoingConnection {
     private final ConnectionKey key;
     private final byte[] secret;
     private final InetSocketAddress listener;
-    /** Whether the listener has further addresses, which are requested first. */
+    /** Whether the listener has more than one address. The addresses are then requested first. */
     private final boolean hasRails;
-    /** Requests all addresses of the listener, on its own stream. */
+    /** Separate stream that requests all addresses of the listener; null while no such request is pending. */
     private @Nullable OutgoingStream query;
     private final @Nullable Reconnector reconnector;
     private final ByteBuffer addresses = ByteBuffer.allocate(AddressFormat.LIST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private List<RailAddresses> rails = List.of();
     private final List<OutgoingStream> streams = new ArrayList<>();
-    /** Data of the listener's process about its reconnector, by stream. */
+    /** Data about the reconnector of the listener's process, which the listener sends on each stream. */
     private final List<ByteBuffer> resumes = new ArrayList<>();
     private long attempt;
     private boolean beganAgain;
     /**
-     * Reason why the host is unreachable. The next fields hold the times of its beginning and of the next attempt, by
-     * {@link System#nanoTime}.
+     * Reason why the host is unreachable; null while it is not known to be unreachable. The next two fields contain the
+     * time of the first failure and the time of the next attempt, by {@link System#nanoTime}.
      */
     private @Nullable NoWayException noWay;
     private long noWaySince;
@@ -64,8 +64,8 @@ final class SocketConnect extends OutgoingConnection {
     /**
      * Begins to connect.
      *
-     * @param locals      source addresses for streams of several rails; empty for the system's choice
-     * @param reconnector restores lost streams; null if they are not restored
+     * @param locals      source addresses for the streams of several rails; empty lets the system choose
+     * @param reconnector restores lost streams; null if lost streams are not restored
      */
     public SocketConnect(OpenResources network, SocketOptions options, List<LocalAddress> locals, byte[] address,
             ConnectionKey key, @Nullable Reconnector reconnector) {
@@ -91,7 +91,7 @@ final class SocketConnect extends OutgoingConnection {
         return e instanceof Unanswered ? new Unanswered(message, e) : new ConnectionException(message, e);
     }
 
-    /** Connects known rails, also in a repeated attempt. */
+    /** Begins to open the streams of the known rails. Without known rails, first requests the listener's addresses. */
     private void begin() {
         if (!rails.isEmpty()) {
             open();
@@ -112,13 +112,13 @@ final class SocketConnect extends OutgoingConnection {
     }
 
     private void connect(List<InetSocketAddress> addresses) {
-        // On a host with one interface the system knows best which address is this side's.
+        // If this host has a single interface, the system chooses the best source address.
         boolean oneToOne = addresses.size() == 1 && locals.size() <= 1;
         rails = new ArrayList<>(RailAddresses.pair(oneToOne ? List.of() : locals, addresses));
         open();
     }
 
-    /** Opens all streams of all rails; the streams of one rail are neighbors. */
+    /** Opens all streams of all rails. The streams of one rail have consecutive numbers. */
     private void open() {
         attempt = new SecureRandom().nextLong();
         int perRail = Math.max(Math.min(options.streams(), SocketOptions.MAX_STREAMS / rails.size()), 1);
@@ -143,8 +143,8 @@ final class SocketConnect extends OutgoingConnection {
     }
 
     /**
-     * Starts again without a rail. Throws if it is the only one. The listener makes room for the new attempt when it
-     * detects the end of the old one.
+     * Starts again without a rail. If the rail is the only one, waits for a later attempt, or throws the reason. The
+     * listener accepts the new attempt as soon as it has detected the end of the old streams.
      */
     private void leaveOut(RailAddresses rail, ConnectionException why) {
         if (rails.size() == 1) {
@@ -158,7 +158,10 @@ final class SocketConnect extends OutgoingConnection {
         reopen();
     }
 
-    /** Retries within the reconnect deadline, because the network may be cut. Throws after the deadline. */
+    /**
+     * Schedules another attempt, because the network may be cut for some time. Throws the reason if it is another one,
+     * or after the reconnect deadline.
+     */
     private void awaitWay(ConnectionException why) {
         long now = System.nanoTime();
         noWaySince = noWay == null ? now : noWaySince;
@@ -170,7 +173,7 @@ final class SocketConnect extends OutgoingConnection {
         }
         noWay = none;
         release();
-        rails = List.of(); // the rails left out may have been cut, too
+        rails = List.of(); // the network of the rails that were left out may also have been cut
         triedAgainAt = now + pause;
         pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
     }
@@ -226,11 +229,11 @@ final class SocketConnect extends OutgoingConnection {
             beganAgain = true;
             throw why;
         } else if (reply == HandshakeReply.KEY_TAKEN && beganAgain) {
-            // The key is taken by this client's earlier attempt: the listener has not detected the end of all its
-            // streams.
+            // The key still belongs to this client's earlier attempt: the listener has not yet detected the end of all
+            // its streams.
             reopen();
         } else if (reply == null || reply == HandshakeReply.WRONG_SECRET) {
-            // The address has no listener, or that of another job.
+            // No process listens at the address, or the listener belongs to another job.
             leaveOut(railOf(stream), why);
         } else {
             throw why;
@@ -247,8 +250,7 @@ final class SocketConnect extends OutgoingConnection {
     }
 
     /**
-     * Leaves out unreachable rails after half of the time. Such a rail must not prevent the connection if another rail
-     * reaches the listener's host.
+     * Leaves out an unreachable rail after half of the connect deadline, if another rail reaches the listener's host.
      */
     private void leaveOutUnreachable() {
         int unreachable = -1;
@@ -278,7 +280,7 @@ final class SocketConnect extends OutgoingConnection {
             if (recovery == null) {
                 throw new Unanswered("the listener broke the connection that it had accepted: " + e.getMessage(), e);
             }
-            // The other process asks, or receives a request for another stream.
+            // The listener's process asks for the connection, or this process's request for another stream reaches it.
         }
         StreamSet set = new StreamSet(network(), name + StreamSet.count(rails.size(), channels.length), peer, channels,
                 recovery);
@@ -341,20 +343,21 @@ final class SocketConnect extends OutgoingConnection {
     }
 
     /**
-     * The two ends of a rail.
+     * The two addresses of a rail.
      *
-     * @param local  source address of its streams; null for the system's choice
+     * @param local  source address of the rail's streams; null lets the system choose
      * @param remote address of the listener
      */
     record RailAddresses(@Nullable InetAddress local, InetSocketAddress remote) {
 
         /**
-         * Pairs addresses. The number of rails is the larger of both sides' numbers of addresses. Remote address i is
-         * paired with local address i; the shorter list starts again at its end. If local address i is not in the
-         * remote one's subnet, the next local address in that subnet is preferred.
+         * Pairs local with remote addresses. The number of rails is the larger of the two numbers of addresses. Remote
+         * address i is paired with local address i, and the shorter list is repeated from its beginning. If local
+         * address i is in another subnet than the remote address, the next local address in the same subnet is used.
+         * Otherwise the next local address of the same family is used.
          *
-         * @param locals  local addresses; empty for the system's choice
-         * @param remotes the listener's addresses, at least one
+         * @param locals  local addresses; empty lets the system choose
+         * @param remotes the listener's addresses; at least one
          */
         static List<RailAddresses> pair(List<LocalAddress> locals, List<InetSocketAddress> remotes) {
             List<RailAddresses> rails = new ArrayList<>();

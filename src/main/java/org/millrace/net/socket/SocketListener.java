@@ -22,7 +22,7 @@ import org.millrace.net.connection.IncomingHello;
 import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.connection.OpenResources;
 
-/** Accepts streams on an address for each rail, and assigns them to the expected connections. */
+/** Accepts streams on one address for each rail, and assigns them to the expected connections. */
 final class SocketListener extends KeyedListener<SocketListener.Client> {
 
     private final OpenResources network;
@@ -86,13 +86,13 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
         try {
             stream.tell(addresses);
         } catch (IOException gone) {
-            // The client left before the answer.
+            // The client closed the stream before the answer.
         }
         stream.close();
         return true;
     }
 
-    /** A TCP stream from a client to a listener, until it is part of a connection. */
+    /** A TCP stream from a client to a listener, until the stream is part of a connection. */
     static final class Client extends IncomingHello {
 
         private @Nullable StreamHello hello;
@@ -103,7 +103,7 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
             super(channel, StreamHello.FORMAT, deadline);
         }
 
-        /** Returns the client's process. Its hello must be complete. */
+        /** Returns the description of the client's process. The client's hello must be complete. */
         String process() throws IOException {
             return process(pid);
         }
@@ -123,44 +123,44 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
         }
 
         /**
-         * Returns whether another client is of the same process, possibly from an earlier attempt. Both hellos must be
-         * complete.
+         * Returns whether another stream belongs to the same process, possibly to an earlier attempt of the process.
+         * The hellos on both streams must be complete.
          */
         boolean isOfProcess(Client other) {
             return pid == other.pid && resume().equals(other.resume());
         }
 
-        /** Returns the client's data about its reconnector. Its hello must be complete. */
+        /** Returns the client's data about its reconnector. The client's hello must be complete. */
         ByteBuffer resume() {
             return Objects.requireNonNull(resume);
         }
 
         /**
-         * Accepts it as a stream of a connection, and sends the data of this process's reconnector. The data fits, like
-         * the reply.
+         * Accepts this stream as part of a connection, and sends the reply and the data of this process's reconnector.
+         * Both fit into the empty send buffer of the stream.
          */
         void accept(@Nullable Reconnector reconnector) throws IOException {
             reply(HandshakeReply.ACCEPTED);
             channel().write(StreamHello.encode(reconnector));
         }
 
-        /** Returns the address of its process's reconnector for this stream. */
+        /** Returns the address at which the reconnector of the client's process is asked for this stream. */
         StreamRecovery.Peer peer(boolean bound) throws IOException {
             return StreamRecovery.Peer.of(channel(), bound, StreamHello.resumePort(resume()));
         }
 
-        /** Returns its hello, which must be complete. */
+        /** Returns the client's hello, which must be complete. */
         StreamHello hello() {
             return Objects.requireNonNull(hello);
         }
 
-        /** Sends the listener's addresses. They fit, like the reply before them. */
+        /** Sends the listener's addresses behind the reply. Both fit into the empty send buffer of the stream. */
         void tell(List<InetSocketAddress> addresses) throws IOException {
             reply(HandshakeReply.ACCEPTED);
             channel().write(AddressFormat.encodeList(addresses));
         }
 
-        /** Returns the rail of this stream. */
+        /** Returns the rail that this stream belongs to. */
         Rail rail() throws IOException {
             InetSocketAddress local = (InetSocketAddress) channel().getLocalAddress();
             return new Rail(hello().rail(), this + " to " + local.getAddress().getHostAddress());

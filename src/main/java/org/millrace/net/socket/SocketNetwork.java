@@ -17,7 +17,7 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
-/** Frames over TCP. Works between any two hosts, without its own thread or lock on the path of a frame. */
+/** Moves frames over TCP, between any two hosts. The path of a frame needs no additional thread, and no lock. */
 public final class SocketNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(SocketNetwork.class);
@@ -71,7 +71,7 @@ public final class SocketNetwork implements Network {
         return choice.addresses();
     }
 
-    /** Returns the source addresses for streams of several rails; empty for the system's choice. */
+    /** Returns the source addresses for the streams of several rails; empty lets the system choose. */
     private synchronized List<LocalAddress> locals() {
         List<LocalAddress> known = locals;
         if (known == null) {
@@ -82,7 +82,7 @@ public final class SocketNetwork implements Network {
         return known;
     }
 
-    /** Returns the reconnector; null if lost streams are not restored. */
+    /** Returns the process's reconnector for the options; null if lost streams are not restored. */
     private synchronized @Nullable Reconnector reconnector() {
         if (reconnector == null && options.reconnectDeadline().isPositive()) {
             try {

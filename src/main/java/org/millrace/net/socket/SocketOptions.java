@@ -8,29 +8,31 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.TlsIdentity;
 
 /**
- * Options of a socket network for connecting and moving frames. The two ends of a connection may differ. The connecting
- * side chooses streams and threshold; each side chooses everything else for itself.
+ * Options of a socket network for connecting and moving frames. The two ends of a connection may have different
+ * options. The connecting side determines the number of streams and the stripe threshold of a connection. All other
+ * options of a side apply to that side only.
  *
- * @param streams            number of TCP streams of a connection, or of each rail if there are several, 1 to 16 in
- *                           all. One is best on one host and on networks that give one flow the whole bandwidth. Clouds
- *                           that limit each flow need 2 to 8
- * @param stripeThreshold    minimum length of a payload that is divided among the streams, in bytes, at least 1. A part
- *                           costs each end a call: 64 KiB over four streams took twice the time of one stream over
- *                           loopback
- * @param sendBufferBytes    {@code SO_SNDBUF} of each stream; 0 lets the system adjust it
- * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system adjust it
- * @param framesInFlight     maximum number of frames that hold memory at a connection's sender, 1 to 1024
- * @param connectDeadline    time limit for a connection, from the call of connect
- * @param handshakeDeadline  time limit for a listener's client to identify itself, and for its connection to be
- *                           expected
- * @param interfaces         network interfaces that listeners announce, in the form of {@code NCCL_SOCKET_IFNAME};
- *                           empty for an automatic choice
- * @param family             {@code StandardProtocolFamily.INET} or {@code INET6} to use only such addresses; null for
- *                           any
- * @param addresses          addresses that listeners announce and streams use as source, instead of the interfaces;
- *                           each is a rail. Empty to use the interfaces
+ * @param streams            number of TCP streams of a connection; with several rails, number of streams of each rail.
+ *                           1 to 16 streams in all. One stream is best on one host, and on networks that give a single
+ *                           flow the whole bandwidth. Clouds that limit each flow need 2 to 8 streams
+ * @param stripeThreshold    minimum length in bytes of a payload that is divided among the streams; at least 1. Each
+ *                           part costs each end a system call: 64 KiB over four streams took twice the time of one
+ *                           stream over loopback
+ * @param sendBufferBytes    {@code SO_SNDBUF} of each stream; 0 lets the system adjust the size
+ * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system adjust the size
+ * @param framesInFlight     maximum number of frames at a connection's sender whose memory the owner must not change; 1
+ *                           to 1024
+ * @param connectDeadline    time limit for establishing a connection, from the call of connect
+ * @param handshakeDeadline  time limit for a listener's client to identify itself, and until its connection is expected
+ * @param interfaces         network interfaces whose addresses listeners announce, in the form of
+ *                           {@code NCCL_SOCKET_IFNAME}; empty for an automatic choice
+ * @param family             {@code StandardProtocolFamily.INET} or {@code INET6} to use only addresses of this family;
+ *                           null for both
+ * @param addresses          addresses that listeners announce, and that streams have as source address. Each address is
+ *                           a rail. If the list is empty, the interfaces are used instead
  * @param tls                identity of this process under TLS; null without encryption
- * @param reconnectDeadline  time that a connection without a stream waits for a restored one; 0 loses it at once
+ * @param reconnectDeadline  time that a connection without a stream waits for a restored stream; with 0 the connection
+ *                           is lost at once
  */
 public record SocketOptions(int streams, int stripeThreshold, int sendBufferBytes, int receiveBufferBytes,
         int framesInFlight, Duration connectDeadline, Duration handshakeDeadline, String interfaces,
@@ -39,11 +41,11 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
 
     public static final int MAX_FRAMES_IN_FLIGHT = 1024;
     /**
-     * Maximum number of streams: more than any network card or kernel needs. It limits a client's requests to a
-     * listener.
+     * Maximum number of streams of a connection. No network card or kernel needs more. The maximum limits how many
+     * streams a client can make a listener keep.
      */
     public static final int MAX_STREAMS = 16;
-    /** Maximum number of rails: more network cards than a host has for one job. Each rail has at least one stream. */
+    /** Maximum number of rails. No host has more network cards for one job. Each rail has at least one stream. */
     public static final int MAX_RAILS = 8;
 
     /** Checks the ranges. */
@@ -69,22 +71,22 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
     }
 
     /**
-     * Returns options for most machines: one stream (a threshold of 256 KiB with more) and buffers adjusted by the
-     * system. 16 frames are in flight, on any interface. The deadlines are 30 s to connect, 10 s for a handshake, and
-     * 60 s to reconnect.
+     * Returns options for most machines: one stream, buffers that the system adjusts, 16 frames in flight, and any
+     * interface. With more streams the threshold is 256 KiB. The deadlines are 30 s to connect, 10 s for a handshake,
+     * and 60 s to reconnect.
      */
     public static SocketOptions defaults() {
         return new SocketOptions(1, 256 << 10, 0, 0, 16, Duration.ofSeconds(30), Duration.ofSeconds(10), "", null,
                 List.of(), null, Duration.ofSeconds(60));
     }
 
-    /** Returns these options with another number of streams, and another threshold. */
+    /** Returns these options with another number of streams and another threshold. */
     public SocketOptions withStreams(int count, int threshold) {
         return new SocketOptions(count, threshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connectDeadline,
                 handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);
     }
 
-    /** Returns these options with other buffer sizes; 0 leaves a size to the system. */
+    /** Returns these options with other buffer sizes; 0 lets the system adjust a size. */
     public SocketOptions withBuffers(int sendBytes, int receiveBytes) {
         return new SocketOptions(streams, stripeThreshold, sendBytes, receiveBytes, framesInFlight, connectDeadline,
                 handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);
@@ -100,29 +102,26 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
                 handshake, interfaces, family, addresses, tls, reconnectDeadline);
     }
 
-    /**
-     * Returns these options with other interfaces, with one address family if it is given, and with one address if it
-     * is given.
-     */
+    /** Returns these options with other interfaces, and with an address family and an address, if they are given. */
     public SocketOptions withAddresses(String names, @Nullable ProtocolFamily only, @Nullable InetAddress exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, names, only, exact == null ? List.of() : List.of(exact), tls,
                 reconnectDeadline);
     }
 
-    /** Returns these options with one rail for each of 1 to 8 addresses of this machine. */
+    /** Returns these options with 1 to 8 addresses of this machine. Each address is a rail. */
     public SocketOptions withRails(List<InetAddress> exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, interfaces, family, exact, tls, reconnectDeadline);
     }
 
-    /** Returns these options with all streams under TLS; null for no encryption. */
+    /** Returns these options with TLS for all streams; null for no encryption. */
     public SocketOptions withTls(@Nullable TlsIdentity identity) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, interfaces, family, addresses, identity, reconnectDeadline);
     }
 
-    /** Returns these options with another deadline for a restored stream. */
+    /** Returns these options with another time that a connection without a stream waits for a restored stream. */
     public SocketOptions withReconnectDeadline(Duration deadline) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, interfaces, family, addresses, tls, deadline);

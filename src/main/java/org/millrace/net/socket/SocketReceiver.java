@@ -16,10 +16,13 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 
 /**
- * The receiving end of a connection. Pieces name their frames, so each is stored once, from any stream. Arrived data is
- * acknowledged on each stream separately. While headers are awaited, one stream is read ahead, but not beyond a payload
- * without a destination. {@link #poll} costs at most one read, and none if the previous read emptied the stream. A
- * small frame therefore costs one system call.
+ * The receiving end of a connection. Each piece names its frame, so a piece may arrive on any stream, and is stored
+ * only once. The pieces are acknowledged on the stream that delivered them.
+ *
+ * <p>
+ * While the connection waits for a header, the data of one stream is read ahead, up to a payload without a destination.
+ * A call of {@link #poll} needs at most one read, and none if the previous read emptied the stream. A small frame
+ * therefore costs one system call.
  */
 final class SocketReceiver extends ConnectionEnd implements FrameReceiver, FrameSender.Railed {
 
@@ -30,22 +33,22 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     private final UnexpectedPieces unexpected;
     private final ReceiveStream[] streams;
     private boolean headerShown;
-    /** Number of calls of {@link #progress} that left the read to {@link #poll}. */
+    /** Number of consecutive calls of {@link #progress} that did not read, because {@link #poll} reads. */
     private int callsWithoutPoll;
     private int passes;
-    /** Total number of frames; -1 before a shutdown message. */
+    /** Total number of frames of the connection; -1 before a shutdown message. */
     private long total = -1;
-    /** Process that the leaving peer has lost; null without one. */
+    /** The lost process that the peer's shutdown message names; null if the message names none. */
     private @Nullable String lostPeer;
-    /** Cause of the last stream's loss; null without an error. */
+    /** Exception that ended the last stream; null if the stream ended without an exception. */
     private @Nullable IOException lostCause;
-    /** The last rails, if one pass detected the loss of all of them: their order is unknown. */
+    /** The last rails. There may be several: if one pass finds all of them lost, their order is unknown. */
     private final Set<Rail> lastRails = new LinkedHashSet<>();
 
     /**
-     * Takes ownership of connected streams.
+     * Creates the receiving end. It owns the streams from now on.
      *
-     * @param rails by stream: its rail
+     * @param rails the rail of each stream
      */
     public SocketReceiver(StreamSet connection, Rail[] rails, Pieces pieces) {
         super(connection);
@@ -53,8 +56,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         recovery = connection.recovery();
         this.pieces = pieces;
         frames = new ReceiveWindow(pieces);
-        // One more place for each stream: an incomplete piece on a lost stream, whose loss is not detected yet, may
-        // arrive again on another stream.
+        // One more buffer for each stream: a stream may be lost with an incomplete piece in a buffer. Before the loss
+        // is detected, the same piece may arrive on another stream.
         unexpected = new UnexpectedPieces(pieces.isWhole() ? 0 : pieces.unaccepted() + rails.length, pieces.bytes(),
                 connection.memory(true));
         streams = new ReceiveStream[rails.length];
@@ -74,7 +77,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         callsWithoutPoll = 0;
         if (!frames.hasNext()) {
             if (pieces.isWhole() && frames.isReceiving()) {
-                return null; // progress() receives the data before it
+                return null; // progress() receives the data in front of the header
             }
             long moved = move();
             if (!frames.hasNext()) {
@@ -116,8 +119,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         connection.checkOpen();
         if (pieces.isWhole() && !frames.isReceiving() && ++callsWithoutPoll < StreamSet.WATCH_INTERVAL) {
             settle();
-            // poll() reads the next header; the limit is for an owner that does not call it while the sender requests
-            // an acknowledgement
+            // poll() reads the next header. After some calls progress() reads, too: the owner may not call poll() while
+            // the sender requests an acknowledgement.
             return 0;
         }
         callsWithoutPoll = 0;
@@ -131,8 +134,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     private long move() {
         long moved = 0;
-        // Acknowledges data of an earlier call: its owner has used it by now, and need not wait until the sender has
-        // been notified.
+        // Acknowledges the data of an earlier call. Its owner has had time to use the data, and did not have to wait
+        // for this write.
         settle();
         if ((++passes & StreamSet.WATCH_INTERVAL - 1) == 0) {
             loseSilent();
@@ -149,7 +152,10 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         return moved;
     }
 
-    /** While an acknowledgement is in flight the kernel does not probe the peer's host. */
+    /**
+     * Closes streams on which nothing has arrived for too long. The kernel does not detect the loss of the peer's host
+     * while an acknowledgement is in flight.
+     */
     private void loseSilent() {
         for (int stream = 0; stream < streams.length; stream++) {
             boolean waits = streams[stream].isOpen() && !streams[stream].peerShutDown();
@@ -169,7 +175,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         return false;
     }
 
-    /** Sends acknowledgements, and takes restored streams. */
+    /** Begins to use restored streams, and sends acknowledgements. */
     private void settle() {
         if (recovery != null && recovery.hasNews()) {
             recover(recovery);
@@ -186,7 +192,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         for (int stream = 0; stream < streams.length; stream++) {
             StreamRecovery.Successor next = from.take(stream);
             if (next != null) {
-                // Data on the previous stream is not read further: the answer tells the sender its end.
+                // No more data of the previous stream is read: the answer tells the sender how much has arrived.
                 streams[stream].giveUp();
                 connection.replace(stream, next.channel());
                 streams[stream] = newStream(stream, streams[stream].rail(), false);
@@ -238,11 +244,11 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         hearLastWords();
         boolean last = !isAnyOpen();
         if (last && cause instanceof SSLException) {
-            // the bytes were changed on the network
+            // the data was changed on its way
             throw connection.lost(cause, "on its last rail, " + lost.rail() + ", " + howFar());
         }
         if (total >= 0 || last && recovery == null) {
-            return; // either all frames have arrived, or the missing ones will not arrive
+            return; // all frames have arrived, or the missing frames will not arrive
         }
         connection.outage.begins(lost.rail(),
                 cause == null ? "the peer's end of it is gone" : String.valueOf(cause.getMessage()),
@@ -253,8 +259,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     }
 
     /**
-     * Reads the data of the other streams. A closing sender sends a shutdown message on its streams. Then it drops
-     * restored streams that it has not taken: these are no outage.
+     * Reads the remaining data of the other streams after a shutdown message. A closing sender sends this message on
+     * all its streams. Then it closes restored streams that it has not used, and these ends are no outage.
      */
     private void hearLastWords() {
         for (ReceiveStream stream : streams) {
@@ -273,7 +279,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
                 .collect(Collectors.joining(", "));
     }
 
-    /** Throws if frames are missing, and no present or future stream could deliver them. */
+    /** Throws the reason if frames are missing, and neither a present nor a restored stream can deliver them. */
     private void checkStreams(long moved) {
         for (ReceiveStream stream : streams) {
             if (stream.isOpen() && !stream.peerShutDown()) {

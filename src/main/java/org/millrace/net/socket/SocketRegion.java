@@ -9,23 +9,23 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Registered memory, with a buffer for each GiB in use.
+ * Registered memory. Buffers that begin at multiples of 1 GiB give access to the memory.
  *
  * <p>
- * View {@code i} begins at GiB {@code i} and has the maximum length of a buffer (almost 2 GiB). A payload of up to 1
- * GiB therefore lies within one view, wherever it begins. The views belong to the global arena: {@code java.nio} then
- * does not acquire and release the user's arena with every call, and the memory may be confined to another thread. The
- * price is that a use after free is not detected: see {@link org.millrace.net.Network#register}.
+ * View {@code i} begins at GiB {@code i} and has the maximum length of a buffer (almost 2 GiB). A payload has at most 1
+ * GiB, so each payload lies completely in one view. The views belong to the global arena. {@code java.nio} therefore
+ * does not acquire and release the user's arena in every call, and another thread may own the memory. The disadvantage
+ * is that a use of freed memory is not detected: see {@link org.millrace.net.Network#register}.
  */
 final class SocketRegion extends NativeRegion {
 
     private static final int VIEW_SHIFT = 30;
-    /** Maximum length of a segment that can become a buffer. */
+    /** Maximum length in bytes of a segment that can be converted to a buffer. */
     private static final int LONGEST_VIEW = Integer.MAX_VALUE - 8;
 
     /**
-     * The smallest number that no other open region of the network has. It is the index of the connections' views in an
-     * array.
+     * Smallest number that was not used by another open region of the network when this region was created. Each
+     * connection uses it as an index into its array of views.
      */
     private final int id;
     private final BitSet ids;
@@ -36,7 +36,7 @@ final class SocketRegion extends NativeRegion {
         this.ids = ids;
     }
 
-    /** Registers memory with a network. {@code ids} holds the IDs of its open regions. */
+    /** Registers memory with a network. {@code ids} contains the IDs of the network's open regions. */
     public static SocketRegion register(OpenResources network, MemorySegment segment, BitSet ids) {
         synchronized (ids) {
             SocketRegion region = new SocketRegion(network, segment, ids.nextClearBit(0), ids);
@@ -45,7 +45,7 @@ final class SocketRegion extends NativeRegion {
         }
     }
 
-    /** Frees the region's id for another region. */
+    /** Makes the region's ID available to other regions. */
     @Override
     protected void release() {
         synchronized (ids) {
@@ -53,31 +53,34 @@ final class SocketRegion extends NativeRegion {
         }
     }
 
-    /** Returns a new buffer for the caller, over a GiB and the memory behind it. */
+    /**
+     * Creates a buffer that begins at a multiple of 1 GiB of this memory. The caller may change its position and limit.
+     */
     private ByteBuffer newView(int index) {
         long offset = (long) index << VIEW_SHIFT;
         return view().asSlice(offset, Math.min(view().byteSize() - offset, LONGEST_VIEW)).asByteBuffer();
     }
 
-    /** Returns the index of the view for a payload that begins at an offset. */
+    /** Returns the index of the view that contains a payload at the given offset of the region. */
     private static int viewIndex(long offset) {
         return (int) (offset >>> VIEW_SHIFT);
     }
 
-    /** Returns a payload's offset in its view. */
+    /** Returns the offset of a payload in its view. */
     public static int viewOffset(long offset) {
         return (int) (offset & (1L << VIEW_SHIFT) - 1);
     }
 
     /**
-     * One connection's own views of its regions. A region may serve many connections and threads, and a buffer has one
-     * position. Each connection therefore creates a view at its first use, once.
+     * The views that one connection has of its regions. Many connections and threads may use the same region, but a
+     * buffer has only one position. Each connection therefore creates its own view, when it first uses a part of a
+     * region.
      */
     static final class Views {
 
         private @Nullable OfRegion[] regions = new OfRegion[4];
 
-        /** Returns the view for a payload that begins at an offset. */
+        /** Returns the view that contains a payload at the given offset of a region. */
         ByteBuffer view(SocketRegion region, long offset) {
             int id = region.id;
             OfRegion known = id < regions.length ? regions[id] : null;
@@ -87,7 +90,9 @@ final class SocketRegion extends NativeRegion {
             return known.view(viewIndex(offset));
         }
 
-        /** A closed region's ID is reused for a new region, so the old region's views are discarded. */
+        /**
+         * Returns a region's views. The ID of a closed region is used again, so views of another region are discarded.
+         */
         private OfRegion meet(SocketRegion region) {
             int id = region.id;
             if (id >= regions.length) {
@@ -97,7 +102,7 @@ final class SocketRegion extends NativeRegion {
         }
     }
 
-    /** A connection's views of one region. Few are in use, however large the region is. */
+    /** A connection's views of one region. Only the used views exist, even if the region is large. */
     private static final class OfRegion {
 
         private final SocketRegion region;

@@ -21,23 +21,28 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 
 /**
- * The sending end of a connection. A frame is cut into pieces, and each piece goes to the stream that will deliver it
- * first. The estimate uses the stream's unacknowledged data and its recent rate. A frame's memory, or a copy of it, is
- * kept until the receiver has acknowledged all its pieces. Unacknowledged pieces of a lost stream are resent over the
- * others, or over its successor. One stream carries whole frames, and acknowledgements are rare.
+ * The sending end of a connection. A frame is divided into pieces, and each piece is sent on the stream that will
+ * deliver it first. This is estimated from each stream's unacknowledged data and recent rate. The memory of a frame, or
+ * a copy of it, is kept until the receiver has acknowledged all pieces of the frame.
+ *
+ * <p>
+ * Unacknowledged pieces of a lost stream are sent again, over other streams or over the stream's successor. A
+ * connection with one stream does not divide frames, and its acknowledgements are rare.
  */
 final class SocketSender extends ConnectionEnd implements FrameSender, FrameSender.Railed {
 
     private static final Logger LOG = LogManager.getLogger(SocketSender.class);
 
-    /** Time to wait for acknowledgements that the peer's shutdown message on another stream has overtaken. */
+    /**
+     * Time to wait for acknowledgements on other streams, after the peer's shutdown message has arrived on one stream.
+     */
     private static final long LAST_WORDS_NANOS = 1_000_000_000;
-    /** Pause between two looks of a sender that is closed without a stream. */
+    /** Pause between two checks for a restored stream, when a sender is closed without a stream. */
     private static final long CLOSE_STEP_NANOS = 1_000_000;
 
-    /** Number of calls between two reads of acknowledgements on one stream; a power of two. */
+    /** With one stream: number of calls between two reads of acknowledgements; a power of two. */
     private static final int ACKNOWLEDGEMENT_INTERVAL = 8;
-    /** After this number of calls without another frame, an acknowledgement of held frames is requested. */
+    /** Number of calls without another frame, after which an acknowledgement of held frames is requested. */
     private static final int ASK_AFTER = 64;
 
     private final StreamSet connection;
@@ -50,21 +55,23 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     private final PieceQueue again;
     private final LongSupplier clock;
     private int calls;
-    /** Call in which the last piece was assigned to a stream. */
+    /** Number of the call that last assigned a piece to a stream. */
     private int givenAt;
-    /** Whether the peer has sent a shutdown message on at least one stream. The next field is its time. */
+    /**
+     * Whether a shutdown message of the peer has arrived on at least one stream. The next field is its arrival time.
+     */
     private boolean hasLeft;
     private long leftAt;
-    /** Process that the leaving peer has lost; null without one. */
+    /** The lost process that the peer's shutdown message names; null if the message names none. */
     private @Nullable String lostPeer;
-    /** Cause of the last stream's loss; null without an error. */
+    /** Exception that ended the last stream; null if the stream ended without an exception. */
     private @Nullable IOException lostCause;
     private @Nullable Rail lastRail;
 
     /**
-     * Takes ownership of connected streams.
+     * Creates the sending end. It owns the streams from now on.
      *
-     * @param rails by stream: its rail
+     * @param rails the rail of each stream
      * @param clock clock in nanoseconds
      */
     public SocketSender(StreamSet connection, Rail[] rails, Pieces pieces, LongSupplier clock) {
@@ -80,7 +87,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         }
         reinjection = new Reinjection(streams, frames);
         shortPieces = new ShortPieces(streams);
-        // Twice the size, because two of several streams may owe the same piece.
+        // Twice the size, because with several streams two of them may have the same piece without an acknowledgement.
         again = new PieceQueue(
                 (pieces.isWhole() ? 1 : 2) * Integer.highestOneBit(streams.length * 2 - 1) * SendStream.queue(pieces));
     }
@@ -163,7 +170,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         }
     }
 
-    /** Returns whether data can be sent or messages can be read. */
+    /** Returns whether this end can send data, or may be able to read messages. */
     private boolean hasWork() {
         if (frames.hasFresh() || !again.isEmpty() || frames.isHasty() && frames.isAnyUnasked()) {
             return true;
@@ -177,8 +184,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Returns whether a necessary acknowledgement may be available. On a single stream one is necessary only if frames
-     * are held or the staging buffer is full; others stay unread until then.
+     * Returns whether an acknowledgement that this end needs may be available on a stream. A single stream needs one
+     * only while frames are held, or while the staging buffer is full. Other acknowledgements remain unread until then.
      */
     private boolean mayHear(SendStream stream) {
         if (!stream.isGreeted()) {
@@ -189,7 +196,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                 : stream.owed() > 0;
     }
 
-    /** Takes restored streams, and gives up streams that the receiver has lost. */
+    /** Begins to use restored streams, and closes streams that the receiver has lost. */
     private void recover(StreamRecovery from) {
         from.readNews();
         long now = clock.getAsLong();
@@ -247,8 +254,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Handles a peer that has left. It may have received everything: acknowledgements from before its shutdown message
-     * may be in flight on other rails, and are awaited.
+     * Handles a peer that has sent a shutdown message. The peer may have received all frames. Earlier acknowledgements
+     * may still be in flight on other rails, and this end waits for them.
      */
     private int hearLastWords(long now, long before) {
         boolean more = false;
@@ -256,12 +263,12 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
             try {
                 more |= stream.isOpen() && stream.readAcks(now) == SendStream.Peer.THERE;
             } catch (IOException gone) {
-                // all remaining information of this stream was read
+                // all remaining messages of this stream were read
             }
         }
         frames.retireWhole();
         if (frames.isEmpty() || !more || now - leftAt > LAST_WORDS_NANOS) {
-            tell(); // logged here, because the close of a failed connection does not log it
+            tell(); // logged here, because closing a failed connection does not log the delivered bytes
             throw connection.closedByPeer(howFar(), lostPeer);
         }
         return (int) (frames.released() - before);
@@ -271,8 +278,9 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         try {
             return stream.write(now);
         } catch (IOException e) {
-            // A write to a closed peer fails like a write to a dead peer. The peer's last messages distinguish the two
-            // cases.
+            // A write fails in the same way whether the peer was closed or its process has ended. The peer's last
+            // messages
+            // distinguish these two cases.
             listen(stream, now);
             lose(stream, e.getMessage(), e, now);
             return 0;
@@ -280,8 +288,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Assigns pieces to streams: first the unacknowledged pieces of a lost rail, then new ones. An idle stream also
-     * gets a piece that another stream is slow with.
+     * Assigns pieces to streams: first the unacknowledged pieces of lost streams, then pieces that were not assigned
+     * yet. An idle stream may also send a piece of a slow stream.
      */
     private void giveOut(long now) {
         while (!again.isEmpty()) {
@@ -312,8 +320,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Returns the stream that will deliver a piece first; null if it is busy, because the others would take even
-     * longer.
+     * Returns the stream that will deliver a piece first. Returns null if this stream has no room: another stream would
+     * deliver the piece even later.
      */
     private SendStream fastest(int length, long now) {
         SendStream best = null;
@@ -331,7 +339,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Gives a stream up. Its unacknowledged pieces are resent over others. Throws without present or future streams.
+     * Closes a lost stream, and sends its unacknowledged pieces over other streams. Throws an exception if no stream is
+     * left, and none will be restored.
      */
     private void lose(SendStream lost, String why, @Nullable IOException cause, long now) {
         if (!lost.isOpen()) {
@@ -341,7 +350,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
             throw connection.lost(cause, howFar());
         }
         if (hasLeft) {
-            return; // the ends of its streams have no meaning any longer
+            return; // after the peer's shutdown message the end of a stream is no loss
         }
         int owed = giveUp(lost, now);
         boolean last = !isAnyOpen();
@@ -375,7 +384,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                 .collect(Collectors.joining(", "));
     }
 
-    /** Describes the number of payload bytes delivered by each rail. */
+    /** Describes how many payload bytes each rail has delivered. */
     private String delivered() {
         Map<Rail, Long> bytes = new LinkedHashMap<>();
         for (SendStream stream : streams) {
@@ -387,7 +396,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                 .collect(Collectors.joining(", "));
     }
 
-    /** Returns the number of rails that are not lost. */
+    /** Returns the number of rails that have at least one open stream. */
     int railsLeft() {
         return (int) Arrays.stream(streams).filter(SendStream::isOpen).map(SendStream::rail).distinct().count();
     }
@@ -444,7 +453,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         try {
             progress();
             while (recovery != null && !isAnyOpen() && frames.released() > frames.completed() && recovery.mayWait()) {
-                // The frames count as sent for their owner. They are sent over the next stream, or the connection is
+                // For their owner these frames were sent. Either the next stream delivers them, or the connection is
                 // lost.
                 Waiting.pause(CLOSE_STEP_NANOS);
                 progress();
@@ -461,11 +470,13 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                 }
             }
             if (frames.completed() == frames.added()) {
-                // After the shutdown message: this closes restored streams, and their end is then no outage.
+                // Called after the shutdown message was sent: the call closes restored streams, and the receiver then
+                // does
+                // not report an outage.
                 connection.closesInOrder();
             }
         } catch (ConnectionException lost) {
-            // The peer left first, and the owner makes no more calls that could report it.
+            // The peer was closed first. The owner makes no more calls that could report this.
         }
     }
 }

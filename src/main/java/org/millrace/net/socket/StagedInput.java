@@ -11,23 +11,23 @@ import org.millrace.foreign.PageMemory;
 import org.millrace.net.connection.SilentLink;
 
 /**
- * Bytes of a stream that were read ahead. One read delivers headers, and the small payloads between them. After a
- * payload that is too large for this, the next one is expected to be large, too. Then only a header is read, so that no
- * part of the payload is copied.
+ * Bytes of a stream that were read ahead into a buffer. One read delivers several headers and the small payloads
+ * between them. After a large payload the next payload is expected to be large, too. Then only the next header is read
+ * ahead, so that no part of its payload has to be copied.
  */
 final class StagedInput {
 
     /**
-     * Maximum length of a payload that is read whole. A payload of 4 or 8 bytes is stored by a single access, because a
-     * thread may poll the number at its destination.
+     * Maximum length of a payload that is only stored after all its bytes have arrived. A payload of 4 or 8 bytes is
+     * stored by a single memory access, because another thread may poll the number at the destination.
      */
     static final int NUMBER_BYTES = Long.BYTES;
 
     private static final VarHandle INT = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
     private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
-    /** After a payload longer than this, the next one is expected to be long, too. */
+    /** Maximum length of a header and a payload after which the next payload is not expected to be large. */
     private static final int LARGE_BYTES = 16 << 10;
-    /** Size of the buffer in bytes. Small frames that arrive together are read together. */
+    /** Size of the buffer in bytes. The buffer is large enough for one read of many small frames. */
     private static final int CAPACITY = 64 << 10;
 
     private final ByteBuffer buffer;
@@ -40,7 +40,7 @@ final class StagedInput {
      * Creates an empty buffer.
      *
      * @param headerBytes length of the bytes before each payload
-     * @param memory      arena of the buffer
+     * @param memory      arena that the buffer is allocated in
      */
     StagedInput(int headerBytes, Arena memory) {
         this.headerBytes = headerBytes;
@@ -48,16 +48,16 @@ final class StagedInput {
     }
 
     /**
-     * Reads once, behind the available bytes. Returns the number of bytes, 0 if none has arrived, -1 at the end of the
-     * stream.
+     * Reads once, and stores the data behind the available bytes. Returns the number of bytes; 0 if no data has
+     * arrived; -1 at the end of the stream.
      *
-     * @param more whether the stream was read in this pass, and had data
+     * @param more whether an earlier read in the same pass returned data
      */
     public int fill(StreamInput stream, boolean more) throws IOException {
         buffer.clear();
         if (begin > 0) {
-            // Less than a header or a number is left: a header is taken together with the beginning of a longer
-            // payload.
+            // At most a part of a header, or of a number, is left here: a header is removed together with the available
+            // bytes of a longer payload.
             buffer.put(0, buffer, begin, end - begin);
             end -= begin;
             begin = 0;
@@ -67,7 +67,7 @@ final class StagedInput {
         return read;
     }
 
-    /** Returns whether the last {@link #fill} could have read more. */
+    /** Returns whether the last {@link #fill} had room for more data. */
     public boolean hasRoom() {
         return buffer.hasRemaining();
     }
@@ -81,12 +81,12 @@ final class StagedInput {
         return end - begin;
     }
 
-    /** Returns the process that the sender of a shutdown message has lost; null without one. */
+    /** Returns the lost process that is named in the peer's shutdown message; null if the message names none. */
     public @Nullable String lostPeer() {
         return HeaderFormat.lostPeer(buffer, begin);
     }
 
-    /** Returns the link that the peer reports as silent; null without one. */
+    /** Returns the link that the peer reports as silent; null if the peer reports no silent link. */
     public @Nullable SilentLink silentLink() {
         return SilentLink.of(HeaderFormat.words(buffer, begin));
     }
@@ -95,7 +95,7 @@ final class StagedInput {
         return HeaderFormat.isShutdown(buffer, begin);
     }
 
-    /** Returns the buffer with the header at {@link #begin}. */
+    /** Returns the buffer. The next header is at {@link #begin}. */
     public ByteBuffer buffer() {
         return buffer;
     }
@@ -104,13 +104,13 @@ final class StagedInput {
         return begin;
     }
 
-    /** Continues behind the header, at its payload. */
+    /** Removes the header, so that the available bytes begin with the payload. */
     public void skipHeader(long payloadBytes) {
         begin += headerBytes;
         afterLarge = payloadBytes > LARGE_BYTES - headerBytes;
     }
 
-    /** Copies available bytes of a payload to their destination. Returns their number, up to {@code length}. */
+    /** Moves at most {@code length} available bytes of a payload to their destination. Returns the number of bytes. */
     public int takePayload(ByteBuffer view, int start, int length) {
         int bytes = Math.min(length, bytes());
         if (bytes == 0) {

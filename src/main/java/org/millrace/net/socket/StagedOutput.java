@@ -6,21 +6,24 @@ import java.nio.ByteOrder;
 import org.millrace.foreign.PageMemory;
 
 /**
- * Bytes of a stream that are not sent from the user's memory: headers and the payload bytes behind them. The pieces lie
- * one behind the other, so that one write sends many. They stay until they are acknowledged, because they are resent if
- * the stream is lost. Positions count from the beginning of the stream.
+ * Bytes of a stream that are not sent from the user's memory: headers, and the payload bytes that are copied behind
+ * them. The pieces are contiguous, so that one write sends many of them. The bytes are kept until they are
+ * acknowledged, because they are sent again if the stream is lost. Positions are counted from the beginning of the
+ * stream.
  *
  * <p>
- * A header alone would be a separate packet on a connection without other data, which costs more than a copy that fills
- * the packet. A small payload is therefore copied whole, and a large one's beginning is copied.
+ * On a connection without other data, a header that is sent alone is a separate packet. This costs more than a copy
+ * that fills the packet. Therefore a small payload is copied completely, and the beginning of a large payload is
+ * copied.
  */
 final class StagedOutput {
 
-    /** Maximum length of a payload that is copied whole, measured over loopback, where a packet holds 64 KiB. */
+    /** Maximum length of a payload that is copied completely. Measured over loopback, with packets of 64 KiB. */
     static final int WHOLE_PAYLOAD_BYTES = 64 << 10;
 
     /**
-     * Number of bytes copied of a longer payload: measured as good as a gather write, and better than none or 32 KiB.
+     * Number of bytes that are copied of a longer payload. In measurements this was as fast as a gather write, and
+     * faster than copying nothing or 32 KiB.
      */
     private static final int BEGINNING_BYTES = 8 << 10;
 
@@ -30,36 +33,37 @@ final class StagedOutput {
     private long sent;
     private long end;
     /**
-     * Position of the last gap. It extends to a multiple of the capacity, because the next bytes did not fit before it.
+     * Position of the last gap, which extends to the next multiple of the capacity. A gap exists because the next bytes
+     * did not fit between its position and the end of the buffer.
      */
     private long gap = -1;
 
-    /** Creates an empty buffer in the arena. */
+    /** Creates an empty buffer, which is allocated in the arena. */
     StagedOutput(int capacity, Arena memory) {
         this.capacity = capacity;
         buffer = PageMemory.allocate(capacity, memory).asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** Returns the maximum number of bytes that can be added now. */
+    /** Returns the maximum length of contiguous bytes that can be added now. */
     private int room() {
         long free = capacity - (end - acknowledged);
         long behind = capacity - end % capacity;
         return (int) (free <= behind ? free : Math.max(behind, free - behind));
     }
 
-    /** Returns whether any copied payload fits. */
+    /** Returns whether the buffer has room for a payload of the maximum length that is copied completely. */
     boolean hasRoom() {
         return room() >= PieceFormat.BYTES + WHOLE_PAYLOAD_BYTES;
     }
 
-    /** Returns the number of bytes to copy of a payload of this length; -1 without room for its header. */
+    /** Returns how many bytes of a payload of this length must be copied; -1 if even its header does not fit. */
     int copies(int length) {
         int room = room() - PieceFormat.BYTES;
         int wanted = length <= WHOLE_PAYLOAD_BYTES ? length : BEGINNING_BYTES;
         return room < 0 ? -1 : wanted <= room ? wanted : 0;
     }
 
-    /** Adds a number of bytes, which must fit. Returns their place in the buffer. */
+    /** Adds a number of bytes, which must fit. Returns the index in the buffer at which the caller must write them. */
     int add(int bytes) {
         if (end % capacity + bytes > capacity) {
             gap = end;
@@ -88,7 +92,7 @@ final class StagedOutput {
         return sent == end;
     }
 
-    /** Returns the next unsent bytes, as far as they are contiguous. Some must exist. */
+    /** Returns the next unsent bytes that are contiguous in the buffer. Unsent bytes must exist. */
     ByteBuffer unsent() {
         if (sent == gap) {
             sent += capacity - sent % capacity;
@@ -98,16 +102,16 @@ final class StagedOutput {
         return buffer.limit((int) Math.min(at + (until - sent), capacity)).position(at);
     }
 
-    /** Records that bytes were sent. */
+    /** Records that a number of bytes were sent. */
     void moved(int bytes) {
         sent += bytes;
     }
 
-    /** Records that all bytes before a position have arrived. */
+    /** Records that all bytes before a position have arrived, and need not be kept. */
     void acknowledged(long position) {
         acknowledged = position;
         if (position == end && end % capacity != 0) {
-            // Starts at the same memory again, which is in the cache.
+            // The next bytes are written to the beginning of the buffer, which is in the processor's cache.
             end += capacity - end % capacity;
             sent = end;
             acknowledged = end;

@@ -8,8 +8,8 @@ import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 
 /**
- * The connecting side's first message on each stream, little-endian. It begins with the fields of all networks, with
- * the stripe threshold at 12. Behind them it has the stream's place in its connection.
+ * The connecting side's first message on each stream, little-endian. The message begins with the fields of all
+ * networks; the field at 12 is the stripe threshold. The remaining fields describe the connection and the stream.
  *
  * <pre>
  *   0         8         12        16       32     40     48        56       60        64     66      68       72    80
@@ -25,31 +25,32 @@ import org.millrace.net.connection.HelloFormat;
  * </pre>
  *
  * <p>
- * The attempt is a random number that the streams of one connection share. It distinguishes a second client with the
- * same key from another stream of the first.
+ * The attempt is a random number that all streams of one connection have in common. By this number the listener
+ * distinguishes another stream of the same client from a second client with the same key.
  *
  * <p>
- * The pid is the connecting process's ID in its own PID namespace, for messages only.
+ * The pid is the connecting process's ID in its own PID namespace, and is used in messages only.
  *
  * <p>
- * The own secret and the port belong to the connecting process's {@link Reconnector}. Port 0 means that it restores no
- * lost stream. The listener sends the same fields behind its reply, in {@value #RESUME_BYTES} bytes. When a client has
- * read them on all its streams, it sends its own {@link HandshakeReply#ACCEPTED} on the first.
+ * The own secret and the port belong to the connecting process's {@link Reconnector}. Port 0 means that this process
+ * does not restore lost streams. The listener sends the same two fields behind its reply, in {@value #RESUME_BYTES}
+ * bytes. When the client has read them on all its streams, it sends {@link HandshakeReply#ACCEPTED} on the first
+ * stream.
  *
  * <p>
- * A hello with 0 streams is not part of a connection: it requests the listener's addresses.
+ * A hello with 0 streams does not belong to a connection, but requests the listener's addresses.
  *
- * @param threshold minimum length of a divided payload
- * @param attempt   identifies the client
- * @param stream    0 to streams - 1
+ * @param threshold minimum length in bytes of a payload that is divided among the streams
+ * @param attempt   number that identifies the client's attempt to connect
+ * @param stream    number of the stream, 0 to streams - 1
  * @param streams   number of the connection's streams
- * @param rail      rail of the stream, 0 to rails - 1
+ * @param rail      number of the stream's rail, 0 to rails - 1
  * @param rails     number of the connection's rails
  * @param window    maximum number of the sender's frames in flight
  */
 record StreamHello(int threshold, long attempt, int stream, int streams, int rail, int rails, int window) {
 
-    /** Version of all data on the network. */
+    /** Version of all formats on the network. */
     static final int VERSION = 6;
 
     static final HelloFormat FORMAT = new HelloFormat("MILLRACE", VERSION, 104);
@@ -63,10 +64,10 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
     private static final int WINDOW_OFFSET = 68;
     private static final int PID_OFFSET = 72;
     private static final int RESUME_OFFSET = 80;
-    /** Length of a process's data about its reconnector: secret and port. */
+    /** Length in bytes of a process's data about its reconnector: secret and port. */
     static final int RESUME_BYTES = 24;
 
-    /** @param reconnector reconnector of this process; null without one */
+    /** @param reconnector reconnector of this process; null if lost streams are not restored */
     ByteBuffer encode(byte[] secret, ConnectionKey key, @Nullable Reconnector reconnector) {
         ByteBuffer bytes = FORMAT.encode(secret, key);
         bytes.putInt(THRESHOLD_OFFSET, threshold);
@@ -79,7 +80,7 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
         return bytes.putInt(WINDOW_OFFSET, window).putLong(PID_OFFSET, ProcessHandle.current().pid());
     }
 
-    /** Encodes the data about this process's reconnector. */
+    /** Encodes this process's data about its reconnector. */
     static ByteBuffer encode(@Nullable Reconnector reconnector) {
         ByteBuffer bytes = ByteBuffer.allocate(RESUME_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         return reconnector == null ? bytes
@@ -91,7 +92,7 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
         return hello.slice(RESUME_OFFSET, RESUME_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** Returns the port in the data about a reconnector; 0 without one. */
+    /** Returns the port in the data about a reconnector; 0 if the process restores no lost streams. */
     static int resumePort(ByteBuffer resume) {
         return resume.getInt(HelloFormat.SECRET_BYTES) & 0xffff;
     }
@@ -102,7 +103,7 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
         return secret;
     }
 
-    /** Returns the ID of the process that sent a hello. */
+    /** Returns the ID of the process that sent the hello. */
     static long pidIn(ByteBuffer hello) {
         return hello.getLong(PID_OFFSET);
     }
@@ -113,19 +114,19 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
                 bytes.getShort(RAILS_OFFSET), bytes.getInt(WINDOW_OFFSET));
     }
 
-    /** Returns whether this requests the listener's addresses. */
+    /** Returns whether the hello requests the listener's addresses. */
     boolean isQuery() {
         return streams == 0;
     }
 
-    /** Returns whether the numbers are valid. */
+    /** Returns whether all numbers in the hello are valid. */
     boolean isPlausible() {
         return isQuery() || streams >= 1 && streams <= SocketOptions.MAX_STREAMS && stream >= 0 && stream < streams
                 && threshold >= 1 && rails >= 1 && rails <= streams && rail >= 0 && rail < rails && window >= 1
                 && window <= SocketOptions.MAX_FRAMES_IN_FLIGHT;
     }
 
-    /** Returns whether another stream may belong to the same connection. */
+    /** Returns whether the stream of another hello may belong to the same connection. */
     boolean agreesWith(StreamHello other) {
         return streams == other.streams && threshold == other.threshold && rails == other.rails
                 && window == other.window;

@@ -14,25 +14,25 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.TlsChannel;
 
 /**
- * Input of one TCP stream. A read without data is a system call, too, and most calls of a thread that polls many
- * streams are such reads. A stream without data for a while is therefore polled together with the thread's other
- * streams ({@link ReadPoll}), and read when it has data. One thread at a time.
+ * Input of one TCP stream. Even a read without data is a system call, and most reads of a thread with many streams
+ * return no data. After several reads without data, a stream is therefore polled together with the other streams of its
+ * thread ({@link ReadPoll}). It is then read only when it has data. Used by one thread at a time.
  */
 final class StreamInput {
 
-    /** Number of consecutive reads without data after which the stream is polled together with others. */
+    /** Number of consecutive reads without data, after which the stream is polled together with others. */
     static final int PATIENCE = 64;
 
     private final SocketChannel channel;
-    /** The same channel, if it is under TLS: it may hold earlier data. */
+    /** The channel, if it uses TLS; null otherwise. A TLS channel may contain data that was read from TCP earlier. */
     private final @Nullable TlsChannel tls;
-    /** Poll of the thread that made {@link #PATIENCE} reads without data in a row; null before that. */
+    /** Poll of the thread that made {@link #PATIENCE} consecutive reads without data; null before such reads. */
     private volatile @Nullable ReadPoll poll;
     private int fruitless;
     private long reads;
-    /** Last round of the poll with a request for this stream; owned by the poll. */
+    /** Last round of the poll in which this stream was requested. Used by the poll only. */
     long round;
-    /** Last round in which it was ready; owned by the poll. */
+    /** Last round of the poll in which this stream had data. Used by the poll only. */
     long readyIn = -1;
 
     public StreamInput(SocketChannel channel) {
@@ -40,16 +40,16 @@ final class StreamInput {
         tls = channel instanceof TlsChannel encrypted ? encrypted : null;
     }
 
-    /** Returns the channel for a selector. */
+    /** Returns the channel that a selector can poll. */
     SelectableChannel channel() {
         return TlsChannel.selectable(channel);
     }
 
     /**
-     * Reads once, into the rest of a buffer.
+     * Reads once, into the remaining bytes of a buffer.
      *
-     * @param more whether more data may be available because this pass has just read some; this saves a second poll
-     * @return number of bytes; 0 if none has arrived; -1 at the end of the stream
+     * @param more whether an earlier read in the same pass returned data; the stream is then read without a poll
+     * @return number of bytes; 0 if no data has arrived; -1 at the end of the stream
      */
     public int read(ByteBuffer to, boolean more) throws IOException {
         ReadPoll joined = poll;
@@ -72,7 +72,7 @@ final class StreamInput {
         return reads;
     }
 
-    /** Called before the stream is closed. Safe from any thread, and repeatedly. */
+    /** Removes the stream from the poll before the stream is closed. Any thread may call this, also repeatedly. */
     public void leave() {
         ReadPoll joined = poll;
         if (joined != null) {
@@ -81,19 +81,18 @@ final class StreamInput {
     }
 
     /**
-     * Finds by one call the readable streams among a thread's streams. The streams need not know where the thread's
-     * pass begins. A round lasts until a stream is requested for a second time; then the thread polls all of them
-     * again. A stream that is requested repeatedly without any other is read without a poll, because the read has the
-     * same result.
+     * Finds the streams of one thread that have data, by one system call. The streams do not report where a pass of the
+     * thread begins. A round ends when a stream is requested for the second time, and the thread then polls all streams
+     * again. If only one stream was requested in a round, it is read without a poll: one system call is enough.
      *
      * <p>
-     * Each thread has its own, created at its first use. A stream that another thread reads meanwhile, such as a
-     * helping thread, is read without a poll. Streams leave on any thread.
+     * Each thread has its own poll, which is created at its first use. If another thread reads one of the streams, such
+     * as a helping thread, it reads without a poll. Any thread may remove a stream.
      *
      * <p>
-     * A poll allocates 16 bytes for each ready stream with a descriptor beyond the JDK's cache of Integers (127, in the
-     * plugin's JVM 4095). The reason is that {@code sun.nio.ch.EPollSelectorImpl} looks up keys by them. It allocates
-     * nothing else.
+     * A poll allocates 16 bytes for each stream that has data and a descriptor beyond the JDK's cache of Integers. The
+     * cache ends at 127, or at 4095 in the plugin's JVM. The reason is that {@code sun.nio.ch.EPollSelectorImpl} finds
+     * keys by these Integers. A poll allocates nothing else.
      */
     static final class ReadPoll {
 
@@ -102,16 +101,16 @@ final class StreamInput {
 
         private final Thread owner = Thread.currentThread();
         private final Consumer<SelectionKey> mark = key -> ((StreamInput) key.attachment()).readyIn = round();
-        /** The streams, with keys from two streams on. Guarded by this. */
+        /** The thread's streams. They have keys if there are at least two. Guarded by this object. */
         private final Map<StreamInput, @Nullable SelectionKey> members = new HashMap<>();
         /**
-         * Written with the lock. The owner reads it without the lock for a member stream: it is not closed while
-         * members exist.
+         * The selector of the streams. Written under the lock. The owner reads it without the lock on behalf of one of
+         * the streams: the selector is not closed while streams remain.
          */
         private @Nullable Selector selector;
 
         private long round;
-        /** Number of streams requested in this round. */
+        /** Number of streams that were requested in this round. */
         private int asked;
         /** Whether this round began with a poll. */
         private boolean looked;
@@ -127,12 +126,12 @@ final class StreamInput {
             return round;
         }
 
-        /** Returns the number of polls of all streams. */
+        /** Returns the number of polls so far. */
         long looks() {
             return looks;
         }
 
-        /** Returns whether a read of a stream may find data. */
+        /** Returns whether a read of a stream may return data. */
         boolean mayRead(StreamInput input) {
             if (Thread.currentThread() != owner) {
                 return true;
@@ -158,16 +157,16 @@ final class StreamInput {
                 all.selectNow(mark);
                 return true;
             } catch (IOException | ClosedSelectorException unusable) {
-                return false; // reads have the same result, at their price
+                return false; // without a poll the streams are read, which has the same result but costs more
             }
         }
 
-        /** Adds a stream. Called by the owner. */
+        /** Adds a stream. Called by the owner thread. */
         synchronized void join(StreamInput input) {
             members.put(input, null);
             input.round = round;
             if (members.size() < 2) {
-                return; // a thread with one stream spins on it
+                return; // a single stream is read without a poll
             }
             try {
                 if (selector == null) {
@@ -180,14 +179,14 @@ final class StreamInput {
                     }
                 }
             } catch (IOException unusable) {
-                // without a free descriptor, or with a stream that is being closed, streams are read without a poll
+                // no descriptor is free, or a stream is being closed; all streams are then read without a poll
                 closeSelector();
             }
         }
 
         /**
-         * Removes a stream, so that nothing retains its descriptor when it is closed next. Called by any thread, when
-         * no thread reads the stream.
+         * Removes a stream, so that the selector does not keep the descriptor when the stream is closed. Any thread may
+         * call this while no thread reads the stream.
          */
         synchronized void leave(StreamInput input) {
             SelectionKey key = members.remove(input);
@@ -198,7 +197,7 @@ final class StreamInput {
                 try {
                     selector.selectNow(IGNORE);
                 } catch (IOException unusable) {
-                    // the owner's next poll releases it
+                    // the owner's next poll removes the cancelled key
                 }
             }
         }
@@ -212,7 +211,7 @@ final class StreamInput {
                     last.close();
                 }
             } catch (IOException e) {
-                // nothing depends on it any longer
+                // the selector is no longer used
             }
         }
     }

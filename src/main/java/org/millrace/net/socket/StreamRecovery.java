@@ -20,30 +20,32 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.ConnectionState;
 
 /**
- * One end of a connection, with the state of its lost streams. The thread that moves its frames and the
- * {@link Reconnector} communicate through it. The sending end connects. The receiving end asks whether the peer still
- * knows the connection. This also tells the peer about a stream whose loss only this end has detected.
+ * The state of the lost streams at one end of a connection. Through this object the thread that moves the connection's
+ * frames communicates with the {@link Reconnector}. The sending end opens the new streams. The receiving end asks
+ * whether the peer still knows the connection. By this request the peer also learns about a lost stream if only this
+ * end has detected the loss.
  *
  * <p>
- * A stream has an epoch, which grows with each attempt to restore it. The receiver's thread takes a successor after it
- * has closed the predecessor, and answers only then. No byte of an older epoch is read after the sender may send again.
+ * A stream has an epoch, which increases with each attempt to restore the stream. The receiver's thread closes the lost
+ * stream before it uses the successor, and answers the sender only then. After the sender may send again, the receiver
+ * therefore reads no byte of an older epoch.
  */
 public final class StreamRecovery {
 
-    /** Time in nanoseconds after which a refused port counts as a port without a process. */
+    /** Time in nanoseconds after which a port that refuses connections is assumed to belong to no process. */
     private static final long REFUSED_NANOS = 1_000_000_000;
 
-    /** A stream that replaces a lost one, with the receiving end's first message on it. */
+    /** A stream that replaces a lost stream, and the first message that the receiving end must send on it, if any. */
     public record Successor(SocketChannel channel, long epoch, @Nullable ByteBuffer answer) {
     }
 
-    /** Address at which the peer's process is asked for a stream. */
+    /** Address for requests of a stream to the peer's process, and the local address for them, if it is fixed. */
     record Peer(@Nullable InetAddress local, InetSocketAddress remote) {
 
         /**
-         * Returns the peer of a stream.
+         * Returns the address for requests of one stream.
          *
-         * @param bound whether new streams use the same local address
+         * @param bound whether a new stream must have the same local address
          */
         static Peer of(SocketChannel stream, boolean bound, int port) throws IOException {
             InetSocketAddress there = (InetSocketAddress) stream.getRemoteAddress();
@@ -66,26 +68,28 @@ public final class StreamRecovery {
     private final byte[] secret;
     private final Peer[] peers;
     private final int streams;
-    /** Called by the reconnector when news is available. */
+    /** Called by the reconnector when the state has changed. */
     private final Runnable onNews;
-    /** For a single stream: index of the peer's next address. */
+    /** Number of requests so far, if the connection has a single stream. The requests use the addresses cyclically. */
     private int turn;
     private final AtomicReferenceArray<@Nullable Successor> successors;
-    /** By stream: the epoch in use, or the last one. Written by the thread that moves frames. */
+    /** Current epoch of each stream, or last epoch of a lost stream. Written by the thread that moves frames. */
     private final AtomicLongArray epochs;
-    /** By stream: the last epoch that the peer reports as lost. Written by the reconnector, like {@code tried}. */
+    /** Last epoch of each stream that the peer reports as lost. Written by the reconnector, like {@code tried}. */
     private final AtomicLongArray lostThere;
     private final long[] tried;
     /**
-     * Whether a field above, or {@code end}, has changed. It is written after that change, and read before these
-     * fields.
+     * Whether the reconnector has changed a field above, or {@code end}, since the last {@link #readNews}. Written
+     * after these fields, and read before them.
      */
     private volatile boolean news;
-    /** Reason why no stream will be restored; null while one may be. */
+    /** Reason why no stream will be restored; null while a stream may still be restored. */
     private volatile @Nullable String end;
-    /** Whether the reason is the peer's orderly close; written before {@code end}, and read after it. */
+    /**
+     * Whether {@code end} is set because the peer was closed in order. Written before {@code end}, and read after it.
+     */
     private boolean closedThere;
-    /** Time since which no stream is left, by {@link System#nanoTime}; 0 while one is left. */
+    /** Time since which the connection has no stream, by {@link System#nanoTime}; 0 while it has a stream. */
     private volatile long noneSince;
     private volatile long heard;
     private volatile boolean closed;
@@ -95,8 +99,8 @@ public final class StreamRecovery {
      * Creates the state of a connection with all its streams.
      *
      * @param id     identity of this end
-     * @param secret secret by which the peer's process is known
-     * @param peers  peers by stream
+     * @param secret secret of the reconnector of the peer's process
+     * @param peers  the address for requests of each stream
      */
     StreamRecovery(Reconnector reconnector, ResumeFormat.Id id, byte[] secret, Peer[] peers) {
         this(reconnector, id, secret, peers, peers.length, () -> {});
@@ -121,10 +125,11 @@ public final class StreamRecovery {
     }
 
     /**
-     * Creates the state of a stream outside a network. Its peer is asked at its address, and at others in turn.
+     * Creates the state of a stream outside a network. The stream is requested at its peer's address, and at the other
+     * addresses in the peer's offer, one after the other.
      *
-     * @param accepts whether the peer connects
-     * @param theirs  the peer's {@link Reconnector#offer}
+     * @param accepts whether this end accepts new streams from the peer
+     * @param theirs  bytes that {@link Reconnector#offer} returned in the peer's process
      * @throws ProtocolException if the bytes are invalid
      */
     public static StreamRecovery of(Reconnector reconnector, ConnectionKey key, boolean accepts, byte[] theirs,
@@ -162,7 +167,7 @@ public final class StreamRecovery {
         return streams == 1 ? peers[turn++ % peers.length] : peers[stream];
     }
 
-    /** Returns the number of addresses that take turns. */
+    /** Returns the number of addresses that the requests of a stream use cyclically. */
     int ways() {
         return streams == 1 ? peers.length : 1;
     }
@@ -171,12 +176,12 @@ public final class StreamRecovery {
         return streams;
     }
 
-    /** Returns whether a closed sender may still wait for a stream. */
+    /** Returns whether a sender that is being closed may still wait for a restored stream. */
     boolean mayWait() {
         return reconnector.mayWait();
     }
 
-    /** Returns whether this end opens streams. */
+    /** Returns whether this end opens the new streams. */
     boolean connects() {
         return !id.receiver();
     }
@@ -185,9 +190,9 @@ public final class StreamRecovery {
         return closed;
     }
 
-    // The thread that moves frames
+    // Called by the thread that moves frames
 
-    /** Returns whether something has changed since the last {@link #readNews}. */
+    /** Returns whether the reconnector has changed the state since the last {@link #readNews}. */
     public boolean hasNews() {
         return news;
     }
@@ -196,7 +201,7 @@ public final class StreamRecovery {
         news = false;
     }
 
-    /** Returns a stream's successor, and passes its ownership to the caller; null without one. */
+    /** Returns the successor of a stream, which the caller then owns; null without a successor. */
     @Nullable
     public Successor take(int stream) {
         Successor next = successors.getAndSet(stream, null);
@@ -207,7 +212,7 @@ public final class StreamRecovery {
         return next;
     }
 
-    /** Returns whether the peer has lost the stream in its current epoch. */
+    /** Returns whether the peer reports that it has lost the stream in its current epoch. */
     public boolean isLostThere(int stream) {
         return lostThere.get(stream) == epochs.get(stream);
     }
@@ -217,15 +222,15 @@ public final class StreamRecovery {
         return end;
     }
 
-    /** Returns whether the peer was closed in order. Valid only after {@link #end()} has returned a reason. */
+    /** Returns whether the peer was closed in order. Call this only after {@link #end()} has returned a reason. */
     public boolean isClosedThere() {
         return closedThere;
     }
 
     /**
-     * Records that a stream is lost, and closed here.
+     * Records that a stream is lost and was closed at this end, and begins to restore it.
      *
-     * @param last whether it was the last
+     * @param last whether no other stream is open
      */
     public void lost(int stream, boolean last) {
         if (last) {
@@ -235,9 +240,10 @@ public final class StreamRecovery {
     }
 
     /**
-     * Gives the connection up, or ends it in order. The peer learns it if it asks. Only the first call has an effect.
+     * Ends the recovery, because the connection is lost or closed. A later request by the peer is answered accordingly.
+     * Only the first call has an effect.
      *
-     * @param inOrder whether it is closed in order, without unacknowledged data
+     * @param inOrder whether the connection is closed in order, without unacknowledged data
      */
     public void close(boolean inOrder) {
         closed = true;
@@ -247,7 +253,7 @@ public final class StreamRecovery {
         }
     }
 
-    // The reconnector
+    // Called by the reconnector
 
     /** Returns the epoch of the next attempt to open a stream. */
     long nextEpoch(int stream) {
@@ -259,18 +265,18 @@ public final class StreamRecovery {
         return epochs.get(stream);
     }
 
-    /** Returns whether the peer is known to have the connection: the accepting end answers first. */
+    /** Returns whether the peer has answered and so knows the connection. The accepting end answers first. */
     boolean isHeard() {
         return heard != 0;
     }
 
-    /** Records a message from the peer's host and process. */
+    /** Records that a message of the peer's process has arrived. */
     void heard() {
         heard = System.nanoTime() | 1;
         refusedSince = 0;
     }
 
-    /** Records a restored stream. Older ones are closed. */
+    /** Records a restored stream. If a stream has two successors, the older one is closed. */
     void made(int stream, Successor next) {
         heard();
         Successor before = successors.get(stream);
@@ -296,14 +302,14 @@ public final class StreamRecovery {
         onNews.run();
     }
 
-    /** Records that the peer has lost a stream. */
+    /** Records the peer's report that it has lost a stream. */
     void lostThere(int stream, long epoch) {
         heard();
         lostThere.set(stream, epoch);
         tell();
     }
 
-    /** Records that no stream will be restored. */
+    /** Records why no stream will be restored. */
     void end(String why) {
         end(why, false);
     }
@@ -314,7 +320,7 @@ public final class StreamRecovery {
         tell();
     }
 
-    /** Records a failed attempt. It may end the connection if no stream is left. */
+    /** Records a failed attempt to restore a stream. The attempt may end the connection if no stream is left. */
     void failed(int stream, Exception why) {
         long now = System.nanoTime();
         if (why instanceof ConnectException && "Connection refused".equals(why.getMessage())) {
@@ -330,7 +336,10 @@ public final class StreamRecovery {
         checkDeadline(now, why.getMessage());
     }
 
-    /** Ends the connection if the deadline has passed since the last stream, and since the last message of the peer. */
+    /**
+     * Ends the connection if the reconnect deadline has passed since the loss of the last stream, and since the last
+     * message of the peer.
+     */
     private void checkDeadline(long now, @Nullable String last) {
         long none = noneSince;
         long since = none != 0 && heard != 0 && heard - none > 0 ? heard : none;

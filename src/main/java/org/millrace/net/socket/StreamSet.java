@@ -17,13 +17,13 @@ import org.millrace.net.connection.SilentLink;
 import org.millrace.net.connection.TcpStream;
 import org.millrace.net.connection.TcpStreams;
 
-/** The TCP streams of one connection, their end, and the connection's own views of its memory. */
+/** The TCP streams of one connection, and the views that the connection has of registered memory. */
 public final class StreamSet extends ConnectionState {
 
-    /** Number of calls of progress without data between two checks that the peer is alive; a power of two. */
+    /** Number of calls of progress without data, after which the streams are checked for silence; a power of two. */
     public static final int WATCH_INTERVAL = 256;
 
-    /** More than any system allows; the system reduces it to its limit. */
+    /** Send buffer size that exceeds the limit of any system. The system reduces the size to its limit. */
     private static final int LARGEST_BUFFER_BYTES = 1 << 30;
 
     private final SocketChannel[] channels;
@@ -32,20 +32,20 @@ public final class StreamSet extends ConnectionState {
     private final SocketRegion.Views views = new SocketRegion.Views();
     private final @Nullable StreamRecovery recovery;
     final Reconnector.Outage outage;
-    /** By stream: whether the shutdown message was sent there, so that the peer gets time to read it. */
+    /** Whether the shutdown message was sent on each stream. The peer then gets time to read it. */
     private final boolean[] lingers;
     private final Arena memory = Arena.ofShared();
     private boolean released;
-    /** The last report to the peer about this process's own silent links. Owned by the owner's thread. */
+    /** Silent link in the last report to the peer; null for none. Used by the thread that moves frames. */
     private @Nullable SilentLink told;
 
     /**
-     * Takes ownership of connected streams.
+     * Creates the set. It owns the streams from now on.
      *
      * @param name     name of the connection, with its peer, for messages
      * @param peer     the peer process, for messages
-     * @param channels streams, stream 0 first; non-blocking
-     * @param recovery restores lost streams; null if they are not restored
+     * @param channels connected streams in the order of their numbers; non-blocking
+     * @param recovery restores lost streams; null if lost streams are not restored
      */
     StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels,
             @Nullable StreamRecovery recovery) {
@@ -61,7 +61,7 @@ public final class StreamSet extends ConnectionState {
         }
     }
 
-    /** Makes a stream non-blocking, undelayed, and able to detect the loss of the peer's host while idle. */
+    /** Makes a stream non-blocking, without send delays, and able to detect the loss of the peer's host while idle. */
     public static void configure(SocketChannel channel, SocketOptions options) throws IOException {
         channel.configureBlocking(false);
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
@@ -71,7 +71,7 @@ public final class StreamSet extends ConnectionState {
         }
     }
 
-    /** Returns the numbers of rails and streams for a connection's name, if it has several. */
+    /** Describes the numbers of rails and streams for the name of a connection; empty for a single stream. */
     static String count(int rails, int streams) {
         return rails > 1 ? " (" + rails + " rails)" : streams > 1 ? " (" + streams + " streams)" : "";
     }
@@ -81,7 +81,7 @@ public final class StreamSet extends ConnectionState {
         return recovery;
     }
 
-    /** Replaces a closed stream. */
+    /** Replaces a closed stream by its successor. */
     synchronized void replace(int stream, SocketChannel channel) {
         if (released) {
             closeQuietly(channel);
@@ -93,7 +93,8 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * Returns the reason for the loss of a restorable stream on which nothing has arrived for too long; null otherwise.
+     * Returns the exception for a stream that can be restored and on which nothing has arrived for too long; null
+     * otherwise.
      */
     @Nullable
     IOException silence(int stream) {
@@ -102,9 +103,9 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * Returns the arena of a stream's staging buffers. It ends with the connection: the garbage collector would free
-     * the memory only when the heap is full, because the referring objects are small. A replacement stream has its own
-     * arena, because the lost stream's buffers may be resent.
+     * Returns the arena for the staging buffers of a stream. The arena of the first streams ends with the connection.
+     * The garbage collector would free the memory too late, because the objects that refer to it are small. A
+     * replacement stream has its own arena, because the lost stream's buffers may be sent again.
      */
     Arena memory(boolean first) {
         return first ? memory : Arena.ofAuto();
@@ -120,14 +121,14 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * Returns the view of a payload, which begins in it at {@link SocketRegion#viewOffset}. Its position and limit are
-     * those of its last use. Throws if this connection may not use these bytes of the region.
+     * Returns the view that contains a payload at {@link SocketRegion#viewOffset}. The view has the position and limit
+     * of its last use. Throws an exception if this connection may not use these bytes of the region.
      */
     public ByteBuffer view(@Nullable MemoryRegion region, long offset, int length) {
         return views.view((SocketRegion) NativeRegion.check(region, network(), offset, length), offset);
     }
 
-    /** Returns the exception for a stream that ended, or a failed call on it. */
+    /** Returns the exception for a stream that has ended, or on which a call has failed. The connection is lost. */
     public ConnectionException lost(@Nullable IOException cause, String progress) {
         if (cause instanceof ClosedChannelException) {
             return closedHere();
@@ -143,8 +144,8 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * Returns the exception for bytes that violate the protocol. The streams are closed, because later bytes are not
-     * trustworthy.
+     * Returns the exception for received bytes that violate the protocol. The streams are closed, because later bytes
+     * cannot be trusted.
      */
     public ConnectionException notProtocol(String problem) {
         ConnectionException first = fail(new ConnectionException(this + ": received bytes that are no frame: " + problem
@@ -155,7 +156,7 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * Returns whether the peer must receive a report on this stream: about a silent link, or the end of its silence.
+     * Returns whether the peer must be informed on this stream about a silent link, or about the end of its silence.
      */
     boolean hasSilence(SocketChannel channel) {
         if (TcpStreams.silent() == told) {
@@ -165,38 +166,38 @@ public final class StreamSet extends ConnectionState {
         return known == null || known.isHeard();
     }
 
-    /** Returns the report for the peer; null if no link is silent. */
+    /** Returns the silent link to report, and records it as reported; null if no link is silent. */
     @Nullable
     SilentLink takeSilence() {
         return told = TcpStreams.silent();
     }
 
-    /** Records the peer's report about its own link; null if none of them is silent. */
+    /** Records the peer's report about its links: the silent link, or null if none of its links is silent. */
     synchronized void reported(@Nullable SilentLink link) {
         if (!released) {
             TcpStreams.reported(this, peer(), link);
         }
     }
 
-    /** Sends the shutdown message on a stream, as far as that needs no waiting. */
+    /** Sends the shutdown message on a stream, if that is possible without waiting. */
     void sendLast(int stream, ByteBuffer words) {
         try {
             channels[stream].write(words);
             if (words.hasRemaining()) {
-                // The send buffer is full of data that the peer has not read. A larger buffer also takes these few
-                // bytes.
+                // The send buffer is full of data that the peer has not read. A larger buffer has room for this short
+                // message.
                 channels[stream].setOption(StandardSocketOptions.SO_SNDBUF, LARGEST_BUFFER_BYTES);
                 channels[stream].write(words);
             }
             lingers[stream] = !words.hasRemaining();
         } catch (IOException gone) {
-            // The peer left first.
+            // The peer closed the stream first.
         }
     }
 
     /**
-     * Records that the connection is closed in order, possibly without a stream for the message. The peer learns it if
-     * it asks.
+     * Records that the connection is closed in order, even if no stream exists for the shutdown message. Later requests
+     * of the peer are answered accordingly.
      */
     void closesInOrder() {
         if (recovery != null) {

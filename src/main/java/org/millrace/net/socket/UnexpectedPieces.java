@@ -5,8 +5,9 @@ import java.nio.ByteBuffer;
 import org.millrace.foreign.PageMemory;
 
 /**
- * Room for pieces whose frames have no destination yet, so that later pieces on the same stream can be received. A
- * place has room for any piece, and occupies as much memory as its largest piece so far. One thread.
+ * Buffers for pieces whose frames have no destination yet, so that later pieces on the same stream can be received.
+ * Each buffer is large enough for any piece, but occupies only as much memory as its longest piece so far. Used by one
+ * thread.
  */
 final class UnexpectedPieces {
 
@@ -20,7 +21,7 @@ final class UnexpectedPieces {
     private final boolean[] whole;
     private int count;
 
-    /** Creates a number of places in the arena. */
+    /** Creates a number of buffers. Their memory is allocated in the arena at their first use. */
     UnexpectedPieces(int capacity, int pieceBytes, Arena memory) {
         this.pieceBytes = pieceBytes;
         this.memory = memory;
@@ -33,7 +34,8 @@ final class UnexpectedPieces {
     }
 
     /**
-     * Takes a place for a piece. Returns -1 without a free place, which a peer that follows the protocol never causes.
+     * Reserves a buffer for a piece, and returns its index. Returns -1 if no buffer is free. A peer that follows the
+     * protocol never causes this.
      */
     int take(long frame, int piece, int length) {
         for (int place = 0; place < places.length; place++) {
@@ -66,13 +68,13 @@ final class UnexpectedPieces {
         return places[place];
     }
 
-    /** Copies a piece to its destination and frees its place. */
+    /** Copies a piece to its destination, and frees its buffer. */
     void moveTo(int place, ByteBuffer view, int at) {
         view.clear().put(at, places[place].clear(), 0, lengths[place]);
         free(place);
     }
 
-    /** Copies a frame's complete pieces to their destination. Returns their number. */
+    /** Copies all complete pieces of a frame to the frame's destination. Returns the number of pieces. */
     int moveAll(long frame, ByteBuffer view, int start, Pieces rule) {
         int moved = 0;
         for (int place = 0; count > 0 && place < places.length; place++) {

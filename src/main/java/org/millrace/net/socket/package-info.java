@@ -2,23 +2,23 @@
  * Frames over TCP.
  *
  * <p>
- * A connection is a numbered sequence of frames over streams that may be lost and restored: one stream, or several on
- * each of several rails. {@link org.millrace.net.socket.SocketSender} and {@code SocketReceiver} are its ends.
- * {@code SocketConnect}, {@code SocketListener} and {@code SocketAccept} establish it, and {@code Reconnector} restores
- * lost streams.
+ * A connection is a numbered sequence of frames over streams that may be lost and restored. It has one stream, or
+ * several streams on one or more rails. {@link org.millrace.net.socket.SocketSender} and {@code SocketReceiver} are its
+ * two ends. {@code SocketConnect}, {@code SocketListener} and {@code SocketAccept} establish a connection, and
+ * {@code Reconnector} restores lost streams.
  *
  * <p>
- * All calls on the frame path pass one buffer to {@code java.nio}. A gather write of header and payload would save a
- * call on a large frame. But over memory outside {@code java.nio} it allocates two objects per buffer (JDK 25,
- * {@code sun.nio.ch.IOUtil}: a releaser for each buffer with a memory session, including the global one). Instead
- * headers, small payloads and the beginnings of large ones are staged in one direct buffer. Any number of small frames
- * is then one write and one read, and no header is a separate packet. The rest of a large payload moves directly from
- * and to its memory.
+ * All calls for frames pass a single buffer to {@code java.nio}. A gather write of header and payload would save one
+ * call for a large frame. But for memory outside {@code java.nio} a gather write allocates two objects per buffer. In
+ * JDK 25, {@code sun.nio.ch.IOUtil} creates a releaser for each buffer with a memory session, even the global one.
+ * Instead, headers, small payloads and the beginnings of large payloads are staged in one direct buffer. Then one write
+ * and one read are enough for any number of small frames, and no header is a separate packet. The rest of a large
+ * payload is written from its memory, and read into its memory, without a copy.
  *
  * <p>
- * A thread that polls several connections polls all their streams by one call in a pass, and reads the ready ones
- * ({@code StreamInput.ReadPoll}). A thread that polls a single busy connection reads it in every pass. This has the
- * same result with one call less.
+ * A thread that polls several connections polls all their streams by one system call in each pass, and reads the
+ * streams that have data ({@code StreamInput.ReadPoll}). A thread that polls a single busy connection reads its stream
+ * in every pass. This has the same result with one call less.
  */
 @NullMarked
 package org.millrace.net.socket;
