@@ -158,6 +158,7 @@ final class RunCommand extends Subcommand {
             new SecureRandom().nextBytes(secret);
             common.put("MILLRACE_SECRET", HexFormat.of().formatHex(secret));
         }
+        common.put(Settings.RUN_ID.name(), "millrace run " + ProcessHandle.current().pid());
         common.putAll(settings);
         for (String each : exported) {
             String[] parts = each.split("=", 2);

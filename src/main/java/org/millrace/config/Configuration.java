@@ -331,6 +331,18 @@ public final class Configuration {
     // Values that more than one name determines
 
     /**
+     * {@return the identity of the run, from {@link Settings#RUN_ID} or a variable of the launcher; empty without both}
+     */
+    public String runId() {
+        return ifSet(Settings.RUN_ID).orElseGet(() -> Settings.RUN_ID.aliases()
+                .stream()
+                .map(this::variable)
+                .filter(id -> !id.isEmpty())
+                .findFirst()
+                .orElse(""));
+    }
+
+    /**
      * {@return the amount of tracing, from {@link Settings#TRACE} and {@link Settings#PROXY_TRACE}}
      *
      * @throws ConfigurationException if the two contradict each other

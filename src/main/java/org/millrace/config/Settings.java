@@ -274,6 +274,11 @@ public final class Settings {
     public static final Setting<String> SECRET =
             add(new Setting<>(Part.SECURITY, "MILLRACE_SECRET", text("any text, the same for every rank"), "",
                     "secret that authenticates ranks that meet at an address; never shown", List.of(), true));
+    public static final Setting<String> RUN_ID =
+            setting(Part.SECURITY, "MILLRACE_RUN_ID", text("any text, the same for every rank of a run"), "",
+                    "identity of the run: ranks with different ones do not join one group, also if they use the same"
+                            + " address; unset: the launcher's",
+                    "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "SLURM_JOB_ID");
     public static final Setting<Boolean> REQUIRE_SECRET = off(Part.SECURITY, "MILLRACE_REQUIRE_SECRET",
             "1: ranks that meet at an address, also on loopback, fail without MILLRACE_SECRET"
                     + " instead of a warning; the plugin then needs MILLRACE_TLS=1");

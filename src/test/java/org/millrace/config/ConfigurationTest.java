@@ -41,6 +41,17 @@ class ConfigurationTest {
     }
 
     @Test
+    void theRunIsTheLaunchersUnlessItIsSet() {
+        assertEquals("", load().runId());
+        environment.put("SLURM_JOB_ID", "7");
+        assertEquals("7", load().runId());
+        environment.put("PMIX_NAMESPACE", "prterun-a-1@1");
+        assertEquals("prterun-a-1@1", load().runId());
+        properties.setProperty("millrace.run.id", "mine");
+        assertEquals("mine", load().runId());
+    }
+
+    @Test
     void overrideBeatsPropertyBeatsEnvironmentBeatsDefault() {
         environment.put("NCCL_BUFFSIZE", "1M");
         assertEquals(1L << 20, load().get(Settings.BUFFER_SIZE));

@@ -156,8 +156,11 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         peer.stage = Stage.EXPECTS_PROOF;
         peer.handshake = Deadline.in(PROOF);
         byte[] proof = listener.secret().proof(Secret.Side.COORDINATOR, hello, group.self(), peer.nonce);
-        peer.connection
-                .send(MessageCodec.encode(new Challenge(group.self().pid(), group.self().host(), peer.nonce, proof)));
+        peer.connection.send(MessageCodec.encode(new Challenge(group.self(), peer.nonce, proof)));
+        String otherRun = hello.identity().otherRun(group.self());
+        if (otherRun != null) {
+            refuse(peer, otherRun);
+        }
     }
 
     private void examine(AcceptedConnection peer, Proof proof) throws IOException {
@@ -179,7 +182,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
             host.contradicted(who.rank(), contradiction);
         } else if (group.identity(who.rank()) != null) {
             refuse(peer, "rank " + who.rank() + " is already taken by " + group.identity(who.rank()).process()
-                    + "; the second one is " + who.process());
+                    + "; the second one is " + who.process() + "; give each run its own port or MILLRACE_RUN_ID");
         } else if (group.failure() != null) {
             refuse(peer, group.failure().message());
         } else {

@@ -106,6 +106,7 @@ final class BootstrapClient {
             try {
                 ServerAddress server = rendezvous.find(attempts++);
                 RankZero rankZero = handshake(server, deadline);
+                checkRun(rankZero);
                 prove(rankZero, server);
                 group.present(rankZero.challenge().identity());
                 return asked(new Member(group, selector, sockets, rankZero), deadline);
@@ -152,12 +153,20 @@ final class BootstrapClient {
         ControlConnection connection = new ControlConnection(
                 server.tls() == null ? channel : server.tls().client(channel, server.secret().forTls()), selector);
         try {
-            Hello hello = new Hello(self.rank(), size, self.pid(), self.host(), Secret.randomBytes());
+            Hello hello = new Hello(self, size, Secret.randomBytes());
             connection.send(MessageCodec.encode(hello));
             return new RankZero(connection, hello, verified(answer(connection, server, attempt), hello, server));
         } catch (IOException | RuntimeException e) {
             connection.close();
             throw e;
+        }
+    }
+
+    private void checkRun(RankZero rankZero) throws NotRankZeroException {
+        String otherRun = self.otherRun(rankZero.challenge().identity());
+        if (otherRun != null) {
+            rankZero.connection().close();
+            throw new NotRankZeroException(otherRun);
         }
     }
 
@@ -243,7 +252,7 @@ final class BootstrapClient {
             case Challenge challenge -> {
                 byte[] expected =
                         server.secret().proof(Secret.Side.COORDINATOR, hello, challenge.identity(), challenge.nonce());
-                if (!Secret.same(expected, challenge.proof())) {
+                if (challenge.identity().rank() != 0 || !Secret.same(expected, challenge.proof())) {
                     throw new NotRankZeroException(challenge.identity() + " at " + server + " has another secret: "
                             + "it is another group's rank 0, or the ranks were not given the same secret");
                 }

@@ -80,7 +80,7 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     static ControlPlane join(Rendezvous rendezvous, int rank, int size, JoinOptions options) {
-        GroupState group = new GroupState(RankIdentity.local(rank), size);
+        GroupState group = new GroupState(RankIdentity.local(rank, options.run()), size);
         if (size == 1) {
             return new ControlPlane(group, null, options);
         }

@@ -19,12 +19,13 @@ import org.millrace.net.socket.SocketOptions;
  * @param secretRequired whether a group at {@code tcp:} without TLS must have a secret; if not, a missing secret only
  *                       causes a warning
  * @param tls            identity of this process under TLS; null if ranks communicate without TLS
+ * @param run            identity of the run, the same on all ranks; empty if runs cannot be distinguished
  * @param sockets        options of TCP. They select the addresses that this machine announces, also if its name has no
  *                       reachable address. They also limit the time to recover lost connections between hosts
  * @param listener       listener of the program for events of the communicator
  */
 public record JoinOptions(Duration deadline, @Nullable String secret, boolean secretRequired, @Nullable TlsIdentity tls,
-        SocketOptions sockets, CommunicatorListener listener) {
+        String run, SocketOptions sockets, CommunicatorListener listener) {
 
     /** @throws IllegalArgumentException if the deadline is not positive or the secret is empty */
     public JoinOptions {
@@ -39,7 +40,7 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
 
     /** Returns the default options, without a secret from the caller. */
     static JoinOptions within(Duration deadline) {
-        return new JoinOptions(deadline, null, false, null, SocketOptions.defaults(),
+        return new JoinOptions(deadline, null, false, null, "", SocketOptions.defaults(),
                 CommunicatorListener.STANDARD_ERROR);
     }
 
@@ -47,13 +48,13 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
     public static JoinOptions of(Configuration configuration, CommunicatorListener listener) {
         String secret = configuration.get(Settings.SECRET);
         return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), secret.isEmpty() ? null : secret,
-                configuration.get(Settings.REQUIRE_SECRET), TlsIdentity.of(configuration),
+                configuration.get(Settings.REQUIRE_SECRET), TlsIdentity.of(configuration), configuration.runId(),
                 NetworkOptions.socket(configuration), listener);
     }
 
     /** Returns the same options with another secret; null for none. */
     JoinOptions withSecret(@Nullable String shared) {
-        return new JoinOptions(deadline, shared, secretRequired, tls, sockets, listener);
+        return new JoinOptions(deadline, shared, secretRequired, tls, run, sockets, listener);
     }
 
     /** Returns a text for logs. It contains no secret, only whether a secret is set. */

@@ -4,22 +4,14 @@ package org.millrace.engine.bootstrap;
 sealed interface Message {
 
     /** First message of a rank to rank 0. */
-    record Hello(int rank, int size, long pid, String host, byte[] nonce) implements Message {
-
-        RankIdentity identity() {
-            return new RankIdentity(rank, pid, host);
-        }
+    record Hello(RankIdentity identity, int size, byte[] nonce) implements Message {
     }
 
     /**
      * Rank 0's answer to {@link Hello}: its identity, a proof that it knows the secret, and a nonce for the other
      * side's proof.
      */
-    record Challenge(long pid, String host, byte[] nonce, byte[] proof) implements Message {
-
-        RankIdentity identity() {
-            return new RankIdentity(0, pid, host);
-        }
+    record Challenge(RankIdentity identity, byte[] nonce, byte[] proof) implements Message {
     }
 
     /**

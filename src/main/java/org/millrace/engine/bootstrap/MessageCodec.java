@@ -36,7 +36,7 @@ import org.millrace.net.connection.PeerText;
 final class MessageCodec {
 
     static final int MAGIC = 0x4D4C5243; // "MLRC"
-    static final int VERSION = 5;
+    static final int VERSION = 6;
     static final int HEADER_BYTES = 9;
 
     /** Maximum number of bytes that one rank may contribute to a collective call. */
@@ -183,8 +183,8 @@ final class MessageCodec {
                     yield new OtherVersion(version);
                 }
                 RankIdentity who = readIdentity(in);
-                yield type == HELLO ? new Hello(who.rank(), in.getInt(), who.pid(), who.host(), readBytes(in))
-                        : new Challenge(who.pid(), who.host(), readBytes(in), readBytes(in));
+                yield type == HELLO ? new Hello(who, in.getInt(), readBytes(in))
+                        : new Challenge(who, readBytes(in), readBytes(in));
             }
             case PROOF -> new Proof(readBytes(in));
             case REJECTED -> new Rejected(readLine(in));
@@ -213,10 +213,11 @@ final class MessageCodec {
         out.writeInt(identity.rank());
         out.writeLong(identity.pid());
         writeText(identity.host(), out);
+        writeText(identity.run(), out);
     }
 
     private static RankIdentity readIdentity(ByteBuffer in) {
-        return new RankIdentity(in.getInt(), in.getLong(), readLine(in));
+        return new RankIdentity(in.getInt(), in.getLong(), readLine(in), readLine(in));
     }
 
     private static void writeText(String text, DataOutputStream out) throws IOException {

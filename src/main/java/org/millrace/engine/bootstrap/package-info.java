@@ -11,12 +11,13 @@
  *
  * <pre>
  *   rank r                                             rank 0
- *     Hello {version, rank, size, pid, host, nonce}      ─▶
- *     ◀─  Challenge {version, pid, host, nonce, proof}     HMAC-SHA256 over both sides' nonces and fields
+ *     Hello {version, rank, pid, host, run, size, nonce} ─▶
+ *     ◀─  Challenge {version, rank 0, pid, host, run, nonce, proof}
+ *                                                          HMAC-SHA256 over both sides' nonces and fields
  *     Proof {proof}                                      ─▶
  *     ◀─  Rejected {reason}                                if rank 0 refuses rank r; the last message
  *     ◀─  Recovery {offer}                                 between hosts, before Present; rank r answers with its own
- *     ◀─  Present {rank, pid, host}                        one for each present rank, including r; more follow
+ *     ◀─  Present {rank, pid, host, run}                   one for each present rank, including r; more follow
  *     Received {frames}                                  ─▶ and ◀─, at intervals
  *     the group is complete when every rank is present
  *     Contribution {rank, sequence, collective, data}    ─▶ ─▶ every other rank
@@ -25,6 +26,10 @@
  *     Departed {rank}                                    ─▶ ─▶ every other rank; then both sides close
  * </pre>
  *
+ * Two runs may use one address, for instance if a rank of a killed run still waits for its rank 0. Both sides therefore
+ * compare their runs ({@code MILLRACE_RUN_ID}) before the proof, and the rank of the other run is refused.
+ *
+ * <p>
  * An interrupted network between two hosts ends the stream of a connection. Rank r then makes a new stream with
  * {@link org.millrace.net.socket.StreamRecovery}, as for streams of data. On the new stream, each side first sends, in
  * 8 bytes, the number of whole frames that it has received since the handshake. Then each side sends the frames that

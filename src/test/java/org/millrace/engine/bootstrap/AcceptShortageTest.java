@@ -33,7 +33,7 @@ import org.millrace.net.connection.TlsIdentity;
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class AcceptShortageTest {
 
-    private final GroupState group = new GroupState(RankIdentity.local(0), 2);
+    private final GroupState group = new GroupState(RankIdentity.local(0, ""), 2);
     private Selector selector;
     private ServerSocketChannel listener;
     private Acceptor acceptor;
@@ -187,7 +187,7 @@ class AcceptShortageTest {
     void whoHasSaidHelloMayTakeLongForItsProof() throws IOException {
         ControlConnection connection = new ControlConnection(SocketChannel.open(listener.getLocalAddress()), selector);
         var peer = new AcceptedConnection(connection, Deadline.in(Duration.ofSeconds(10)));
-        acceptor.handle(peer, new Message.Hello(1, 2, 4242, "host", Secret.randomBytes()));
+        acceptor.handle(peer, new Message.Hello(new RankIdentity(1, 4242, "host"), 2, Secret.randomBytes()));
         assertEquals(Duration.ofMinutes(2), peer.handshake.allowed());
         acceptor.handle(peer, new Message.Proof(new byte[32]));
         assertEquals(Duration.ofSeconds(10), peer.handshake.allowed());

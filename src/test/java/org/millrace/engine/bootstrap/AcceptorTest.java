@@ -17,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicReference;
@@ -27,9 +28,12 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.CommunicatorListener;
 import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
 import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Failed;
@@ -87,7 +91,7 @@ class AcceptorTest {
         RawRank one = RawRank.introduced(file(), 1, 4);
         one.receive(Present.class);
         FutureTask<ControlPlane> two = joining(file(), 2, 3);
-        String expected = RankIdentity.local(2) + " says the group has 3 ranks, rank 0 says 4";
+        String expected = RankIdentity.local(2, "") + " says the group has 3 ranks, rank 0 says 4";
         Failed told = one.receive(Failed.class);
         assertEquals(2, told.failure().rank());
         assertEquals(expected, told.failure().message());
@@ -108,7 +112,8 @@ class AcceptorTest {
             Ranks.failureOf(one);
             FutureTask<ControlPlane> three = joining(rendezvous, 3, 4, JoinOptions.within(deadline));
             String message = Ranks.failureOf(three);
-            assertTrue(message.endsWith(RankIdentity.local(2) + " says the group has 3 ranks, rank 0 says 4"), message);
+            assertTrue(message.endsWith(RankIdentity.local(2, "") + " says the group has 3 ranks, rank 0 says 4"),
+                    message);
             Ranks.failureOf(zero);
             Ranks.failureOf(two);
         });
@@ -135,9 +140,9 @@ class AcceptorTest {
         FutureTask<ControlPlane> refused = one.isDone() ? one : again;
         FutureTask<ControlPlane> admitted = refused == one ? again : one;
         String message = Ranks.failureOf(refused);
-        String process = RankIdentity.local(1).process();
-        assertTrue(message.endsWith("rank 1 is already taken by " + process + "; the second one is " + process),
-                message);
+        String process = RankIdentity.local(1, "").process();
+        assertTrue(message.endsWith("rank 1 is already taken by " + process + "; the second one is " + process
+                + "; give each run its own port or MILLRACE_RUN_ID"), message);
         try (RawRank raw = RawRank.introduced(rendezvous, 0, 3)) {
             String taken = raw.receive(Rejected.class).reason();
             assertTrue(taken.startsWith("rank 0 is already taken by pid "), taken);
@@ -182,7 +187,8 @@ class AcceptorTest {
         }
         ServerAddress place = Rendezvous.parse(rendezvous, options).find(0);
         try (Selector selector = Selector.open()) {
-            BootstrapClient client = new BootstrapClient(selector, RankIdentity.local(1), 2, SocketOptions.defaults());
+            BootstrapClient client =
+                    new BootstrapClient(selector, RankIdentity.local(1, ""), 2, SocketOptions.defaults());
             AtomicReference<String> refusal = new AtomicReference<>();
             Ranks.await("rank 0 answers", () -> {
                 try {
@@ -208,12 +214,12 @@ class AcceptorTest {
             assertEquals("it does not know this group's secret", raw.receive(Rejected.class).reason());
         }
         try (RawRank parrot = RawRank.connect(rendezvous)) { // sends back the proof that it received
-            parrot.say(new Hello(1, 2, 1, "parrot", Secret.randomBytes()));
+            parrot.say(new Hello(new RankIdentity(1, 1, "parrot"), 2, Secret.randomBytes()));
             parrot.say(new Proof(parrot.receive(Message.Challenge.class).proof()));
             assertEquals("it does not know this group's secret", parrot.receive(Rejected.class).reason());
         }
         try (RawRank rude = RawRank.connect(rendezvous)) { // sends a message before it is accepted
-            rude.say(new Hello(1, 2, 1, "rude", Secret.randomBytes()));
+            rude.say(new Hello(new RankIdentity(1, 1, "rude"), 2, Secret.randomBytes()));
             rude.say(new Failed(new RemoteFailure(1, "let me in")));
             rude.awaitEnd();
         }
@@ -229,11 +235,41 @@ class AcceptorTest {
         }
     }
 
+    private static JoinOptions ofRun(String run) {
+        return JoinOptions.of(Configuration.load(Map.of("MILLRACE_RUN_ID", run)), CommunicatorListener.STANDARD_ERROR);
+    }
+
+    /** A rank of a killed run waits at the port of the next run. It would take the place of a rank of the next run. */
+    @ParameterizedTest
+    @CsvSource({"1, 2", "'', 2", "1, ''"})
+    void aRankOfAnotherRunIsRefusedByName(String before, String now) throws Exception {
+        String rendezvous = Ranks.freeTcp();
+        FutureTask<ControlPlane> late = joining(rendezvous, 1, 2, ofRun(before));
+        FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2, ofRun(now));
+        String message = Ranks.failureOf(late);
+        assertTrue(
+                message.contains(rendezvous + ": " + RankIdentity.local(1, "") + " belongs to " + words(before) + ", "
+                        + RankIdentity.local(0, "") + " to " + words(now) + "; end the other run, or use another port"),
+                message);
+        try (RawRank deaf = RawRank.introduced(rendezvous, ofRun(before), 1, 2)) { // ignores the run of rank 0
+            String refused = deaf.receive(Rejected.class).reason();
+            assertTrue(refused.startsWith("rank 1 (pid 4242 on raw-host) belongs to " + words(before)), refused);
+        }
+        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, ofRun(now)); ControlPlane first = Ranks.get(zero)) {
+            assertNull(one.failure());
+            assertNull(first.failure());
+        }
+    }
+
+    private static String words(String run) {
+        return run.isEmpty() ? "a run without MILLRACE_RUN_ID" : "run \"" + run + '"';
+    }
+
     @Test
     void anotherReleaseIsToldSo() throws Exception {
         FutureTask<ControlPlane> zero = joining(file(), 0, 2);
         try (RawRank raw = RawRank.connect(file())) {
-            ByteBuffer hello = MessageCodec.encode(new Hello(1, 2, 1, "newer", new byte[16]));
+            ByteBuffer hello = MessageCodec.encode(new Hello(new RankIdentity(1, 1, "newer"), 2, new byte[16]));
             raw.send(hello.putInt(MessageCodec.HEADER_BYTES, 99));
             assertEquals("it speaks version 99 of the control protocol, rank 0 version " + MessageCodec.VERSION
                     + "; all ranks need the same release", raw.receive(Rejected.class).reason());
@@ -253,7 +289,7 @@ class AcceptorTest {
                     + ": rank 2, rank 4 have not come within " + Deadline.in(deadline)), message);
             for (FutureTask<ControlPlane> rank : List.of(one, three)) {
                 String told = Ranks.failureOf(rank);
-                assertTrue(told.endsWith(": " + RankIdentity.local(0) + " failed: " + message), told);
+                assertTrue(told.endsWith(": " + RankIdentity.local(0, "") + " failed: " + message), told);
             }
         });
     }
@@ -266,7 +302,7 @@ class AcceptorTest {
             String message = Ranks.failureOf(one);
             assertTrue(message.contains(": rank 2 has not come within " + Deadline.in(deadline)), message);
             String told = Ranks.failureOf(zero);
-            assertTrue(told.endsWith(RankIdentity.local(1) + " failed: " + message), told);
+            assertTrue(told.endsWith(RankIdentity.local(1, "") + " failed: " + message), told);
         });
     }
 
@@ -303,7 +339,7 @@ class AcceptorTest {
         Random random = new Random(seed);
         RawRank silent = RawRank.connect(rendezvous);
         RawRank half = RawRank.connect(rendezvous);
-        half.send(MessageCodec.encode(new Hello(1, 2, 1, "half", new byte[16])).limit(20));
+        half.send(MessageCodec.encode(new Hello(new RankIdentity(1, 1, "half"), 2, new byte[16])).limit(20));
         for (int trial = 0; trial < 200; trial++) {
             try (RawRank garbage = RawRank.connect(rendezvous)) {
                 byte[] bytes = new byte[MessageCodec.HEADER_BYTES + random.nextInt(200)];

@@ -73,7 +73,7 @@ class BootstrapClientTest {
                 }
                 return said;
             });
-            GroupState group = new GroupState(RankIdentity.local(1), 2);
+            GroupState group = new GroupState(RankIdentity.local(1, ""), 2);
             new BootstrapClient(selector, group.self(), 2, SocketOptions.defaults(), ATTEMPT)
                     .connect(Rendezvous.parse("tcp:127.0.0.1:" + relay.address().getPort(), options), group,
                             Deadline.in(Duration.ofSeconds(10)))
@@ -130,7 +130,7 @@ class BootstrapClientTest {
                         Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(deadline))));
                 assertTrue(
                         message.contains("rank 0 has not come within " + Deadline.in(deadline) + "; at last: "
-                                + RankIdentity.local(0) + " ended the connection before it let this rank in: "),
+                                + RankIdentity.local(0, "") + " ended the connection before it let this rank in: "),
                         message);
             } finally {
                 zero.cancel(true);

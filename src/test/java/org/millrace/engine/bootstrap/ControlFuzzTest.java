@@ -59,9 +59,10 @@ class ControlFuzzTest {
                 bytes(new Contribution(2, 0, Call.ALL_GATHER, new byte[40]),
                         new Contribution(3, 0, Call.ALL_GATHER, new byte[9])),
                 bytes(new Failed(new RemoteFailure(2, RemoteFailure.Kind.LOST, 1, "x", "line\n\tline"))),
-                bytes(new PeerMessage(1, 0, 7, new byte[] {1, 2})), bytes(new Hello(3, SIZE, 5, "node", new byte[16])),
-                bytes(new Challenge(7, "h", new byte[16], new byte[32])), bytes(new Proof(new byte[32])),
-                bytes(new Rejected("no")));
+                bytes(new PeerMessage(1, 0, 7, new byte[] {1, 2})),
+                bytes(new Hello(new RankIdentity(3, 5, "node"), SIZE, new byte[16])),
+                bytes(new Challenge(new RankIdentity(0, 7, "h"), new byte[16], new byte[32])),
+                bytes(new Proof(new byte[32])), bytes(new Rejected("no")));
         Fuzz.run("control letters", 60_000, recorded, input -> {
             GroupState group = new GroupState(new RankIdentity(0, 1, "here"), SIZE);
             ByteBuffer in = ByteBuffer.wrap(input);
@@ -120,7 +121,7 @@ class ControlFuzzTest {
     }
 
     private static void disturb(FutureTask<ControlPlane> zero, InetSocketAddress address) throws Exception {
-        Hello hello = new Hello(1, 2, 4242, "raw-host", new byte[16]);
+        Hello hello = new Hello(new RankIdentity(1, 4242, "raw-host"), 2, new byte[16]);
         List<byte[]> recorded = List.of(bytes(hello, new Proof(new byte[32])), bytes(hello),
                 bytes(hello,
                         new Proof(Secret.of("", "a guess")

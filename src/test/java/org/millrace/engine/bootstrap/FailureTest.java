@@ -53,7 +53,7 @@ class FailureTest {
         }
         planes.get(failing).fail(new MillraceException("the GPU fell off the bus"));
         planes.get(failing).fail(new MillraceException("and something that follows from it"));
-        String expected = RankIdentity.local(failing) + " failed: the GPU fell off the bus";
+        String expected = RankIdentity.local(failing, "") + " failed: the GPU fell off the bus";
         for (FutureTask<byte[][]> task : blocked) {
             String message = Ranks.failureOf(task);
             assertTrue(message.endsWith(expected), message);

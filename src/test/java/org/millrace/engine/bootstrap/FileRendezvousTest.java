@@ -85,7 +85,7 @@ class FileRendezvousTest {
         assertTrue(file.address().getAddress().isLoopbackAddress());
         assertTrue(file.secret().matches("[0-9a-f]{32}"), "16 random bytes");
         assertEquals(2, file.size());
-        assertEquals(RankIdentity.local(0), file.owner());
+        assertEquals(RankIdentity.local(0, ""), file.owner());
         assertFalse(file.toString().contains(file.secret()), "messages do not show the secret");
         ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
         Ranks.get(zero).close();

@@ -24,12 +24,14 @@ import org.millrace.engine.bootstrap.Message.Rejected;
 
 class MessageCodecTest {
 
-    private static final List<Message> ALL = List.of(new Hello(3, 4, 123_456_789_012L, "node-ü", new byte[] {1, 2, 3}),
-            new Challenge(7, "", new byte[16], new byte[32]), new Proof(new byte[32]), new Rejected("no"),
-            new Present(new RankIdentity(5, 6, "host")), new Contribution(1, Long.MAX_VALUE, Call.BARRIER, new byte[0]),
-            new Contribution(1, 2, Call.ALL_GATHER, new byte[MessageCodec.MAX_DATA]),
-            new Failed(new RemoteFailure(2, RemoteFailure.Kind.LOST, 1, "all_reduce", "line\n  | \tline")),
-            new Departed(0), new PeerMessage(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
+    private static final List<Message> ALL =
+            List.of(new Hello(new RankIdentity(3, 123_456_789_012L, "node-ü", "run ü"), 4, new byte[] {1, 2, 3}),
+                    new Challenge(new RankIdentity(0, 7, ""), new byte[16], new byte[32]), new Proof(new byte[32]),
+                    new Rejected("no"), new Present(new RankIdentity(5, 6, "host")),
+                    new Contribution(1, Long.MAX_VALUE, Call.BARRIER, new byte[0]),
+                    new Contribution(1, 2, Call.ALL_GATHER, new byte[MessageCodec.MAX_DATA]),
+                    new Failed(new RemoteFailure(2, RemoteFailure.Kind.LOST, 1, "all_reduce", "line\n  | \tline")),
+                    new Departed(0), new PeerMessage(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
 
     private static Message decode(ByteBuffer frame) throws ProtocolException {
         ByteBuffer header =
@@ -114,7 +116,7 @@ class MessageCodecTest {
     @Test
     void proofsDependOnEverythingThatWasSaid() {
         Secret secret = Secret.of("file", "user");
-        Hello hello = new Hello(1, 2, 3, "h", new byte[] {4});
+        Hello hello = new Hello(new RankIdentity(1, 3, "h"), 2, new byte[] {4});
         RankIdentity zero = new RankIdentity(0, 5, "z");
         byte[] nonce = {6};
         byte[] proof = secret.proof(Secret.Side.MEMBER, hello, zero, nonce);
@@ -122,9 +124,12 @@ class MessageCodecTest {
         List<byte[]> others = List.of(secret.proof(Secret.Side.COORDINATOR, hello, zero, nonce),
                 Secret.of("file", null).proof(Secret.Side.MEMBER, hello, zero, nonce),
                 Secret.of("", "user").proof(Secret.Side.MEMBER, hello, zero, nonce),
-                secret.proof(Secret.Side.MEMBER, new Hello(2, 2, 3, "h", new byte[] {4}), zero, nonce),
-                secret.proof(Secret.Side.MEMBER, new Hello(1, 3, 3, "h", new byte[] {4}), zero, nonce),
-                secret.proof(Secret.Side.MEMBER, new Hello(1, 2, 3, "h", new byte[] {5}), zero, nonce),
+                secret.proof(Secret.Side.MEMBER, new Hello(new RankIdentity(2, 3, "h"), 2, new byte[] {4}), zero,
+                        nonce),
+                secret.proof(Secret.Side.MEMBER, new Hello(new RankIdentity(1, 3, "h"), 3, new byte[] {4}), zero,
+                        nonce),
+                secret.proof(Secret.Side.MEMBER, new Hello(new RankIdentity(1, 3, "h"), 2, new byte[] {5}), zero,
+                        nonce),
                 secret.proof(Secret.Side.MEMBER, hello, new RankIdentity(0, 5, "y"), nonce),
                 secret.proof(Secret.Side.MEMBER, hello, zero, new byte[] {7}));
         for (int other = 0; other < others.size(); other++) {

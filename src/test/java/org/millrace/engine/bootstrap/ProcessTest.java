@@ -64,7 +64,7 @@ class ProcessTest {
         for (int rank = 0; rank < SIZE; rank++) {
             if (rank != victim) {
                 String told = outputs.get(rank).readLine();
-                String loss = "rank " + victim + " (pid " + killed.pid() + " on " + RankIdentity.local(0).host()
+                String loss = "rank " + victim + " (pid " + killed.pid() + " on " + RankIdentity.local(0, "").host()
                         + ") is gone: ";
                 assertTrue(told.contains(loss), told);
                 assertEquals("left", outputs.get(rank).readLine());

@@ -30,7 +30,7 @@ final class RawRank implements AutoCloseable {
     private RawRank(InetSocketAddress address) throws IOException {
         channel = SocketChannel.open(address);
         connection = new ControlConnection(channel, selector);
-        connection.trust(RankIdentity.local(0));
+        connection.trust(RankIdentity.local(0, ""));
     }
 
     /** Connects to rank 0, which may not exist yet. Sends nothing. */
@@ -60,7 +60,7 @@ final class RawRank implements AutoCloseable {
     static RawRank introduced(String rendezvous, JoinOptions options, int rank, int size) throws IOException {
         Rendezvous parsed = Rendezvous.parse(rendezvous, options);
         RawRank raw = connect(parsed);
-        Hello hello = new Hello(rank, size, 4242, "raw-host", Secret.randomBytes());
+        Hello hello = new Hello(new RankIdentity(rank, 4242, "raw-host", options.run()), size, Secret.randomBytes());
         raw.say(hello);
         Challenge challenge = (Challenge) raw.receive();
         Secret secret = parsed.find(0).secret();
