@@ -335,8 +335,8 @@ public enum IdleProfile {
         private static final int SLOW_HINTS = 12;
         /**
          * Duration of a short park, in nanoseconds. It is the shortest park that frees the core. If the timer expires
-         * before the thread has left its core (5 us and less), Linux keeps the thread there, and the thread still pays
-         * the price of a park.
+         * before the thread has left its core (5 us and less), Linux keeps the thread there. The thread still pays the
+         * price of a park.
          */
         static final long SHORT_PARK_NANOS = 20_000;
         /** Number of short parks without work before longer parks. Together they take some 400 microseconds. */

@@ -11,8 +11,8 @@ public final class Waiting {
     private Waiting() {}
 
     /**
-     * Waits until a thread has ended, even if the waiting thread is interrupted, because the waiting thread is about to
-     * free memory that the other thread uses. The interrupt status is restored afterwards.
+     * Waits until a thread has ended, even if the waiting thread is interrupted. The waiting thread is about to free
+     * memory that the other thread uses. The interrupt status is restored afterwards.
      *
      * @return false if the time was over first: the memory must not be freed
      */

@@ -20,7 +20,7 @@ import org.millrace.net.PeerClosedException;
  * The aggregator has {@value #PIECES} places for pieces. A piece gets the place of an older piece, {@value #PIECES}
  * before it, when the older piece is done. A frame is accepted when its piece has a place, even if the piece has not
  * begun. On each connection, the frames of older pieces come first. All frames that older pieces need from a rank
- * therefore arrive before a frame that waits for a place, so the waiting frame always gets a place.
+ * therefore arrive before a frame that waits for a place. The waiting frame thus always gets a place.
  */
 final class MeshAggregator implements Agent {
 

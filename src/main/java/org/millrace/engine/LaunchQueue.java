@@ -119,8 +119,8 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Launches a single collective. If an equal collective was launched recently and its plan is still available, this
-     * method launches that plan again, because most programs repeat the same collectives. Must not be called in groups.
+     * Launches a single collective. Most programs repeat the same collectives. If the plan of an equal recent
+     * collective is still available, this method launches that plan again. Must not be called in groups.
      *
      * @param stream stream that is not being captured
      */

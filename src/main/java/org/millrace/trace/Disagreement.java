@@ -29,9 +29,8 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Returns a verdict if an end of a connection has found that a send and its receive do not match, and no rank
-     * remembers these operations. The verdict names both ranks. First it names the rank that is involved in most of the
-     * mismatches.
+     * Returns a verdict if an end of a connection has found a mismatch of a send and its receive, and no rank remembers
+     * them. The verdict names both ranks. First it names the rank that is involved in most of the mismatches.
      */
     private @Nullable Verdict forgotten(List<Link> waiting) {
         List<TracedRank> involved = new ArrayList<>(); // Pairs: the rank that found the mismatch, and the other rank.

@@ -29,8 +29,8 @@ package org.millrace.trace;
  * <ul>
  * <li>{@link ProcessTrace}, under its lock, writes the header, settings, messages, types, states and the descriptions
  * of blocks.
- * <li>The heartbeat thread of {@code ProcessTrace} writes the heartbeat, whether the file is locked, the agents' CPU
- * time and the number of streams of a silent link.
+ * <li>The heartbeat thread of {@code ProcessTrace} writes the heartbeat, the lock's state, the agents' CPU time and the
+ * number of streams of a silent link.
  * <li>The agent's thread writes a connection's counters and ring, and the agent's passes.
  * <li>{@link CommunicatorTrace}, under its lock, writes operations.
  * </ul>

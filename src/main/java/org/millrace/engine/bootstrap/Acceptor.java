@@ -254,7 +254,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
 
     /**
      * Starts to leave the group. If the group failed before all ranks arrived, rank 0 continues to accept for
-     * {@link #LATECOMERS}, and sends the reason to each rank that connects late.
+     * {@link #LATECOMERS}. It sends the reason to each rank that connects late.
      */
     void leave() {
         boolean othersDoNotKnow = group.failure() != null && !group.isComplete();

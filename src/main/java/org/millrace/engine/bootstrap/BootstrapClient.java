@@ -62,8 +62,8 @@ final class BootstrapClient {
      */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
     /**
-     * Number of refusals or wrong answers after which this rank gives up, if the process at the address has not proved
-     * that it knows the secret. Such a process may be any program, and may soon end.
+     * Number of refusals or wrong answers after which this rank gives up. The process at the address has then not
+     * proved that it knows the secret. Such a process may be any program, and may soon end.
      */
     private static final int DOUBTS = 7;
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);

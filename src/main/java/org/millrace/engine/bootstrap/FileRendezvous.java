@@ -156,8 +156,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         private static final int ROOT = 0;
 
         /**
-         * Returns the content of the file. The result is empty if the file does not exist, if rank 0 has just replaced
-         * it, or if it has no bytes because a user created it to reserve a name.
+         * Returns the content of the file. The result is empty if the file does not exist or rank 0 has just replaced
+         * it. It is also empty if the file has no bytes, because a user created it to reserve a name.
          *
          * @throws MillraceException if the file is no rendezvous file, or may belong to another user
          */
