@@ -76,7 +76,7 @@ public final class KernelChannel {
     /**
      * Sets this rank's neighbors in the tree.
      *
-     * @param depth number of ranks from the root to the farthest leaf
+     * @param depth depth of the tree in hops: the logarithm of the number of ranks to base 2, rounded down
      * @param up    the parent rank, or {@link #NOBODY}
      * @param down  {@link #MAX_CHILDREN} elements: the child ranks, and then {@link #NOBODY}
      */
@@ -141,7 +141,7 @@ public final class KernelChannel {
         return (int) Words.INT.get(segment, INDEX);
     }
 
-    /** {@return the number of ranks from the tree's root to the farthest leaf} */
+    /** {@return the depth of the tree in hops: the logarithm of the number of ranks to base 2, rounded down} */
     public int depth() {
         return (int) Words.INT.get(segment, DEPTH);
     }

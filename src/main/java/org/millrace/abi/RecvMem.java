@@ -177,15 +177,16 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * {@return the mode of a slot, which tells where its data lies: {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or
-     * {@link #MODE_PTR}}
+     * {@return the mode of a slot, which determines the location of its data: {@link #MODE_NORMAL},
+     * {@link #MODE_OFFSET} or {@link #MODE_PTR}}
      */
     public int modePlain(int slot) {
         return (int) Words.INT.get(Words.MEMORY, base + fifo.mode + entry(slot));
     }
 
     /**
-     * Stores the mode of a slot, which tells where its data lies. A later release of head or tail publishes it.
+     * Stores the mode of a slot, which determines the location of its data. A later release of head or tail publishes
+     * it.
      *
      * @param mode {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}
      */

@@ -27,7 +27,7 @@ import org.millrace.ffi.device.ncclDevProfilerSlot;
  */
 public final class WorkCounters extends PolledStruct {
     public static final long BYTES = ncclDevProfiler.sizeof();
-    /** Number of work items that have their times kept. */
+    /** Number of work items with recorded times; older times are overwritten. */
     public static final int SLOTS = device_h.MAX_PROFILER_EVENTS_PER_CHANNEL();
 
     private static final long SLOT_BYTES = ncclDevProfilerSlot.sizeof();

@@ -293,7 +293,7 @@ final class CopyCommands {
             return warp ? 0 : anyWorker();
         }
         int own = own(order);
-        // The warp gives later commands to workers only after its own copies are complete, so the order is kept in
+        // The warp passes later commands to workers only after its own copies are complete, so the order is kept in
         // this direction. The warp does not wait for copies of a worker, so the worker of this sequence must be idle.
         if (warp && isIdle(own)) {
             return 0;

@@ -254,7 +254,7 @@ public final class CopyQueue implements AutoCloseable {
 
     /**
      * Seals the copies that this queue has posted to the kernel. If the kernel leaves without reading some of them,
-     * gives these copies to the engine after the kernel's other copies are complete.
+     * passes these copies to the engine after the kernel's other copies are complete.
      */
     void seal() {
         if (kernel == null || kernel.unsealed(this) == 0) {
@@ -291,7 +291,7 @@ public final class CopyQueue implements AutoCloseable {
                 kernel.awaitSpread(order);
             }
         }
-        // seal() gives the engine the copies that the kernel left unread, so both conditions are checked again.
+        // seal() passes the copies that the kernel left unread to the engine, so both conditions are checked again.
         return kernel.isReady() && isEngineDone();
     }
 

@@ -14,10 +14,10 @@ import org.millrace.element.ElementKernel;
  *                   first step, which is applied once to the elements of each rank, for example a multiplication.
  * @param among      arithmetic that combines elements from several other ranks; the same as {@code own}, but without
  *                   the operator's first step
- * @param readInput  whether the input is registered, so that the devices of peers may read the elements that this rank
- *                   sends directly from the input
- * @param readOutput whether the output is registered, so that the devices of peers may read the elements that this rank
- *                   sends directly from the output
+ * @param readInput  whether the input is registered, so that the devices of peers may read sent elements there instead
+ *                   of in slots
+ * @param readOutput whether the output is registered, so that the devices of peers may read sent elements there instead
+ *                   of in slots
  */
 record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, ElementKernel own, ElementKernel among,
         boolean readInput, boolean readOutput) {

@@ -11,7 +11,7 @@ import org.millrace.abi.WorkType;
 
 /**
  * Creates the plan of one kernel from one or more operations. If an operation {@linkplain #hasRoom does not fit}, the
- * caller adds it to the next plan. One thread at a time. After {@link #build}, the builder can be used for the next
+ * caller adds it to the next plan. One thread at a time. After {@link #finish}, the builder can be used for the next
  * plan.
  */
 public final class PlanBuilder {

@@ -53,8 +53,7 @@ final class NcclWatch implements Runnable {
      */
     private volatile long callSince;
     /**
-     * Start time of the last call that the listener was told about because it took long. Used only by the watching
-     * thread.
+     * Start time of the last call that was reported to the listener as slow. Used only by the watching thread.
      */
     private long toldOf;
 
@@ -72,7 +71,7 @@ final class NcclWatch implements Runnable {
 
     /**
      * Returns the exception for the loss of a connection that the takeover serves. The exception does not name the
-     * peer, because NCCL does not tell which ranks the connection joins.
+     * peer, because NCCL does not report the ranks of a connection.
      */
     private CommunicatorException ofConnection(MillraceException lost) {
         int rank = nccl.rank();
@@ -146,7 +145,8 @@ final class NcclWatch implements Runnable {
 
         /**
          * Ends NCCL's group. NCCL then connects the ranks and launches the kernels. If this call does not return or
-         * fails, all communicators of the group fail, because NCCL does not tell which one caused the failure.
+         * fails, all communicators of the group fail, because NCCL does not report the communicator that caused the
+         * failure.
          */
         @Override
         public boolean launch() {
