@@ -12,12 +12,14 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
- * Records the plugin function that a thread is in, if any. NCCL requires that none of them blocks. A function that
- * blocks stops its thread and all connections of the thread. This process cannot end it, but logs its name.
+ * Records which function of the plugin the calling thread is in, if any. NCCL requires that these functions do not
+ * block. A function that blocks stops its thread and all connections that the thread serves. This process cannot end
+ * such a call, but it logs the function's name.
  *
  * <p>
- * The calling thread stores one word twice per call. {@link Watcher}, a separate thread, reads it twice a second. All
- * accesses are opaque: a slightly old word is good enough.
+ * The calling thread writes one word at the beginning and at the end of each call. A separate thread, the
+ * {@link Watcher}, reads the word twice a second. All accesses are opaque, because a slightly outdated word is
+ * sufficient.
  */
 final class CallWatch implements AutoCloseable {
 
@@ -27,10 +29,12 @@ final class CallWatch implements AutoCloseable {
 
     private final String connection;
     private final long limitNanos;
-    /** Number of calls; the low bits contain the current function's ordinal plus 1, or 0 between calls. */
+    /**
+     * Number of calls so far. The low bits contain the ordinal of the current function plus 1, or 0 between two calls.
+     */
     private final AtomicLong calls = new AtomicLong();
 
-    // Used by the watcher only.
+    // Used by the watcher thread only.
     private long seen;
     private long since;
     private boolean named;
@@ -40,14 +44,14 @@ final class CallWatch implements AutoCloseable {
         this.limitNanos = limit.toNanos();
     }
 
-    /** Watches the calls of one connection. One thread at a time makes them. */
+    /** Creates the watch for the calls of one connection. Only one thread at a time may make these calls. */
     public static CallWatch of(String connection, Duration limit) {
         CallWatch watch = new CallWatch(connection, limit);
         Watcher.add(watch);
         return watch;
     }
 
-    /** Ends the watch: no more calls follow. */
+    /** Ends the watch after the last call. */
     @Override
     public void close() {
         Watcher.remove(this);
@@ -80,11 +84,11 @@ final class CallWatch implements AutoCloseable {
         }
     }
 
-    /** Checks all connections and the log lines of plugins, while connections exist. */
+    /** The thread that checks all watches and fetches the log lines of plugins. It runs while watches exist. */
     private static final class Watcher {
 
         private static final long INTERVAL_NANOS = Duration.ofMillis(500).toNanos();
-        /** Guarded by the class. A watch that was never closed is removed after its connection was collected. */
+        /** Open watches. Guarded by the class. A watch that was not closed is removed when it was garbage collected. */
         private static final List<WeakReference<CallWatch>> WATCHED = new ArrayList<>();
         private static @Nullable Thread thread;
 
@@ -104,7 +108,7 @@ final class CallWatch implements AutoCloseable {
             }
         }
 
-        /** Returns the watched connections; null if there are none, and the thread must end. */
+        /** Returns the open watches. Returns null if no watch is open; the thread must then end. */
         private static synchronized @Nullable List<WeakReference<CallWatch>> watched() {
             WATCHED.removeIf(reference -> reference.get() == null);
             if (WATCHED.isEmpty()) {

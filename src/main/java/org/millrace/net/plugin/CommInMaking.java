@@ -8,9 +8,9 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * A communicator of the plugin that is being created, on either side. Calls return at once, and are repeated until the
- * communicator exists. The handle keeps its address until then, because plugins keep their progress in it. Guarded by
- * its owner.
+ * A communicator that the plugin is creating, on the accepting or the connecting side. The plugin's calls return at
+ * once, and are repeated until the communicator exists. The handle must keep its address until then, because plugins
+ * store the state of the connection attempt in it. Guarded by the owner of this object.
  */
 final class CommInMaking implements AutoCloseable {
 
@@ -21,7 +21,7 @@ final class CommInMaking implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final MemorySegment handle = arena.allocate(PluginHello.Answer.HANDLE_BYTES, 64);
     private final MemorySegment results = arena.allocate(2 * Long.BYTES, 64);
-    /** The plugin's listener, on the accepting side; 0 if there is none. */
+    /** Address of the plugin's listener, on the accepting side; 0 on the connecting side. */
     private long listener;
     private long communicator;
 
@@ -33,7 +33,7 @@ final class CommInMaking implements AutoCloseable {
     }
 
     /**
-     * Listens on a device.
+     * Makes the plugin listen on a device.
      *
      * @throws ConnectionException if the plugin cannot listen
      */
@@ -50,7 +50,7 @@ final class CommInMaking implements AutoCloseable {
         }
     }
 
-    /** Begins to connect to a handle of the peer. */
+    /** Prepares a communicator that connects to a handle of the peer. */
     static CommInMaking connect(Session session, CallWatch watch, int device, byte[] peer) {
         CommInMaking comm = new CommInMaking(session, watch, NetFunction.CONNECT, device);
         comm.handle.copyFrom(MemorySegment.ofArray(peer));
@@ -63,16 +63,16 @@ final class CommInMaking implements AutoCloseable {
         }
     }
 
-    /** Returns the handle that a peer connects to. */
+    /** Returns the handle of the plugin's listener. The peer connects to this handle. */
     byte[] handle() {
         return handle.toArray(ValueLayout.JAVA_BYTE);
     }
 
     /**
-     * Continues without waiting.
+     * Calls the plugin once more, without waiting.
      *
      * @return whether the communicator exists
-     * @throws ConnectionException if the plugin cannot create it
+     * @throws ConnectionException if the plugin cannot create the communicator
      */
     boolean advance() {
         if (communicator != 0) {
@@ -80,7 +80,7 @@ final class CommInMaking implements AutoCloseable {
         }
         NetTable table = session.table();
         results.fill((byte) 0);
-        long kernels = results.address() + Long.BYTES; // null there: this side supports no network device
+        long kernels = results.address() + Long.BYTES; // remains null: this side supports no network device
         check(making,
                 making == NetFunction.ACCEPT ? table.accept(watch, listener, results.address(), kernels)
                         : table.connect(watch, session.context(), device, session.configuration(), handle.address(),
@@ -96,7 +96,7 @@ final class CommInMaking implements AutoCloseable {
         return taken;
     }
 
-    /** Closes all that the caller has not taken. */
+    /** Closes the plugin's listener, and the communicator unless {@link #take} has returned it. */
     @Override
     public void close() {
         if (!arena.scope().isAlive()) {

@@ -12,9 +12,10 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * Memory that is registered with one communicator. The thread that first sends from a region or receives into it here
- * registers the region. Any thread that closes the region deregisters it, or the communicator's close does. The same
- * holds in NCCL: the thread that registers and deregisters is not the thread that sends.
+ * Memory that is registered with one communicator. A region is registered by the thread that first sends from it or
+ * receives into it with this communicator. It is deregistered by the thread that closes the region, which can be any
+ * thread, or when the communicator is closed. NCCL also uses one thread to register and deregister, and another thread
+ * to send.
  */
 final class CommMemory {
 
@@ -23,17 +24,17 @@ final class CommMemory {
 
     private final Session session;
     private final long communicator;
-    /** Watch for calls from threads other than the communicator's thread. */
+    /** Watch for calls that may come from other threads than the communicator's thread. */
     private final CallWatch watch;
     private final MemorySegment result;
-    /** Regions by their ID. Only the communicator's thread adds an entry, under this object's lock. */
+    /** Registered regions, by ID. Only the communicator's thread adds entries, and holds this object's lock. */
     private @Nullable PluginRegion[] regions = new PluginRegion[USUAL];
     private long[] handles = new long[USUAL];
     private boolean closed;
 
     private final boolean byDmaBuf;
 
-    /** @param result 8 bytes of the connection's memory */
+    /** @param result 8 bytes of the connection's memory for a handle from the plugin */
     CommMemory(Session session, long communicator, CallWatch watch, MemorySegment result) {
         this.session = session;
         this.communicator = communicator;
@@ -43,17 +44,17 @@ final class CommMemory {
                 && session.devices().stream().allMatch(each -> each.supports(plugin_h.NCCL_PTR_DMABUF()));
     }
 
-    /** Returns whether a region is registered. */
+    /** Returns whether a region is registered with the communicator. */
     boolean has(PluginRegion region) {
         return region.id() < regions.length && regions[region.id()] == region;
     }
 
-    /** Returns the plugin's handle of a registered region ({@link #has}). */
+    /** Returns the plugin's handle of a region. The region must be registered ({@link #has}). */
     long handle(PluginRegion region) {
         return handles[region.id()];
     }
 
-    /** Registers a region. Returns NCCL's result. */
+    /** Registers a region with the communicator. Returns NCCL's result code. */
     synchronized int register(PluginRegion region) {
         int id = region.id();
         if (id >= regions.length) {
@@ -71,8 +72,8 @@ final class CommMemory {
     }
 
     /**
-     * Registers a device's memory by its DMA-BUF, if plugin and device support that, as NCCL does. Other memory, and
-     * memory with a refused DMA-BUF, is registered by its address.
+     * Registers device memory by its DMA-BUF, like NCCL, if the plugin and all its devices support this. Other memory
+     * is registered by its address. So is device memory if the plugin refuses the DMA-BUF.
      */
     private int registerWithPlugin(PluginRegion region) {
         NetTable table = session.table();
@@ -104,7 +105,7 @@ final class CommMemory {
         }
     }
 
-    /** Deregisters all remaining regions. The communicator is closed next. */
+    /** Deregisters all remaining regions. The caller closes the communicator afterwards. */
     synchronized void close() {
         closed = true;
         for (int id = 0; id < regions.length; id++) {

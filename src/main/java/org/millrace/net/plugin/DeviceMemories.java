@@ -12,8 +12,9 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
- * Device memory that one end of a connection uses, as its communicator knows it. It does not belong to the network. The
- * communicator registers it at its first use, and the connection's close deregisters it. One thread.
+ * Regions for the device memory that one end of a connection uses. Device memory does not belong to the network. It is
+ * registered with the communicator at its first use, and is deregistered when the connection is closed. Used by one
+ * thread.
  */
 final class DeviceMemories {
 
@@ -30,7 +31,8 @@ final class DeviceMemories {
     }
 
     /**
-     * Returns the region of a payload. Throws if the payload does not lie within memory of the network or of a device.
+     * Returns the region that contains a payload. Throws an exception if the payload lies neither within memory of the
+     * network nor within a device's memory.
      */
     PluginRegion region(@Nullable MemoryRegion region, long offset, long bytes) {
         return (PluginRegion) NativeRegion.check(region instanceof DeviceRegion device ? of(device) : region,
@@ -47,7 +49,8 @@ final class DeviceMemories {
     }
 
     /**
-     * Returns whether the plugin accepts a device's memory. If it does not, which is logged once, payloads are staged.
+     * Returns whether the plugin accepts the memory of a device. If the plugin refuses it, one warning is logged, and
+     * payloads are copied to host memory before they are sent.
      */
     boolean isTaken(DeviceRegion device, PluginComm communicator) {
         if (device == refused || connection.isBroken()) {
@@ -67,7 +70,7 @@ final class DeviceMemories {
         return false;
     }
 
-    /** Forgets all memory. The communicator is closed. */
+    /** Ends the use of all device memory. The communicator must be closed before this call. */
     void close() {
         known.values().forEach(PluginRegion::close);
     }

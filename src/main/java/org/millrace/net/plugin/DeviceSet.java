@@ -10,15 +10,17 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * Common part of one network's connections: the plugin, its devices, used in turns, and the open resources.
+ * Common part of all connections of one network: the plugin, its devices, and the open resources. New connections use
+ * the devices cyclically.
  *
- * @param devices     at least one device
- * @param inlineBytes maximum length of a payload that follows its header in the message
- * @param pieceBytes  maximum length of a message of any other payload
+ * @param devices     the devices; at least one
+ * @param inlineBytes maximum length of a payload that is sent in the same message as its header
+ * @param pieceBytes  maximum length of each message with a part of any other payload
  * @param maxRecvs    maximum number of buffers of one receive
  * @param callLimit   time after which a call that has not returned is logged
  * @param regions     IDs of the registered memory
  * @param watch       watch for calls that belong to no connection; guarded by itself
+ * @param turn        number of connections so far
  */
 record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices, int inlineBytes, long pieceBytes,
         int maxRecvs, Duration callLimit, BitSet regions, CallWatch watch, AtomicInteger turn) {
@@ -27,21 +29,21 @@ record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices
         return session.table();
     }
 
-    /** Returns the number of the next connection's first device. */
+    /** Returns the index of the first device that the next connection tries. */
     int next() {
         return Math.floorMod(turn.getAndIncrement(), devices.size());
     }
 
-    /** Returns the device for a device of the peer: the first for the first, and so on. */
+    /** Returns the device with the same index as the peer's device. If the peer has more devices, the indexes wrap. */
     PluginDevice matching(int peers) {
         return devices.get(peers % devices.size());
     }
 
-    /** Returns the capabilities of a connection, valid for all devices. */
+    /** Returns the capabilities that all devices have. */
     FrameSizes sizes() {
         long piece = pieceBytes;
         int recvs = maxRecvs;
-        // data received into a device's memory needs a flush
+        // Data that was received into device memory must be flushed. Without a flush only host memory is supported.
         int kinds = table().has(NetFunction.IFLUSH) ? -1 : plugin_h.NCCL_PTR_HOST();
         for (PluginDevice device : devices) {
             piece = Math.min(piece, device.maxBytes());

@@ -1,16 +1,16 @@
 package org.millrace.net.plugin;
 
 /**
- * Values agreed by the two ends of a connection: the smaller of both sides' limits.
+ * Limits of a connection. The two ends use the smaller of both sides' limits.
  *
- * @param inlineBytes maximum length of a payload that follows its header in the message
- * @param pieceBytes  maximum length of a message of any other payload
+ * @param inlineBytes maximum length of a payload that is sent in the same message as its header
+ * @param pieceBytes  maximum length of each message with a part of any other payload
  * @param maxRecvs    maximum number of buffers of one receive
  * @param kinds       supported kinds of memory: bits {@code NCCL_PTR_...}
  */
 record FrameSizes(int inlineBytes, long pieceBytes, int maxRecvs, int kinds) {
 
-    /** Maximum number of frames in flight on a connection, on either side. */
+    /** Maximum number of frames in flight at each end of a connection. */
     static final int FRAMES_IN_FLIGHT = 16;
 
     private static final int CACHE_LINE = 64;
@@ -20,13 +20,13 @@ record FrameSizes(int inlineBytes, long pieceBytes, int maxRecvs, int kinds) {
                 Math.min(maxRecvs, other.maxRecvs), kinds & other.kinds);
     }
 
-    /** Returns whether the numbers are valid. */
+    /** Returns whether the limits are valid. */
     public boolean isPlausible(int mostRecvs) {
         return inlineBytes >= 0 && inlineBytes <= 1 << 20 && pieceBytes >= 1
                 && pieceBytes <= MessageFormat.MAX_PAYLOAD_BYTES && maxRecvs >= 1 && maxRecvs <= mostRecvs;
     }
 
-    /** Returns the maximum length of a frame's message, in bytes. */
+    /** Returns the maximum length in bytes of a message with a header, as a multiple of a cache line. */
     int messageBytes() {
         return (MessageFormat.HEADER_BYTES + inlineBytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
     }

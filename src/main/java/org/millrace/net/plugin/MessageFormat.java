@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.net.FrameHeader;
 
 /**
- * The message of a frame, little-endian.
+ * The message that transfers a frame's header, and its payload if the payload is short. Little-endian.
  *
  * <pre>
  *   0         8                56               64
@@ -18,16 +18,16 @@ import org.millrace.net.FrameHeader;
  */
 final class MessageFormat {
 
-    /** Version of all data between the two ends. */
+    /** Version of all formats that the two ends of a connection use. */
     public static final int VERSION = 1;
     /** Length in bytes of a message without a payload. */
     public static final int HEADER_BYTES = 64;
     /** Maximum length of a frame's payload, in bytes. */
     public static final long MAX_PAYLOAD_BYTES = 1L << 30;
 
-    /** Flag: the payload arrives in separate messages. */
+    /** Flag: the payload is sent in separate messages. */
     static final int APART = 1;
-    /** Flag: the payload is in device memory at the sender, and arrives in separate messages. */
+    /** Flag: the payload is in device memory at the sender, and is sent in separate messages. */
     static final int ON_DEVICE = 2;
 
     private static final int FLAG_BITS = 2;

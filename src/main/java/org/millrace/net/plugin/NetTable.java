@@ -8,19 +8,19 @@ import org.millrace.foreign.CFunction;
 import org.millrace.net.ConnectionException;
 
 /**
- * A table's functions, called as its version requires. Pointers are numbers, so that a call creates no object. Results
- * are NCCL's codes.
+ * The functions of a plugin's table, called as the version of the table requires. Pointers are passed as numbers, so a
+ * call creates no object. Results are NCCL's result codes.
  *
  * <p>
- * Each call records its function in a {@link CallWatch}. NCCL requires that no function blocks, and a function that
- * blocks is logged.
+ * Each call records its function in a {@link CallWatch}. NCCL requires that these functions do not block, and a
+ * function that blocks is logged.
  */
 final class NetTable {
 
-    /** NCCL's code for success. */
+    /** NCCL's result code for success. */
     public static final int SUCCESS = 0;
 
-    /** Value in {@code ncclNetCommConfig_t} for no traffic class. */
+    /** Value in {@code ncclNetCommConfig_t} for a connection without a traffic class. */
     static final int NO_TRAFFIC_CLASS = -1;
 
     private static final String[] RESULTS = {"ncclSuccess", "ncclUnhandledCudaError", "ncclSystemError",
@@ -31,7 +31,7 @@ final class NetTable {
     private final boolean longSizes;
     private final boolean profilerParents;
 
-    /** Reads a library's table. Throws if a function is missing that every network needs. */
+    /** Reads a library's table. Throws an exception if the table lacks a function that every network needs. */
     NetTable(TableVersion version, MemorySegment symbol) {
         this.version = version;
         MemorySegment table = unscoped(symbol.address(), version.table().byteSize());
@@ -50,7 +50,7 @@ final class NetTable {
         profilerParents = version.hasProfilerParents();
     }
 
-    @SuppressWarnings("restricted") // a table in a loaded library
+    @SuppressWarnings("restricted") // the table lies in a loaded library
     static MemorySegment unscoped(long address, long bytes) {
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }
@@ -63,17 +63,17 @@ final class NetTable {
         return version;
     }
 
-    /** Returns whether the table has an optional function. */
+    /** Returns whether the table contains an optional function. */
     public boolean has(NetFunction function) {
         return of(function).address() != 0;
     }
 
-    /** Returns whether each size in irecv's arrays has 64 bits instead of 32. */
+    /** Returns whether the sizes in the arrays of irecv have 64 bits. Otherwise they have 32 bits. */
     public boolean hasLongSizes() {
         return longSizes;
     }
 
-    /** Returns NCCL's name of a result, and its number. */
+    /** Returns NCCL's name of a result code, followed by the code. */
     public static String describe(int result) {
         return (result >= 0 && result < RESULTS.length ? RESULTS[result] : "a result that NCCL does not have") + " ("
                 + result + ")";
@@ -107,7 +107,8 @@ final class NetTable {
     int init(CallWatch watch, long context, long communicator, long configuration, long logger, long profiler) {
         return version.hasContext()
                 ? call(watch, NetFunction.INIT, context, communicator, configuration, logger, profiler, 0)
-                : call(watch, NetFunction.INIT, logger, profiler, 0, 0, 0, 0); // the profiler since v10
+                : call(watch, NetFunction.INIT, logger, profiler, 0, 0, 0, 0); // the profiler's callback is ignored by
+                                                                               // versions before v10
     }
 
     int getProperties(CallWatch watch, int device, long properties) {
@@ -119,7 +120,7 @@ final class NetTable {
                 : call(watch, NetFunction.LISTEN, device, handle, listener, 0, 0, 0);
     }
 
-    /** @param configuration a {@code ncclNetCommConfig_t} */
+    /** @param configuration address of a {@code ncclNetCommConfig_t} */
     public int connect(CallWatch watch, long context, int device, long configuration, long handle, long communicator,
             long deviceHandle) {
         if (version.hasContext()) {
@@ -152,7 +153,7 @@ final class NetTable {
                 : call(watch, NetFunction.ISEND, communicator, data, bytes, tag, handle, request);
     }
 
-    /** @param parents array with one null pointer per buffer */
+    /** @param parents array with one null pointer for each buffer */
     public int irecv(CallWatch watch, long communicator, int buffers, long data, long sizes, long tags, long handles,
             long parents, long request) {
         return profilerParents
@@ -160,7 +161,7 @@ final class NetTable {
                 : call(watch, NetFunction.IRECV, communicator, buffers, data, sizes, tags, handles, request, 0);
     }
 
-    /** @param sizes 32 bits each, in every version */
+    /** @param sizes array of 32-bit sizes, in every version of the table */
     public int iflush(CallWatch watch, long communicator, int buffers, long data, long sizes, long handles,
             long request) {
         return call(watch, NetFunction.IFLUSH, communicator, buffers, data, sizes, handles, request);
@@ -170,12 +171,12 @@ final class NetTable {
         return call(watch, NetFunction.TEST, request, done, sizes, 0, 0, 0);
     }
 
-    /** Reads a C string that the plugin owns. Returns null for a null pointer. */
+    /** Returns a C string that belongs to the plugin; null for a null pointer. */
     static @Nullable String text(MemorySegment pointer) {
         return pointer.address() == 0 ? null : unscoped(pointer.address(), Long.MAX_VALUE).getString(0);
     }
 
-    /** Functions of NCCL's network table that Millrace calls, by their names in the table. */
+    /** The functions of NCCL's network table that Millrace calls, with their names in the table. */
     enum NetFunction {
         INIT("init"),
         DEVICES("devices"),
@@ -193,7 +194,7 @@ final class NetTable {
         CLOSE_SEND("closeSend"),
         CLOSE_RECV("closeRecv"),
         CLOSE_LISTEN("closeListen"),
-        /** Since v11. */
+        /** Exists since v11. */
         FINALIZE("finalize");
 
         private final String symbol;
@@ -202,7 +203,7 @@ final class NetTable {
             this.symbol = symbol;
         }
 
-        /** Returns whether every table must have it. */
+        /** Returns whether every table must contain this function. */
         boolean isRequired() {
             return this != FINALIZE && this != REG_MR_DMA_BUF && this != IFLUSH;
         }

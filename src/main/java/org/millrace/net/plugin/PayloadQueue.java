@@ -4,12 +4,13 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.InFlight;
 
 /**
- * Payloads that are sent in separate messages, oldest first, and the position of their next byte. Both ends divide them
- * in the same way into pieces. Pieces are counted over the whole connection. One thread.
+ * Payloads that are sent in separate messages, oldest first, and the position of the next byte of the oldest payload.
+ * Both ends divide the payloads into the same pieces. Pieces are numbered over the whole connection. Used by one
+ * thread.
  */
 final class PayloadQueue {
 
-    /** Tags are small numbers, as in NCCL. Pieces of one receive have different tags. */
+    /** Tags are small numbers, as in NCCL. The pieces of one receive have different tags. */
     private static final int TAG_MASK = 63;
 
     private final @Nullable PluginRegion[] regions;
@@ -33,7 +34,7 @@ final class PayloadQueue {
         return window.isEmpty();
     }
 
-    /** Adds a payload. Returns the number of its last piece. */
+    /** Adds a payload. Returns the number of the payload's last piece. */
     long add(PluginRegion region, long offset, long bytes) {
         int slot = window.begin();
         regions[slot] = region;
@@ -43,7 +44,7 @@ final class PayloadQueue {
         return pieces - 1;
     }
 
-    /** Returns the memory of the next piece, which must exist. */
+    /** Returns the region that contains the next piece. A next piece must exist. */
     PluginRegion region() {
         PluginRegion region = regions[window.oldest()];
         if (region == null) {
@@ -56,17 +57,17 @@ final class PayloadQueue {
         return addresses[window.oldest()];
     }
 
-    /** Returns the length of the next piece. */
+    /** Returns the length of the next piece in bytes. */
     long bytes() {
         return Math.min(lengths[window.oldest()], pieceBytes);
     }
 
-    /** Returns the next piece's tag. The plugin matches sends and receives by it. */
+    /** Returns the tag of the next piece. By the tag the plugin finds the receive for a send. */
     int tag() {
         return (int) nextPiece & TAG_MASK;
     }
 
-    /** Advances by one piece. */
+    /** Removes the next piece. */
     void advance() {
         long bytes = bytes();
         int oldest = window.oldest();

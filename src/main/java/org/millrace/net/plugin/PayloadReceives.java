@@ -4,8 +4,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * Receives of pieces. Several pieces wait for each other and are posted as one receive where the plugin supports it.
- * Each receive is checked when its data has arrived, and flushed if a device reads the data. One thread.
+ * The receives of pieces of payloads. If the plugin supports it, several pieces are collected and posted as one
+ * receive. When the data of a receive has arrived, its length is checked. If the data belongs to a device, it is then
+ * flushed. Used by one thread.
  *
  * <pre>
  *   finished  ≤  flushing  ≤  arrived  ≤  posted  ≤  finished + {@value PluginComm#MAX_REQUESTS}        receives
@@ -14,17 +15,19 @@ import org.millrace.ffi.plugin.plugin_h;
 final class PayloadReceives {
 
     private static final int MAX = PluginComm.MAX_REQUESTS;
-    /** Maximum number of pieces of all receives in flight and of the next one; a power of two. */
+    /** Maximum number of pieces in all receives in flight and in the receive that is posted next; a power of two. */
     private static final int PIECES = 256;
 
     private final RecvComm communicator;
     private final PayloadQueue queue;
     private final int maxRecvs;
-    /** By the number of the piece. */
+    /** Region of each piece, like the two arrays below at index: number of the piece modulo {@link #PIECES}. */
     private final @Nullable PluginRegion[] regions = new PluginRegion[PIECES];
     private final long[] addresses = new long[PIECES];
     private final long[] lengths = new long[PIECES];
-    /** By the number of the receive: its number of pieces, and its flush in flight, or 0. */
+    /**
+     * Number of pieces of each receive. The next array contains its flush in flight; 0 if there is nothing to wait for.
+     */
     private final int[] groups = new int[MAX];
     private final long[] flushes = new long[MAX];
     private long staged;
@@ -44,12 +47,12 @@ final class PayloadReceives {
         return communicator.window.slot(receive);
     }
 
-    /** Returns the number of pieces that are at their destinations. */
+    /** Returns how many pieces are complete at their destinations. */
     long finishedPieces() {
         return finishedPieces;
     }
 
-    /** Posts receives for the waiting payloads. Returns their number. */
+    /** Posts receives for the waiting payloads. Returns the number of posted receives. */
     int post() {
         for (int receives = 0;; receives++) {
             while (!queue.isEmpty() && communicator.staged() < maxRecvs) {
@@ -72,14 +75,14 @@ final class PayloadReceives {
         }
     }
 
-    /** Tests the receives in flight. Returns the number of steps that receives have advanced. */
+    /** Tests the receives and flushes in flight, and begins flushes. Returns the number of steps made. */
     int progress() {
         int steps = 0;
         while (communicator.testOldest()) {
             arrived(groups[slot(communicator.window.done() - 1)]);
             steps++;
         }
-        // A flush uses the arguments of the next receive, which may still wait to be posted.
+        // A flush writes its arguments to the arrays of the next receive. It must wait until that receive was posted.
         while (flushing < communicator.window.done() && (communicator.staged() == 0 || !isOfDevice())) {
             beginFlush();
             steps++;
@@ -107,7 +110,7 @@ final class PayloadReceives {
         }
     }
 
-    /** Returns whether the receive that is flushed next wrote to device memory. */
+    /** Returns whether the next receive to flush has written to device memory. */
     private boolean isOfDevice() {
         int pieces = groups[slot(flushing)];
         for (int i = 0; i < pieces; i++) {

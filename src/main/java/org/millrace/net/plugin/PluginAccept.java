@@ -12,7 +12,7 @@ import org.millrace.net.connection.ExpectedConnection;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 import org.millrace.net.connection.HandshakeReply;
 
-/** A connection that a listener expects: a client, and the two communicators that it connects to. */
+/** A connection that a listener expects: a client, and the two communicators to which the client connects. */
 final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
 
     private static final Logger LOG = LogManager.getLogger(PluginAccept.class);
@@ -20,7 +20,7 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
     private final DeviceSet devices;
     private final CallWatch watch;
     private @Nullable FrameSizes sizes;
-    /** Connection over TCP with the client that was answered. */
+    /** Connection over TCP to the client that was answered; null before the answer. */
     private @Nullable PluginConnection connection;
     private @Nullable CommInMaking messages;
     private @Nullable CommInMaking payloads;
@@ -74,7 +74,10 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
         }
     }
 
-    /** Listens for this client on the first device in turn that can listen, and sends it the handles. */
+    /**
+     * Answers the client with the handles of two listeners. Both listen for this client only, on the same device. The
+     * devices are tried cyclically from the next one, until the plugin can listen on a device.
+     */
     private void answer(PluginListener.Client came) throws IOException {
         int first = devices.next();
         for (int i = 0; messages == null; i++) {

@@ -8,17 +8,19 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * One of the plugin's communicators, its memory, and its requests in flight, oldest first. Only the oldest request is
- * tested, as in NCCL's own proxy: plugins move data when they are tested.
+ * One of the plugin's communicators, with its registered memory and its requests in flight, oldest first. Only the
+ * oldest request is tested, like in NCCL's own proxy. Plugins move data during these tests.
  */
 abstract class PluginComm {
 
-    /** Maximum number of requests in flight: half of NCCL's limit per communicator. The other half is for flushes. */
+    /**
+     * Maximum number of requests in flight: half of NCCL's limit for a communicator. Flushes may use the other half.
+     */
     static final int MAX_REQUESTS = 16;
 
     private static final int DONE_OFFSET = 8;
     private static final int SIZES_OFFSET = 16;
-    /** Length of the results of calls: a request, its state, and the sizes of its messages. */
+    /** Length in bytes of the results of calls: a request, its state, and the lengths of its messages. */
     private static final int RESULT_BYTES = 64;
     private static final int CACHE_LINE = 64;
 
@@ -32,7 +34,7 @@ abstract class PluginComm {
     private final long[] requests = new long[MAX_REQUESTS];
     /** The requests in flight. */
     final InFlight window = new InFlight(MAX_REQUESTS);
-    /** Whether a test has failed. The requests in flight then never complete. */
+    /** Whether the plugin has failed to test a request. The requests in flight then never complete. */
     private boolean failed;
 
     PluginComm(PluginConnection connection, long communicator, NetFunction closing, Arena arena) {
@@ -47,21 +49,24 @@ abstract class PluginComm {
                 unscoped(arena.allocate(CACHE_LINE, CACHE_LINE)));
     }
 
-    /** Returns a view of a connection's memory without its arena. The memory is freed after its last use. */
-    @SuppressWarnings("restricted") // within the memory's bounds
+    /**
+     * Returns a view of a connection's memory that does not depend on its arena. The memory is freed after the last
+     * use.
+     */
+    @SuppressWarnings("restricted") // the view has the bounds of the memory
     static MemorySegment unscoped(MemorySegment memory) {
         return MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize());
     }
 
-    /** Clears the request and returns the address at which a call stores its request. */
+    /** Clears the request in the results. Returns the address at which the next call stores its request. */
     final long newRequest() {
         results.set(ValueLayout.JAVA_LONG, 0, 0);
         return results.address();
     }
 
     /**
-     * Returns the request that a call has stored. Returns 0 if it stored none, or failed. A failure breaks the
-     * connection.
+     * Returns the request that a call has stored. Returns 0 if the call has stored no request, or has failed. A failed
+     * call breaks the connection.
      */
     final long request(NetFunction function, int result) {
         if (result != NetTable.SUCCESS) {
@@ -71,7 +76,7 @@ abstract class PluginComm {
         return results.get(ValueLayout.JAVA_LONG, 0);
     }
 
-    /** Records the request that a call began. Returns false if the call began none, and must be repeated later. */
+    /** Records the request that a call has begun. Returns false if the call must be repeated later, or has failed. */
     final boolean began(NetFunction function, int result) {
         long request = request(function, result);
         if (request == 0) {
@@ -81,7 +86,7 @@ abstract class PluginComm {
         return true;
     }
 
-    /** Tests the oldest request, and removes it if it is done. Returns whether it is done. */
+    /** Tests the oldest request, and removes a completed request. Returns whether the request was completed. */
     final boolean testOldest() {
         if (window.isEmpty() || !test(requests[window.oldest()])) {
             return false;
@@ -90,7 +95,7 @@ abstract class PluginComm {
         return true;
     }
 
-    /** Returns whether a request is done. */
+    /** Tests a request. Returns whether the request is completed. */
     final boolean test(long request) {
         if (failed) {
             return false;
@@ -105,13 +110,14 @@ abstract class PluginComm {
         return results.get(ValueLayout.JAVA_INT, DONE_OFFSET) != 0;
     }
 
-    /** Returns the length of a message of the request that was tested last. */
+    /** Returns the length of one message of the request that was last tested. */
     final int size(int message) {
         return results.get(ValueLayout.JAVA_INT, SIZES_OFFSET + message * Integer.BYTES);
     }
 
     /**
-     * Registers a region with the plugin, if needed. Returns false if the plugin refuses, which breaks the connection.
+     * Registers a region with the communicator, unless it is registered. Returns false if the plugin refuses the
+     * region; the connection is then broken.
      */
     final boolean knows(PluginRegion region) {
         if (memory.has(region)) {
@@ -125,7 +131,7 @@ abstract class PluginComm {
         return true;
     }
 
-    /** Closes memory and communicator. No thread may use them afterwards. */
+    /** Deregisters the memory, and closes the communicator. No thread may use them afterwards. */
     final void close() {
         memory.close();
         table.close(connection.slowWatch(), closing, communicator);

@@ -15,13 +15,13 @@ import org.millrace.net.socket.OutgoingStream;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * A pending connection to a listener. It asks over TCP for the handles of the peer's plugin, and makes this side's
- * plugin connect to them.
+ * A pending connection to a listener. This side requests the handles of the peer's plugin over TCP. Then this side's
+ * plugin connects to these handles.
  */
 final class PluginConnect extends OutgoingConnection {
 
     private final DeviceSet devices;
-    /** Watch of the plugin's calls; null before the first call. */
+    /** Watch of the plugin's calls; null before the first of them. */
     private @Nullable CallWatch watch;
     private final SocketOptions options;
     private final InetSocketAddress listener;

@@ -17,8 +17,9 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * Common part of a connection's sender and receiver. It holds the TCP connection beside the plugin's communicators, and
- * closes both. The TCP connection shows whether the peer is alive, and carries each side's shutdown message.
+ * Common part of a connection's sender and receiver. Besides the plugin's communicators, each connection has a TCP
+ * connection. It shows whether the peer's process is alive, and transfers the shutdown message of each side. This class
+ * closes both.
  *
  * <pre>
  *   0          8         16               64      a shutdown message, little-endian
@@ -29,19 +30,22 @@ import org.millrace.net.plugin.PluginLibrary.Session;
  * </pre>
  *
  * <p>
- * A plugin may report the loss of a peer before TCP does, while frames that have arrived are still unread. The failure
- * is therefore reported after a second without progress. No request begins after a failure.
+ * A plugin may report the loss of a peer earlier than TCP, and even before this side has read all frames that have
+ * arrived. Therefore a failure of the plugin is only thrown after one second, counted while this side waits for the
+ * plugin. No new request begins after a failure.
  */
 final class PluginConnection extends ConnectionState {
 
     private static final Logger LOG = LogManager.getLogger(PluginConnection.class);
 
-    /** Number of idle calls between two reads of the clock; a power of two. */
+    /** Number of calls without progress between two reads of the clock; a power of two. */
     private static final int CLOCK_INTERVAL = 128;
-    /** Minimum time between two reads of the TCP connection. Each costs a system call. */
+    /** Minimum time between two reads of the TCP connection. Each of these reads is a system call. */
     private static final long LOOK_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
     private static final long LAST_WORD_NANOS = TimeUnit.SECONDS.toNanos(1);
-    /** Time limit for frames that a peer has sent before its shutdown message. The plugin has them already. */
+    /**
+     * Time limit for the arrival of all frames after the peer's shutdown message. The plugin has these frames already.
+     */
     private static final long ARRIVAL_NANOS = TimeUnit.SECONDS.toNanos(20);
 
     private static final int SHUTDOWN_BYTES = 64;
@@ -63,7 +67,7 @@ final class PluginConnection extends ConnectionState {
     private @Nullable ConnectionException broken;
     private long brokenNanos;
 
-    /** Takes ownership of a non-blocking socket, which carries only shutdown messages from now on. */
+    /** Creates the common part. It owns the non-blocking socket, which carries only shutdown messages from now on. */
     public PluginConnection(OpenResources network, String name, String peer, SocketChannel socket, Session session,
             Duration callLimit) {
         super(network, name, peer);
@@ -82,22 +86,22 @@ final class PluginConnection extends ConnectionState {
         return watch;
     }
 
-    /** Returns the watch for calls that set up or end the connection, and for other threads. */
+    /** Returns the watch for calls that establish or end the connection, and for calls by other threads. */
     CallWatch slowWatch() {
         return slowWatch;
     }
 
-    /** Sets the action that releases an end's resources when the connection is closed. */
+    /** Sets the action that releases the resources of the sender or receiver when the connection is closed. */
     void onRelease(Runnable last) {
         release = last;
     }
 
-    /** Returns whether one of the plugin's functions has failed. No request begins then. */
+    /** Returns whether a function of the plugin has failed. No new request may begin then. */
     boolean isBroken() {
         return broken != null;
     }
 
-    /** Records that one of the plugin's functions has failed. */
+    /** Records that a function of the plugin has failed. */
     void broken(NetFunction function, int result) {
         broken(session.failed(function, result));
     }
@@ -110,11 +114,12 @@ final class PluginConnection extends ConnectionState {
     }
 
     /**
-     * Checks at intervals, if called often, whether the peer has shut down or is gone.
+     * Checks whether the peer has shut down, or whether its process has ended. Call this method often: most calls do
+     * nothing, so that the checks have a minimum interval.
      *
-     * @param expects whether this side could take another frame, and so waits for the plugin
-     * @param frames  number of frames that this side has received completely; {@link Long#MAX_VALUE} if it sends
-     * @param end     describes this side's progress, for messages
+     * @param expects whether this side waits for the plugin, because it could take another frame
+     * @param frames  number of frames that this side has received completely; {@link Long#MAX_VALUE} for a sender
+     * @param end     describes this side's progress by its text, for messages
      * @throws ConnectionException if the connection has ended
      */
     public void lookAtPeer(boolean expects, long frames, Object end) {
@@ -179,7 +184,7 @@ final class PluginConnection extends ConnectionState {
         }
     }
 
-    /** Returns the exception for messages that do not follow this protocol. No later message can be trusted. */
+    /** Returns the exception for a received message that violates the protocol. Later messages cannot be trusted. */
     ConnectionException corrupt(String problem) {
         ConnectionException first = fail(new ConnectionException(this + ": received what is no frame: " + problem
                 + "; the connection is closed. The plugin mixes up messages, or one end runs another version"));
@@ -187,13 +192,16 @@ final class PluginConnection extends ConnectionState {
         return first;
     }
 
-    /** Tells the peer that the end is intended, and the number of frames that it can expect. */
+    /**
+     * Sends the shutdown message, with the number of frames that the peer can expect. The connection then ends
+     * normally.
+     */
     void sendShutdown(long frames) {
         ByteBuffer message = ByteBuffer.allocate(SHUTDOWN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         message.putLong(0, SHUTDOWN).putLong(FRAMES_OFFSET, frames);
         LastWords.write(blamed(), (i, word) -> message.putLong(NAME_OFFSET + i * Long.BYTES, word));
         try {
-            socket.write(message); // it fits, because it is the first message
+            socket.write(message); // the message fits into the empty send buffer, because it is the first one
         } catch (IOException e) {
             LOG.debug("{}: the peer is gone before us", this, e);
         }

@@ -8,26 +8,28 @@ import org.millrace.abi.NetDeviceHandle;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * Properties of a device, as the plugin reports them.
+ * Properties of a network device, as the plugin reports them.
  *
- * @param index      number of the device
+ * @param index      number of the device in the plugin
  * @param name       the plugin's name of the device
- * @param pciPath    its directory in {@code /sys}; empty if the plugin reports none
+ * @param pciPath    directory of the device in {@code /sys}; empty if the plugin reports none
  * @param ptrSupport supported kinds of memory: bits {@code NCCL_PTR_...}
- * @param forceFlush whether its writes into GPU memory need a flush, for every GPU
+ * @param forceFlush whether the device's writes into GPU memory must always be flushed, whatever the GPU
  * @param speedMbps  speed in Mbit/s
  * @param maxComms   maximum number of connections
  * @param maxRecvs   maximum number of buffers of one receive
- * @param deviceType type of NCCL's kernels that it works with; 0 for any
- * @param maxBytes   maximum length of one message
+ * @param deviceType type of the NCCL kernels that the device needs; 0 if it works with all kernels
+ * @param maxBytes   maximum length of one message in bytes
  */
 public record PluginDevice(int index, String name, String pciPath, int ptrSupport, boolean forceFlush, int speedMbps,
         int maxComms, int maxRecvs, int deviceType, long maxBytes) {
 
-    /** Maximum number of buffers that Millrace uses, even if a plugin allows more; the same number as in NCCL. */
+    /**
+     * Maximum number of buffers of one receive that Millrace uses, even if a plugin allows more; the same as in NCCL.
+     */
     public static final int MAX_RECVS = 8;
 
-    /** Reads the properties that getProperties wrote. */
+    /** Reads the properties that the plugin's function getProperties has written. */
     static PluginDevice read(int index, TableVersion version, MemorySegment properties) {
         Fields fields = new Fields(version.properties(), properties);
         long limit = version.hasLongSizes() ? plugin_h.MAX_NET_SIZE() : Integer.MAX_VALUE;
@@ -61,17 +63,19 @@ public record PluginDevice(int index, String name, String pciPath, int ptrSuppor
         }
     }
 
-    /** Returns whether only special kernels of NCCL can unpack its data. */
+    /** Returns whether only special NCCL kernels can unpack data that the device has received. */
     boolean needsKernels() {
         return deviceType != NetDeviceHandle.HOST;
     }
 
-    /** Returns whether it supports a kind of memory. */
+    /** Returns whether the device supports a kind of memory. */
     public boolean supports(int kind) {
         return (ptrSupport & kind) != 0;
     }
 
-    /** Returns for instance {@code mlx5_0, 400 Gbit/s, host and CUDA memory, 8 receives at once, at /sys/...}. */
+    /**
+     * Returns a description such as {@code mlx5_0, 400 Gbit/s, host and CUDA memory, 8 receives at once, at /sys/...}.
+     */
     public String describe() {
         String memory = "host" + (supports(plugin_h.NCCL_PTR_CUDA()) ? " and CUDA" : "") + " memory"
                 + (supports(plugin_h.NCCL_PTR_DMABUF()) ? " and DMA-BUFs" : "");

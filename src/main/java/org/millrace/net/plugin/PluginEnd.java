@@ -7,12 +7,12 @@ import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 import org.millrace.net.connection.InFlight;
 
 /**
- * Common part of a sender and a receiver. It has one communicator for the frames' messages, and one for separate
- * payloads. It also has memory for the messages, and the frames in flight.
+ * Common part of a sender and a receiver. An end has one communicator for messages with headers, and another for
+ * payloads that are sent separately. It also has the memory for the messages with headers, and the frames in flight.
  */
 abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
 
-    /** Creates one end's side of a communicator. */
+    /** Creates the object for one of the plugin's communicators at this end. */
     interface CommMaker<C> {
         C make(PluginConnection connection, long communicator, Arena arena);
     }
@@ -22,15 +22,15 @@ abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
     private final Arena arena = Arena.ofShared();
     final C messages;
     final C payloads;
-    /** Memory for one message of each frame in flight. */
+    /** Memory with one slot for the message of each frame in flight. */
     final PluginRegion slots;
     final MemorySegment memory;
     final int slotBytes;
     final PayloadQueue queue;
     final DeviceMemories devices;
-    /** Frames that were offered, or accepted, and are not complete. */
+    /** Frames that the owner has offered or accepted, and that are not complete. */
     final InFlight window = new InFlight(FrameSizes.FRAMES_IN_FLIGHT);
-    /** By slot: number of the last piece of the frame's payload; -1 if the payload is in its message. */
+    /** Number of the last piece of the payload of each slot's frame; -1 if the payload is in the message. */
     final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
 
     PluginEnd(PluginConnection connection, FrameSizes sizes, CommMaker<C> maker, long messages, long payloads,
@@ -57,7 +57,7 @@ abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
         arena.close();
     }
 
-    /** Returns the offset of a frame's message in the memory. */
+    /** Returns the offset of a frame's slot in the memory. */
     final long message(long frame) {
         return (long) window.slot(frame) * slotBytes;
     }

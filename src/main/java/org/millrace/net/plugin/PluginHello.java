@@ -11,7 +11,8 @@ import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.connection.PeerText;
 
 /**
- * Hello of the connecting side, little-endian: the fields of all networks, its plugin, and its capabilities.
+ * The first message of the connecting side, little-endian. It contains the fields of all networks, the name of this
+ * side's plugin, and this side's limits.
  *
  * <pre>
  *   0         8         12    16       32     40     48    56       60       64       72       80             144
@@ -22,8 +23,9 @@ import org.millrace.net.connection.PeerText;
  *   +---------+---------+-----+--------+------+------+-----+--------+--------+--------+--------+--------------+
  * </pre>
  *
- * @param pid    its process's ID in its own PID namespace, only for messages
- * @param plugin the plugin's own name
+ * @param pid    ID of the connecting process in its own PID namespace, for messages only
+ * @param sizes  limits of the connecting side
+ * @param plugin the plugin's name from its table
  */
 record PluginHello(long pid, FrameSizes sizes, String plugin) {
 
@@ -46,7 +48,7 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
                 .put(NAME_OFFSET, name(plugin));
     }
 
-    /** Returns the plugin's name as bytes of the hello. Names that are too long are cut. */
+    /** Returns the bytes of a plugin's name in the hello. A name that is too long is cut. */
     static byte[] name(String plugin) {
         byte[] name = plugin.getBytes(StandardCharsets.UTF_8);
         return Arrays.copyOf(name, Math.min(name.length, FORMAT.bytes() - NAME_OFFSET));
@@ -62,8 +64,8 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
     }
 
     /**
-     * The listening side's data behind its reply: the smaller of both sides' limits, and the handles of its plugin's
-     * listeners.
+     * The data that the listening side sends behind its reply: the smaller of both sides' limits, and the handles of
+     * its plugin's listeners.
      *
      * <pre>
      *   0        4        8        16       20       24             152            280
@@ -74,7 +76,7 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
      *   +--------+--------+--------+--------+--------+--------------+--------------+
      * </pre>
      *
-     * @param device number of the listener's device, counted among the devices that it uses
+     * @param device index of the listening device among the devices that the listening side uses
      */
     record Answer(FrameSizes sizes, int device, byte[] messages, byte[] payloads) {
 

@@ -17,10 +17,10 @@ import org.millrace.library.DynamicLoader;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
-/** A library with a network table. It is loaded once, for the life of the process, because it may have threads. */
+/** A library with a network table. It is never unloaded, because the plugin may have created threads. */
 final class PluginLibrary {
 
-    /** Table versions before and after the supported ones. They are searched only to report that they exist. */
+    /** Range of all known table versions. The unsupported ones are searched only for the message that they exist. */
     private static final int OLDEST_NAMED = 2;
     private static final int NEWEST_NAMED = 24;
 
@@ -30,10 +30,17 @@ final class PluginLibrary {
     private final NetTable table;
     private final String name;
     private final long configuration;
-    /** Session of versions without contexts. They are initialized once, and their devices are then known. */
+    /**
+     * The only session, if the table's version has no contexts; null before the first start. Such tables start once.
+     */
     private @Nullable Session only;
 
-    /** Result of an init: a communicator's context, 0 in versions without contexts, and at least one usable device. */
+    /**
+     * Result of the initialization of a plugin.
+     *
+     * @param context address of the plugin's context; 0 if the table's version has no contexts
+     * @param devices usable devices; at least one
+     */
     public record Session(PluginLibrary library, long context, List<PluginDevice> devices) {
 
         public NetTable table() {
@@ -50,17 +57,17 @@ final class PluginLibrary {
             return library.configuration;
         }
 
-        /** Returns the plugin's own name. */
+        /** Returns the plugin's name from its table. */
         public String plugin() {
             return library.name;
         }
 
-        /** Describes a failed call, with the warning that the plugin logged, if any. */
+        /** Describes a failed call. The description includes the warning that the plugin has logged, if any. */
         public String failed(NetFunction function, int result) {
             return library.failed(function, result);
         }
 
-        /** Finalizes the context. No later call may use it. */
+        /** Finalizes the plugin's context. No later call may use the context. */
         public void close(CallWatch watch) {
             if (context != 0 && library.table.has(NetFunction.FINALIZE)) {
                 library.table.close(watch, NetFunction.FINALIZE, context);
@@ -77,7 +84,7 @@ final class PluginLibrary {
         configuration = config.address();
     }
 
-    /** Returns the library of a path, loaded once. Throws if it cannot be loaded, or has no supported table. */
+    /** Returns the library at a path, which is loaded once. Throws an exception if it has no supported table. */
     public static PluginLibrary load(Path path) {
         synchronized (LOADED) {
             PluginLibrary known = LOADED.get(path);
@@ -92,7 +99,7 @@ final class PluginLibrary {
 
     private static PluginLibrary open(Path path) {
         String problem = "the network plugin " + path + " cannot be used: ";
-        // the dynamic loader searches a name without a directory, as in NCCL_NET_PLUGIN
+        // The dynamic loader searches for a name without a directory. NCCL_NET_PLUGIN may contain such a name.
         boolean searched = path.getParent() == null;
         if (!searched && !Files.exists(path)) {
             throw new ConnectionException(problem + "there is no such file");
@@ -130,7 +137,7 @@ final class PluginLibrary {
                 : ", only " + String.join(", ", others) + ": it is of another release of NCCL's";
     }
 
-    /** Initializes the plugin for a network. Throws if that fails, or the plugin has no usable device. */
+    /** Initializes the plugin for a network. Throws an exception if this fails, or if no device is usable. */
     public synchronized Session start(CallWatch watch) {
         if (only != null) {
             return only;
@@ -186,14 +193,15 @@ final class PluginLibrary {
     }
 
     /**
-     * Returns the last warning that was not shown yet, for the message of a failure. It may come from another plugin.
+     * Returns the plugins' last warning that is not logged yet, for the message of a failure. Another plugin may have
+     * logged this warning.
      */
     private String said() {
         String warning = PluginLog.take();
         return warning == null ? "" : "; it says: " + warning;
     }
 
-    /** Returns the plugin's own name. */
+    /** Returns the plugin's name from its table. */
     public String name() {
         return name;
     }

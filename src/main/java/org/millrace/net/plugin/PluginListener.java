@@ -20,7 +20,9 @@ import org.millrace.net.socket.AddressFormat;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.socket.StreamSet;
 
-/** Accepts clients over TCP, and sends each of them the handles on which the plugin listens for this client alone. */
+/**
+ * Accepts clients over TCP, and sends two handles to each client. Behind them the plugin listens for this client only.
+ */
 final class PluginListener extends KeyedListener<PluginListener.Client> {
 
     static final AddressFormat ADDRESSES = new AddressFormat("plugin", MessageFormat.VERSION);
@@ -62,7 +64,7 @@ final class PluginListener extends KeyedListener<PluginListener.Client> {
         return new Client(channel, deadline);
     }
 
-    /** A process that requests a connection, until the connection exists. */
+    /** A process that requests a connection, until the connection is established. */
     final class Client extends IncomingHello {
 
         private @Nullable PluginHello hello;
@@ -85,7 +87,7 @@ final class PluginListener extends KeyedListener<PluginListener.Client> {
             hello = said;
         }
 
-        /** Returns its hello, which must have arrived. */
+        /** Returns the client's hello, which must have arrived. */
         PluginHello hello() {
             return Objects.requireNonNull(hello);
         }
@@ -95,7 +97,10 @@ final class PluginListener extends KeyedListener<PluginListener.Client> {
             return process(hello().pid());
         }
 
-        /** Accepts it. The answer fits, because it is the first message on the socket. */
+        /**
+         * Accepts the client, and sends the answer. The answer fits into the socket's send buffer, which is still
+         * empty.
+         */
         void tell(PluginHello.Answer answer) throws IOException {
             reply(HandshakeReply.ACCEPTED);
             channel().write(answer.encode());

@@ -14,10 +14,14 @@ import org.millrace.foreign.CFunction;
 import org.millrace.library.BundledLibrary;
 
 /**
- * Log lines of this process's plugins. NCCL's logger takes a format and its arguments, and a plugin's own threads call
- * it at any time. It is therefore a C function ({@code foreign_log.c}), which keeps the lines until they are fetched
- * here. A warning that belongs to a failed call becomes part of the failure's message. That message may never be shown,
- * because plugins also complain when a peer leaves regularly. All other lines appear in our own log.
+ * The log lines of this process's plugins. NCCL's logger function has a format and variable arguments, and the plugin's
+ * own threads may call it at any time. Therefore it is a C function ({@code foreign_log.c}), which stores the lines
+ * until this class fetches them.
+ *
+ * <p>
+ * A warning that belongs to a failed call is included in the message of the failure. This message may never be shown,
+ * because plugins also log warnings when a peer ends the connection normally. Other lines are logged by this class
+ * after a second.
  */
 final class PluginLog {
 
@@ -27,10 +31,10 @@ final class PluginLog {
     private static final String SAYS = "a network plugin says: {}";
     private static final long AGE_NANOS = 1_000_000_000;
 
-    /** Lines that are neither logged nor part of a failure's message; guarded by itself. */
+    /** Fetched lines that are neither logged nor included in the message of a failure. Guarded by itself. */
     private static final Deque<Line> LINES = new ArrayDeque<>();
 
-    /** Whether a plugin has received the logger. */
+    /** Whether the logger function was passed to a plugin. */
     private static volatile boolean used;
 
     private record Line(boolean warning, String text, long nanos) {
@@ -40,7 +44,7 @@ final class PluginLog {
         }
     }
 
-    /** Functions that are bound when the first plugin is loaded. */
+    /** The C functions. They are linked when the first plugin is loaded. */
     private static final class Functions {
 
         static final SymbolLookup LIBRARY = BundledLibrary.symbols();
@@ -51,18 +55,18 @@ final class PluginLog {
 
     private PluginLog() {}
 
-    /** Returns the address of a {@code ncclDebugLogger_t}. */
+    /** Returns the address of the logger function, a {@code ncclDebugLogger_t}. */
     static long logger() {
         used = true;
         return Functions.LOGGER.address();
     }
 
-    /** Returns the address of a {@code ncclProfilerCallback_t}, which ignores its calls. */
+    /** Returns the address of a {@code ncclProfilerCallback_t} that ignores all its calls. */
     static long profiler() {
         return Functions.PROFILER.address();
     }
 
-    /** Fetches the lines that plugins have logged since the last call. */
+    /** Fetches the lines that plugins have logged since the last call of this method. */
     private static void fetch() {
         long now = System.nanoTime();
         try (Arena arena = Arena.ofConfined()) {
@@ -74,7 +78,7 @@ final class PluginLog {
         }
     }
 
-    /** Logs the plugins' lines that are too old to belong to a failure. */
+    /** Logs the plugins' lines that are older than a second, and therefore belong to no failure. */
     static void pass() {
         if (!used) {
             return;
@@ -88,7 +92,7 @@ final class PluginLog {
         }
     }
 
-    /** Returns the last warning that is not logged yet, for the message of a failure; null if there is none. */
+    /** Returns the plugins' last warning that is not logged yet, for the message of a failure; null without one. */
     static @Nullable String take() {
         synchronized (LINES) {
             fetch();

@@ -19,7 +19,7 @@ import org.millrace.net.plugin.PluginLibrary.Session;
 import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.SocketOptions;
 
-/** Frames over an NCCL network plugin. Its connections are established over TCP, as in NCCL's bootstrap. */
+/** Moves frames over an NCCL network plugin. Connections are established over TCP, like NCCL's own by its bootstrap. */
 public final class PluginNetwork implements Network {
 
     private final SocketOptions socket;
@@ -35,7 +35,7 @@ public final class PluginNetwork implements Network {
      * Loads and initializes a plugin.
      *
      * @param socket options of the TCP connections to peers
-     * @throws ConnectionException if there is no plugin, or it has no usable device
+     * @throws ConnectionException if the library is not a usable plugin, or has no usable device
      */
     public static PluginNetwork open(Path library, SocketOptions socket, PluginOptions options) {
         CallWatch watch = CallWatch.of("network plugin " + library, options.callLimit());
@@ -61,7 +61,7 @@ public final class PluginNetwork implements Network {
         }
     }
 
-    /** Loads a library, and returns whether it is Millrace's own plugin. Throws if it cannot be loaded. */
+    /** Loads a library. Returns whether it is Millrace's own plugin. Throws an exception if it cannot be loaded. */
     public static boolean isMillrace(Path library) {
         return PluginLibrary.load(library).name().equals("Millrace");
     }

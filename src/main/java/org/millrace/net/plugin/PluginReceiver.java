@@ -9,8 +9,9 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end. A receive is posted for each message that may arrive. A receive for a long payload is posted when
- * its destination is known. One receive takes several waiting payloads where the plugin supports it.
+ * The receiving end of a connection. For each message with a header that may arrive, a receive is already posted. A
+ * receive for a longer payload is posted when the payload's destination is known. If the plugin supports it, one
+ * receive is posted for several waiting payloads.
  *
  * <pre>
  *   done  ≤  accepted  ≤  posted  ≤  accepted + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
@@ -22,13 +23,15 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
     private final PayloadReceives receives;
     private final FrameHeader header = new FrameHeader();
     private boolean headerShown;
-    /** Whether the payload of the shown header is in its message. */
+    /** Whether the payload of the header that poll has returned is in the same message. */
     private boolean inline;
-    /** Whether the payload is in device memory at the peer. */
+    /** Whether this payload is in device memory at the sender. */
     private boolean onDevice;
     private long posted;
 
-    /** Takes ownership of two connected communicators: one for the frames' messages, one for separate payloads. */
+    /**
+     * Creates the receiving end. It owns both connected communicators: one for messages with headers, one for payloads.
+     */
     public PluginReceiver(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
         super(connection, sizes, RecvComm::new, messages, payloads, regions);
         receives = new PayloadReceives(this.payloads, queue, sizes.maxRecvs());
@@ -64,7 +67,7 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
         return header;
     }
 
-    /** Reads a message. Each value is checked before its use. */
+    /** Reads a message with a header. Each value in the message is checked before it is used. */
     private void read(long at, int length) {
         if (length < MessageFormat.HEADER_BYTES || length > slotBytes) {
             throw connection.corrupt("the message of frame " + window.begun() + " has " + length + " bytes");
@@ -110,7 +113,7 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
         window.begin();
         if (sizes.maxRecvs() == 1) {
             receives.post();
-        } // otherwise the next call of progress posts one receive for all payloads accepted until then
+        } // otherwise the next call of progress posts one receive for all payloads accepted so far
         complete();
     }
 
@@ -141,7 +144,7 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
         connection.lookAtPeer(!headerShown, window.done(), progress);
     }
 
-    /** Describes this end's progress on request. */
+    /** Describes this end's progress. The text is created only when a message needs it. */
     private final Object progress = new Object() {
         @Override
         public String toString() {

@@ -11,19 +11,21 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Memory of the network. The plugin registers it with each communicator at its first use there ({@link CommMemory}).
+ * A memory region of the network. The plugin registers the region with each communicator that uses it
+ * ({@link CommMemory}).
  */
 final class PluginRegion extends NativeRegion {
 
     private final int kind;
     /**
-     * Smallest number that no other open region of the network has. Communicators use it as the index of their handles.
+     * Smallest number that was not used by another open region of the network when this region was created.
+     * Communicators use the number as an index into their arrays of handles.
      */
     private final int id;
     private final BitSet ids;
     private final Set<CommMemory> users = ConcurrentHashMap.newKeySet();
 
-    /** Device region; null for host memory. */
+    /** The device's region of the same memory; null for host memory. */
     private final @Nullable DeviceRegion device;
 
     private PluginRegion(OpenResources network, MemorySegment segment, @Nullable DeviceRegion device, int id,
@@ -35,12 +37,12 @@ final class PluginRegion extends NativeRegion {
         this.ids = ids;
     }
 
-    /** Returns a region of host memory. The network's open regions have these IDs. */
+    /** Creates a region of host memory. {@code ids} contains the IDs of the network's open regions. */
     public static PluginRegion of(OpenResources network, MemorySegment segment, BitSet ids) {
         return of(network, segment, null, ids);
     }
 
-    /** Returns a region of device memory. */
+    /** Creates a region of device memory. */
     static PluginRegion of(OpenResources network, DeviceRegion device, BitSet ids) {
         return of(network, device.segment(), device, ids);
     }
@@ -72,7 +74,7 @@ final class PluginRegion extends NativeRegion {
         return users;
     }
 
-    /** Deregisters the memory with all communicators. No frame is in flight in it. */
+    /** Deregisters the memory with all communicators. No frame in flight may use the memory. */
     @Override
     protected void release() {
         users.forEach(user -> user.forget(this));

@@ -13,8 +13,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
- * The sending end. A frame is complete when the plugin has sent its message and all pieces of its payload. Sent data
- * arrives, even if the connection is closed then.
+ * The sending end of a connection. A frame is complete when the plugin has sent its message and all pieces of its
+ * payload. Sent data arrives even if the connection is closed afterwards.
  *
  * <pre>
  *   done  ≤  sent  ≤  posted  ≤  begun  ≤  done + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
@@ -23,11 +23,13 @@ import org.millrace.net.plugin.NetTable.NetFunction;
  */
 final class PluginSender extends PluginEnd<PluginSender.SendComm> implements FrameSender {
 
-    /** By slot: length of the frame's message. */
+    /** Length in bytes of the message of each slot's frame. */
     private final int[] lengths = new int[FrameSizes.FRAMES_IN_FLIGHT];
     private long posted;
 
-    /** Takes ownership of two connected communicators: one for the frames' messages, one for separate payloads. */
+    /**
+     * Creates the sending end. It owns both connected communicators: one for messages with headers, one for payloads.
+     */
     public PluginSender(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
         super(connection, sizes, SendComm::new, messages, payloads, regions);
     }
@@ -63,7 +65,9 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
         return true;
     }
 
-    /** Passes messages and pieces to the plugin until it accepts no more. Returns the number of bytes. */
+    /**
+     * Passes messages and pieces to the plugin until the plugin accepts no more. Returns the number of passed bytes.
+     */
     private long post() {
         long moved = 0;
         while (posted < window.begun()) {
@@ -74,7 +78,8 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
             moved += lengths[slot];
             posted++;
         }
-        // A payload may be sent before its message, but it is received only after the message was read.
+        // The plugin may send a payload before the message with its header. The receiver posts the receive for the
+        // payload only after it has read that message.
         while (!queue.isEmpty() && payloads.send(queue.region(), queue.address(), queue.bytes(), queue.tag())) {
             moved += queue.bytes();
             queue.advance();
@@ -101,7 +106,7 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
         return (int) Math.min(moved, Integer.MAX_VALUE);
     }
 
-    /** Describes this end's progress on request. */
+    /** Describes this end's progress. The text is created only when a message needs it. */
     private final Object progress = new Object() {
         @Override
         public String toString() {
@@ -109,7 +114,7 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
         }
     };
 
-    /** Returns whether the plugins of both sides support device memory, and this side's plugin accepts this memory. */
+    /** Returns whether both plugins support device memory, and this side's plugin accepts the given memory. */
     @Override
     public boolean sendsFrom(DeviceRegion memory) {
         return (sizes.kinds() & plugin_h.NCCL_PTR_CUDA()) != 0 && devices.isTaken(memory, payloads);
@@ -128,24 +133,24 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
     private void finish() {
         try {
             while (progress() > 0) {
-                // Sends the messages that the plugin accepts, and completes the sent ones.
+                // Each call passes messages to the plugin, and completes frames that were sent.
             }
             if (window.isEmpty()) {
                 connection.sendShutdown(window.done());
             }
         } catch (ConnectionException lost) {
-            // The peer has left earlier, and the owner no longer needs to know.
+            // The peer has ended the connection earlier, and the owner of this end no longer needs to know.
         }
     }
 
-    /** A communicator that sends. */
+    /** A communicator for sends. */
     static final class SendComm extends PluginComm {
 
         SendComm(PluginConnection connection, long communicator, Arena arena) {
             super(connection, communicator, NetFunction.CLOSE_SEND, arena);
         }
 
-        /** Begins to send a message. Returns false if the plugin accepts none now. */
+        /** Begins to send a message. Returns false if the plugin does not accept the message now. */
         boolean send(PluginRegion region, long address, long bytes, int tag) {
             if (window.isFull() || connection.isBroken() || !knows(region)) {
                 return false;

@@ -5,12 +5,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
-/** A communicator that receives, by one request into several buffers where the plugin supports it. */
+/** A communicator for receives. One receive has several buffers if the plugin supports it. */
 final class RecvComm extends PluginComm {
 
     /**
-     * Length of one array of a receive. There are arrays of buffers, sizes, tags, memory handles, and parents of
-     * profiler events, which are all null.
+     * Length in bytes of one array of a receive's arguments. The arrays contain the addresses, sizes, tags and memory
+     * handles of the buffers, and their parents of profiler events. All parents are null.
      */
     private static final int ARRAY_BYTES = PluginDevice.MAX_RECVS * Long.BYTES;
     private static final int ARRAYS = 5;
@@ -29,12 +29,12 @@ final class RecvComm extends PluginComm {
         longSizes = table.hasLongSizes();
     }
 
-    /** Returns the number of buffers that wait to be posted. */
+    /** Returns the number of buffers that were added to the receive that is posted next. */
     int staged() {
         return staged;
     }
 
-    /** Adds a buffer to the receive that is posted next. Returns false if its memory cannot be registered. */
+    /** Adds a buffer to the receive that is posted next. Returns false if the plugin refuses the buffer's memory. */
     boolean stage(PluginRegion region, long address, long bytes, int tag) {
         if (connection.isBroken() || !knows(region)) {
             return false;
@@ -60,8 +60,8 @@ final class RecvComm extends PluginComm {
     }
 
     /**
-     * Posts a receive of the staged buffers. Returns false if the plugin accepts none now; the buffers then stay
-     * staged.
+     * Posts a receive with the added buffers. Returns false if the plugin accepts no receive now. The buffers then
+     * remain added to the next receive.
      */
     boolean post() {
         if (connection.isBroken()) {
@@ -76,15 +76,15 @@ final class RecvComm extends PluginComm {
         return true;
     }
 
-    /** Adds a buffer to a flush. No buffer of a receive may be staged. */
+    /** Sets a buffer of the next flush. The arrays must not contain buffers of a receive. */
     void stageFlush(int buffer, PluginRegion region, long address, long bytes) {
         setSize(buffer, bytes, false);
         setBuffer(buffer, address, memory.handle(region));
     }
 
     /**
-     * Begins to flush the first staged buffers to their device. Returns the request; 0 if the flush is done, or has
-     * failed.
+     * Begins to flush the first buffers in the arrays, so that their device sees the data. Returns the request; 0 if
+     * the flush is complete already, or has failed.
      */
     long flush(int buffers) {
         long at = arguments.address();

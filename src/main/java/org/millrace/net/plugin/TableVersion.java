@@ -11,18 +11,18 @@ import org.millrace.ffi.plugin.ncclNet_v12_t;
 import org.millrace.ffi.plugin.ncclNet_v8_t;
 import org.millrace.ffi.plugin.ncclNet_v9_t;
 
-/** Supported versions of NCCL's network table, the best first, and their differences. */
+/** The supported versions of NCCL's network table, the preferred one first, and the differences between them. */
 enum TableVersion {
 
-    /** Adds rails and planes of a device. */
+    /** Adds the rails and planes of a device. */
     V12(ncclNet_v12_t.layout(), ncclNetProperties_v12_t.layout()),
-    /** Adds a context of each communicator, which listen and connect take. */
+    /** Adds a context for each communicator of NCCL, which is passed to listen and connect. */
     V11(ncclNet_v11_t.layout(), ncclNetProperties_v11_t.layout()),
-    /** Adds a configuration of each connection, and parents for profiler events. */
+    /** Adds a configuration for each connection, and the parents of profiler events. */
     V10(ncclNet_v10_t.layout(), ncclNetProperties_v9_t.layout()),
-    /** Adds 64-bit sizes and virtual devices. */
+    /** Adds 64-bit sizes, and virtual devices. */
     V9(ncclNet_v9_t.layout(), ncclNetProperties_v9_t.layout()),
-    /** Has sizes of 32 bits. */
+    /** Has 32-bit sizes. */
     V8(ncclNet_v8_t.layout(), ncclNetProperties_v8_t.layout());
 
     private final GroupLayout table;
@@ -45,7 +45,7 @@ enum TableVersion {
         return Integer.parseInt(name().substring(1));
     }
 
-    /** Returns the symbol of a plugin's table. */
+    /** Returns the name of the table's symbol in a library. */
     String symbol() {
         return symbol(number());
     }
@@ -54,17 +54,17 @@ enum TableVersion {
         return "ncclNetPlugin_v" + number;
     }
 
-    /** Returns whether each communicator has its own context. */
+    /** Returns whether the table has a context for each communicator of NCCL. */
     boolean hasContext() {
         return number() >= 11;
     }
 
-    /** Returns whether sizes are {@code size_t}. */
+    /** Returns whether sizes have the type {@code size_t}. */
     boolean hasLongSizes() {
         return number() >= 9;
     }
 
-    /** Returns whether sends and receives name the parents of profiler events. */
+    /** Returns whether sends and receives have parents of profiler events as arguments. */
     boolean hasProfilerParents() {
         return number() >= 10;
     }
