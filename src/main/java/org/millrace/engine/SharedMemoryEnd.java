@@ -227,7 +227,7 @@ final class SharedMemoryEnd implements TransportEnd {
         }
     }
 
-    /** Memory that both ends of a connection can access. Each end has its own address of this memory. */
+    /** Memory that both ends of a connection can access. One end creates it, and the other end opens it. */
     interface CommonMemory {
 
         /**
