@@ -6,7 +6,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
-import org.millrace.plugin.PluginInstaller;
+import org.millrace.plugin.RuntimeModules;
 
 /**
  * Creates the archive for machines without Java. It contains the plugin, the jar and a Java runtime with the modules
@@ -25,7 +25,7 @@ final class Archive {
         deleteTree(root);
         Path directory = Files.createDirectories(root.resolve(name));
         Path runtime = directory.resolve("runtime");
-        List<String> link = new ArrayList<>(List.of(PluginInstaller.RuntimeModules.jlinkLine().split(" ")));
+        List<String> link = new ArrayList<>(List.of(RuntimeModules.jlinkLine().split(" ")));
         link.set(link.size() - 1, runtime.toString());
         link.addAll(List.of("--strip-debug", "--no-header-files", "--no-man-pages"));
         String tool = link.removeFirst();

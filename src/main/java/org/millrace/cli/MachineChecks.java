@@ -25,6 +25,7 @@ import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.LocalAddress;
 import org.millrace.plugin.PluginConfiguration;
 import org.millrace.plugin.PluginInstaller;
+import org.millrace.plugin.RuntimeModules;
 
 /** Checks of every machine, in the order of the report. A failure does not mean that Millrace is unusable. */
 final class MachineChecks {
@@ -64,7 +65,7 @@ final class MachineChecks {
             return CheckResult.unusable(java + "; native access is not granted",
                     "start Java with --enable-native-access=ALL-UNNAMED, or run millrace.jar with java -jar");
         }
-        String incomplete = PluginInstaller.RuntimeModules.incompleteHere();
+        String incomplete = RuntimeModules.incompleteHere();
         return incomplete == null ? CheckResult.works(java) : CheckResult.unusable(java, incomplete);
     }
 

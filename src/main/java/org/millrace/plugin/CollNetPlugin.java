@@ -17,7 +17,6 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FullMesh;
 import org.millrace.net.MemoryRegion;
-import org.millrace.plugin.Upcalls.DeclinedException;
 
 /**
  * Operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). The ranks of a

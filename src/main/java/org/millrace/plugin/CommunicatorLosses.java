@@ -13,7 +13,6 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 import org.millrace.library.DynamicLoader;
 import org.millrace.plugin.AsyncErrors.Reply;
-import org.millrace.plugin.PluginConfiguration.LossPolicy;
 import org.millrace.trace.ProcessTrace;
 
 /**

@@ -18,7 +18,6 @@ import org.millrace.gin.Window;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FullMesh;
 import org.millrace.plugin.NetDevice.Abilities;
-import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
 /**
  * Operations of NCCL's GIN and RMA tables. The plugin reports the network device type GDAKI, because NCCL then lets the

@@ -1,11 +1,13 @@
 package org.millrace.plugin;
 
 import java.lang.foreign.Arena;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
+import java.util.function.BooleanSupplier;
 import org.millrace.MillraceException;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.ffi.plugin.plugin_h;
@@ -27,6 +29,9 @@ final class GinTraining {
     private static final int SIGNALS = GinKernel.SIGNALS;
     private static final int TABLE_VERSION = 11;
     private static final long HANDLE_BYTES = 128;
+
+    /** Time limit of each wait. The machine may be busy, and a yield may take long. */
+    private static final Duration DEADLINE = Duration.ofSeconds(60);
 
     private static final Arena ARENA = Arena.global();
 
@@ -53,8 +58,19 @@ final class GinTraining {
                 }
             });
         }
-        ranks.forEach(rank -> TrainingRun.await(rank::isDone));
+        ranks.forEach(rank -> await(rank::isDone));
         ranks.forEach(CompletableFuture::join);
+    }
+
+    /** Waits, and yields meanwhile. */
+    static void await(BooleanSupplier done) {
+        long end = System.nanoTime() + DEADLINE.toNanos();
+        while (!done.getAsBoolean()) {
+            Thread.yield(); // lets the awaited threads run, because there may be only one core
+            if (System.nanoTime() - end > 0) {
+                throw new MillraceException("the training run waits in vain");
+            }
+        }
     }
 
     private final class Rank {
@@ -119,7 +135,7 @@ final class GinTraining {
 
         private void putAsKernel(long device, long window) {
             GinKernel kernel = new GinKernel(GinDescriptorFormat.V28, device, number, window, PUTS);
-            TrainingRun.await(() -> !kernel.turn());
+            await(() -> !kernel.turn());
         }
 
         private void putAsProgram(long group, long rma, long memory) {
@@ -130,7 +146,7 @@ final class GinTraining {
                                 : made(Rma.RMA_PUT_SIGNAL, rma, 0, 0, memory, bytes, WINDOW_BYTES / 2, memory,
                                         1 - number, WINDOW_BYTES - Long.BYTES, memory, 1, 0);
                 if (request != 0) {
-                    TrainingRun.await(() -> (int) made(Rma.RMA_TEST, group, request) != 0);
+                    await(() -> (int) made(Rma.RMA_TEST, group, request) != 0);
                 }
             }
         }

@@ -15,7 +15,6 @@ import org.millrace.config.ValueTypes;
 import org.millrace.file.StaleFiles;
 import org.millrace.foreign.CFunction;
 import org.millrace.plugin.AsyncErrors.Reply;
-import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
 /**
  * Watches the communicators of this process that have lost a peer. Its thread runs only while such communicators exist.

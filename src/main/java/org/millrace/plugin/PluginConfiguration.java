@@ -1,6 +1,5 @@
 package org.millrace.plugin;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -81,7 +80,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     /**
      * Number of rings that NCCL creates, unless the user sets it. NCCL would choose two, by the speed of a network
      * card. One core can copy the data of two rings. With more rings, more threads move the data if there is much data,
-     * see {@link TunerPlugin}. The number is the same on every rank and machine, because ranks with different numbers
+     * see {@link TunerChoices}. The number is the same on every rank and machine, because ranks with different numbers
      * would wait for each other's rings.
      */
     private static final String CHANNELS = "8";
@@ -303,18 +302,4 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
                 + settings.variable(name) + ": " + because + ", or unset one of the two");
     }
 
-    /**
-     * Reaction to the loss of a peer, set by the user.
-     *
-     * @param ends        whether the process ends
-     * @param grace       time in which the program can abort or destroy the communicator before the process ends
-     * @param asyncErrors whether {@code ncclCommGetAsyncError} reports the loss
-     */
-    record LossPolicy(boolean ends, Duration grace, boolean asyncErrors) {
-
-        public static LossPolicy of(Configuration settings) {
-            return new LossPolicy(settings.get(Settings.ON_LOSS), settings.get(Settings.LOSS_GRACE),
-                    settings.get(Settings.ASYNC_ERROR));
-        }
-    }
 }

@@ -18,7 +18,7 @@ final class PluginEntry {
             return "the plugin's interface is " + version + ", and that of the jar " + Upcalls.VERSION
                     + ": they are of different releases; install both anew with 'millrace plugin install'";
         }
-        String unfit = PluginInstaller.RuntimeModules.problemHere();
+        String unfit = RuntimeModules.problemHere();
         if (unfit != null) {
             return unfit;
         }
@@ -40,10 +40,10 @@ final class PluginEntry {
         UnpackDevice unpack = settings.unpack() == Kernels.NONE ? null
                 : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
         return settings.takeover()
-                ? new TakeoverPath(settings.nccl(), settings.threads(),
+                ? new TakeoverPath(new TakeoverService(settings.nccl(), settings.threads(),
                         processes -> ProxyThreads.decide(Configuration.ofPlugin(NativeEnvironment::get),
                                 settings.deviceSlots(), processes),
-                        unpack, settings.deviceSlots() ? new DeviceSlots(CudaDriver.load()) : null)
+                        settings.deviceSlots() ? new DeviceSlots(CudaDriver.load()) : null), unpack)
                 : new FallbackPath(unpack, settings.maxRecvs());
     }
 }

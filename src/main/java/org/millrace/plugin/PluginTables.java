@@ -18,8 +18,8 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
                 new CollNetPlugin(library -> net.session(library).endpoint(), NativeEnvironment::get));
     }
 
-    private static TunerPlugin.@Nullable Choices choices(NetPlugin.@Nullable Session session) {
-        return session == null ? null : new TunerPlugin.Choices(session.path(), session.choosesChannels());
+    private static @Nullable TunerChoices choices(NetPlugin.@Nullable Session session) {
+        return session == null ? null : new TunerChoices(session.path(), session.choosesChannels());
     }
 
     void callAsShim(Upcalls.Function function, long... arguments) {

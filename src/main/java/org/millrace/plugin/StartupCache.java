@@ -43,6 +43,9 @@ public final class StartupCache {
     private static final Duration DEADLINE = Duration.ofSeconds(120);
     private static final int WORDS_OF_FAILURE = 500;
 
+    /** Name of the jar beside the plugin's library. */
+    static final String JAR = "millrace.jar";
+
     private StartupCache() {}
 
     /**
@@ -75,7 +78,7 @@ public final class StartupCache {
                     + (release == 0 ? " does not say what it is" : " is " + release));
         }
         Shim shim = new Shim(library);
-        Path jar = library.resolveSibling(PluginInstaller.JAR);
+        Path jar = library.resolveSibling(JAR);
         List<String> command = new ArrayList<>(List.of(java.toString()));
         command.addAll(shim.options());
         command.addAll(List.of("-cp", jar.toString()));

@@ -44,7 +44,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
 
     private final End end;
     private final Network network;
-    private final TakeoverPath path;
+    private final TakeoverService service;
     private final DataPath.Owner owner;
     private final DataPath.ConnectionNumber number;
     private final Arena arena = Arena.ofShared();
@@ -67,13 +67,13 @@ abstract class TakeoverConnection implements DataPath.Connection {
     record End(Object of, String peer, Consumer<String> blame, Runnable close) {
     }
 
-    TakeoverConnection(End end, Network network, TakeoverPath path, DataPath.Owner owner,
+    TakeoverConnection(End end, Network network, TakeoverService service, DataPath.Owner owner,
             DataPath.ConnectionNumber number) {
         this.end = end;
         this.number = number;
         this.owner = owner;
         this.network = network;
-        this.path = path;
+        this.service = service;
         handle = arena.allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT);
         NetDeviceHandle.of(handle).set(NetDeviceHandle.HOST, 0, 0, 0, false);
     }
@@ -115,7 +115,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
     @Override
     public final int register(long address, long bytes, boolean onDevice) {
         if (locator.complete()) {
-            throw new Upcalls.DeclinedException(this + ": " + bytes
+            throw new DeclinedException(this + ": " + bytes
                     + " bytes of the user's are not registered, as Java serves the connection: they go through slots");
         }
         int number = locator.add(address, bytes, onDevice);
@@ -127,12 +127,12 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     private void start(MemoryRegion lines) {
-        path.connectionComing();
-        ProxyAgent serving = path.assign(receives());
+        service.connectionComing();
+        ProxyAgent serving = service.assign(receives());
         boolean complete = false;
         try {
             DeviceSlots.Slots slots = !locator.simpleOnDevice() ? null
-                    : hold(path.deviceSlots()
+                    : hold(service.deviceSlots()
                             .slots(serving, receives(), network, locator.address(Protocol.SIMPLE),
                                     locator.layout().simpleBytes()));
             Staging device = slots == null ? null : slots.staging();
@@ -146,7 +146,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
             complete = true;
         } finally {
             if (!complete) {
-                path.release(serving, receives());
+                service.release(serving, receives());
                 letGo();
             }
         }
@@ -165,7 +165,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     private SlotBuffers buffers(@Nullable Staging device) {
-        ConnectionLocator.Control control = locator.control(receives(), path.nccl());
+        ConnectionLocator.Control control = locator.control(receives(), service.nccl());
         MemoryRegion apart = locator.llIsApart() ? hold(network.register(locator.ll())) : null;
         MemoryRegion together = device == null ? hold(network.register(locator.buffers())) : null;
         MemoryRegion ll = apart == null ? together : apart;
@@ -257,7 +257,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         if (!removal.drained()) {
             gaveUp(proxy.lastSeen());
         }
-        path.release(agent, receives());
+        service.release(agent, receives());
         agent = null;
         letGo();
         ProcessTrace trace = ProcessTrace.current();
@@ -273,7 +273,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private boolean await(ProxyAgent.Acknowledgement removal, Duration time) {
         long deadline = System.nanoTime() + time.toNanos();
         do {
-            path.operationComing();
+            service.wake();
             if (removal.await(STAY_AWAKE)) {
                 return true;
             }
@@ -304,13 +304,13 @@ abstract class TakeoverConnection implements DataPath.Connection {
 
     private IllegalStateException taken() {
         return new IllegalStateException(
-                "the proxy of " + path.nccl() + " asks for progress of a connection that was taken over; "
+                "the proxy of " + service.nccl() + " asks for progress of a connection that was taken over; "
                         + Settings.TAKEOVER.name() + "=0 leaves all connections to it");
     }
 
     @Override
     public final boolean takesDeviceMemory() {
-        return path.takesDeviceMemory();
+        return service.hasDeviceSlots();
     }
 
     @Override

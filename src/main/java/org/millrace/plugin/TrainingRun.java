@@ -5,9 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
-import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
@@ -28,8 +26,6 @@ final class TrainingRun {
     private static final long STEPS = 10_000;
     private static final int FALLBACK_MESSAGES = 1_000;
     private static final long WINDOW_BYTES = 1 << 20;
-    /** Time limit of each wait. The machine may be busy, and a yield may take long. */
-    private static final Duration DEADLINE = Duration.ofSeconds(60);
     private static final int TABLE_VERSION = 11;
     private static final int TAG = 7;
     private static final long COMMUNICATOR = 1;
@@ -57,7 +53,7 @@ final class TrainingRun {
 
     @SuppressWarnings("restricted") // our own library
     private void run(Path library) {
-        PluginInstaller.RuntimeModules.problemHere();
+        RuntimeModules.problemHere();
         loadCuda();
         SymbolLookup shim = SymbolLookup.libraryLookup(library, Arena.global());
         new Upcalls(tables).install(shim.find("millraceInstallUpcalls").orElseThrow());
@@ -96,16 +92,6 @@ final class TrainingRun {
         return ARENA.allocate(Long.BYTES, Long.BYTES).address();
     }
 
-    static void await(BooleanSupplier done) {
-        long end = System.nanoTime() + DEADLINE.toNanos();
-        while (!done.getAsBoolean()) {
-            Thread.yield(); // lets the awaited threads run, because there may be only one core
-            if (System.nanoTime() - end > 0) {
-                throw new MillraceException("the training run waits in vain");
-            }
-        }
-    }
-
     /** Moves steps between two emulated kernels. */
     private void takeOver(Link link) {
         MemorySegment from = KernelPair.memory(ARENA);
@@ -113,7 +99,7 @@ final class TrainingRun {
         long[] sending = register(link.sender(), from);
         long[] receiving = register(link.receiver(), to);
         KernelPair kernels = new KernelPair(from, to, STEPS, true);
-        await(() -> !kernels.turn());
+        GinTraining.await(() -> !kernels.turn());
         for (int i = 0; i < sending.length; i++) {
             call(Net.DEREG_MR, link.sender(), sending[i]);
             call(Net.DEREG_MR, link.receiver(), receiving[i]);
@@ -150,7 +136,7 @@ final class TrainingRun {
             NativeMemory.putLong(sending, 0);
             NativeMemory.putLong(receiving, 0);
             length.set(ValueLayout.JAVA_LONG, 0, bytes);
-            await(() -> {
+            GinTraining.await(() -> {
                 if (NativeMemory.getLong(sending) == 0) {
                     call(Net.ISEND, link.sender(), memory, bytes, TAG, source, sending);
                 }
@@ -216,7 +202,7 @@ final class TrainingRun {
             long receiver = number();
             long device = number();
             call(Net.LISTEN, contexts[1], 0, handle, listener, LIBRARY);
-            await(() -> {
+            GinTraining.await(() -> {
                 if (NativeMemory.getLong(sender) == 0) {
                     call(Net.CONNECT, contexts[0], 0, handle, sender, device, LIBRARY);
                 }

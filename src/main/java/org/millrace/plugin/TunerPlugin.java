@@ -1,89 +1,20 @@
 package org.millrace.plugin;
 
-import java.lang.foreign.ValueLayout;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.Protocol;
 import org.millrace.net.ConnectionException;
 
 /**
- * Operations of NCCL's tuner tables, which choose the protocol of a collective. NCCL estimates the cost from the speed
- * of a network card. The plugin instead uses the cost that was measured on two H200s, with NCCL 2.28.9 and both
- * networks. One pass of the proxy moves a slot of LL lines and publishes it line by line. LL is faster than Simple up
- * to a few hundred kilobytes for each rank. LL128 is never the fastest of the three. NCCL still chooses the algorithm.
- * All ranks must decide alike, so the choice depends only on size, number of ranks and operation.
+ * Operations of NCCL's tuner tables. NCCL calls them for every collective that a program enqueues. {@link TunerChoices}
+ * chooses the protocol.
  */
 final class TunerPlugin {
 
-    /**
-     * Maximum size for each rank at which LL is used. Above it Simple is faster. Measured: the time of LL divided by
-     * the time of Simple, in an all-reduce of two ranks. With 16 cores for each rank, the ratio is 0.6 to 0.8 for 128
-     * KiB and 0.6 to 0.86 for 256 KiB. With 2 cores for each rank, it is 1.05 and 1.7. For 512 KiB it is 1.1 and more.
-     */
-    private static final long LL_BYTES_PER_RANK = 64 << 10;
-    /** Cost far above any estimate in the table, in microseconds. */
-    private static final float UNATTRACTIVE = 1e9f;
-    /**
-     * Bytes for each channel if a GPU makes the copies. Each copy costs the same time however short it is. Measured: an
-     * all-reduce of two ranks with two cores each, with 1, 2, 4 and 8 channels. It takes 91, 134, 199 and 209 us for
-     * 512 KiB, and 146, 124, 171 and 340 us for 2 MiB. It takes 523, 251, 218 and 421 us for 8 MiB.
-     */
-    private static final long BYTES_PER_CHANNEL = 1 << 20;
-    /** Minimum size at which all of NCCL's channels are used. */
-    private static final long BYTES_FOR_ALL_CHANNELS = 16 << 20;
-    private static final long MOST_OF_SOME_CHANNELS = 4;
-    /**
-     * Size limits if threads copy. Fewer rings have longer slices, and each slice costs system calls and passes.
-     *
-     * <p>
-     * Measured: an all-reduce of two ranks over TCP. With two cores for each rank, 8 and 2 channels take 161 and 114 us
-     * for 32 KiB, and 409 and 229 us for 256 KiB. For 2 MiB, 8, 4 and 2 channels take 1485, 929 and 793 us. With 16
-     * cores for each rank, 8 and 2 channels take 164 and 105 us for 256 KiB. For 128 MiB, 8 and 4 channels take 18.7
-     * and 24.9 ms.
-     */
-    private static final long BYTES_FOR_TWO_CHANNELS = 8 << 10;
-    private static final long BYTES_FOR_FOUR_CHANNELS = 1 << 20;
-
-    private final LongFunction<@Nullable Choices> choices;
+    private final LongFunction<@Nullable TunerChoices> choices;
     private final LossWatch losses;
     private final HandleTable handles = new HandleTable();
 
-    /**
-     * Inputs of the tuner of one NCCL, the same on every rank.
-     *
-     * @param path            path that moves the data; it is notified of every enqueued collective before the kernel is
-     *                        launched
-     * @param choosesChannels whether the user leaves the number of channels to the plugin
-     */
-    public record Choices(DataPath path, boolean choosesChannels) {
-
-        /**
-         * Leaves one protocol of each algorithm attractive, and makes the others unattractive. Writes the number of
-         * channels if {@code channels} is not 0.
-         */
-        void tune(long ranks, long bytes, long costs, int algorithms, int protocols, long channels) {
-            boolean small = bytes <= ranks * LL_BYTES_PER_RANK;
-            if (channels != 0 && choosesChannels) {
-                NativeMemory.putInt(channels,
-                        !small && path.takesDeviceMemory() ? channelsOfCopies(bytes) : channelsOfThreads(bytes));
-            }
-            if (protocols <= Protocol.SIMPLE.id()) {
-                return; // a row without a column for each protocol
-            }
-            for (int algorithm = 0; algorithm < algorithms; algorithm++) {
-                long row = costs + (long) algorithm * protocols * Float.BYTES;
-                if (small && NativeMemory.at(row, Float.BYTES).get(ValueLayout.JAVA_FLOAT, 0) >= 0) {
-                    discourage(row, Protocol.LL128);
-                    discourage(row, Protocol.SIMPLE);
-                } else if (!small) {
-                    discourage(row, Protocol.LL);
-                    discourage(row, Protocol.LL128);
-                }
-            }
-        }
-    }
-
-    private record Tuned(long communicator, long ranks, Choices by) {
+    private record Tuned(long communicator, long ranks, TunerChoices by) {
     }
 
     /**
@@ -92,7 +23,7 @@ final class TunerPlugin {
      * @param choices returns the choices for the calling library; null for a library without connections
      * @param losses  watch of communicators that have lost a peer
      */
-    public TunerPlugin(LongFunction<@Nullable Choices> choices, LossWatch losses) {
+    public TunerPlugin(LongFunction<@Nullable TunerChoices> choices, LossWatch losses) {
         this.choices = choices;
         this.losses = losses;
     }
@@ -102,9 +33,9 @@ final class TunerPlugin {
      * proxy moves the data. The shim then does not call again.
      */
     public void tunerInit(long context, long communicator, long ranks, long nodes, long library) {
-        Choices by = choices.apply(library);
+        TunerChoices by = choices.apply(library);
         NativeMemory.putLong(context,
-                by != null && by.path.takesOver() && nodes > 1 ? handles.add(new Tuned(communicator, ranks, by)) : 0);
+                by != null && by.path().takesOver() && nodes > 1 ? handles.add(new Tuned(communicator, ranks, by)) : 0);
     }
 
     /**
@@ -115,7 +46,7 @@ final class TunerPlugin {
     public void tunerGetCollInfo(long context, long bytes, long costs, int algorithms, int protocols, long channels) {
         Tuned tuned = handles.get(context, Tuned.class);
         failIfPeerIsLost(tuned.communicator);
-        tuned.by.path.operationComing();
+        tuned.by.path().operationComing();
         tuned.by.tune(tuned.ranks, bytes, costs, algorithms, protocols, channels);
     }
 
@@ -123,31 +54,6 @@ final class TunerPlugin {
         String problem = losses.deliver(communicator);
         if (problem != null) {
             throw new ConnectionException("the communicator has lost a peer, abort it: " + problem);
-        }
-    }
-
-    /** Returns the number of channels of an operation with copies by GPUs; 0 to leave it to NCCL. */
-    private static int channelsOfCopies(long bytes) {
-        return bytes >= BYTES_FOR_ALL_CHANNELS ? 0
-                : (int) Long.highestOneBit(Math.clamp(bytes / BYTES_PER_CHANNEL, 1, MOST_OF_SOME_CHANNELS));
-    }
-
-    /** Returns the number of channels of an operation with copies by threads; 0 to leave it to NCCL. */
-    private static int channelsOfThreads(long bytes) {
-        if (bytes < BYTES_FOR_TWO_CHANNELS || bytes >= BYTES_FOR_ALL_CHANNELS) {
-            return 0;
-        }
-        return bytes < BYTES_FOR_FOUR_CHANNELS ? 2 : 4;
-    }
-
-    /**
-     * Makes a protocol unattractive, unless its cost is negative. A negative cost means that the algorithm does not
-     * support the protocol.
-     */
-    private static void discourage(long row, Protocol protocol) {
-        var cost = NativeMemory.at(row + (long) protocol.id() * Float.BYTES, Float.BYTES);
-        if (cost.get(ValueLayout.JAVA_FLOAT, 0) >= 0) {
-            cost.set(ValueLayout.JAVA_FLOAT, 0, UNATTRACTIVE);
         }
     }
 

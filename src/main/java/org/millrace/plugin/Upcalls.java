@@ -126,16 +126,6 @@ final class Upcalls {
         void call(Function function, long arguments);
     }
 
-    /** Declines a request of NCCL, which continues without it. It is logged, but not as a warning. */
-    public static final class DeclinedException extends RuntimeException {
-
-        private static final long serialVersionUID = 1L;
-
-        public DeclinedException(String message) {
-            super(message);
-        }
-    }
-
     public Upcalls(Target target) {
         this.target = target;
     }

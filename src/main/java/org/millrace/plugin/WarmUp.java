@@ -53,29 +53,41 @@ final class WarmUp implements Runnable {
     private static final AtomicBoolean STARTED = new AtomicBoolean();
 
     private final NetEndpoint endpoint;
-    private final TakeoverPath path;
+    private final DataPath path;
+    private final List<ProxyAgent> agents;
+    private final @Nullable DeviceSlots deviceSlots;
     private final boolean fewCores;
     /** Number of the GPU that copies in the warm-up; null for none. */
     private final @Nullable Integer device;
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-warm-up").unstarted(this);
     private volatile boolean stopped;
 
-    WarmUp(NetEndpoint endpoint, TakeoverPath path, boolean fewCores) {
+    /**
+     * Creates a warm-up, which {@link #begin} starts.
+     *
+     * @param path        path that the tuner chooses protocols for
+     * @param agents      the path's agents
+     * @param deviceSlots slots in GPU memory; null if slots are in host memory
+     */
+    WarmUp(NetEndpoint endpoint, DataPath path, List<ProxyAgent> agents, @Nullable DeviceSlots deviceSlots,
+            boolean fewCores) {
         this.endpoint = endpoint;
         this.path = path;
+        this.agents = agents;
+        this.deviceSlots = deviceSlots;
         this.fewCores = fewCores;
-        DeviceSlots slots = path.deviceSlotsIfAny();
-        device = slots == null ? null : slots.currentDevice();
+        device = deviceSlots == null ? null : deviceSlots.currentDevice();
     }
 
     /**
      * Begins the warm-up on a separate thread that terminates itself. Returns null if this process has run one before.
      */
-    static @Nullable WarmUp startOnce(NetEndpoint endpoint, TakeoverPath path, boolean fewCores) {
+    static @Nullable WarmUp startOnce(NetEndpoint endpoint, DataPath path, List<ProxyAgent> agents,
+            @Nullable DeviceSlots deviceSlots, boolean fewCores) {
         if (!STARTED.compareAndSet(false, true)) {
             return null;
         }
-        WarmUp warmUp = new WarmUp(endpoint, path, fewCores);
+        WarmUp warmUp = new WarmUp(endpoint, path, agents, deviceSlots, fewCores);
         warmUp.begin();
         return warmUp;
     }
@@ -142,7 +154,7 @@ final class WarmUp implements Runnable {
 
     /** Makes the calls that NCCL makes to the tuner for every collective. */
     private void chooseProtocols() {
-        TunerPlugin.Choices choices = new TunerPlugin.Choices(path, true);
+        TunerChoices choices = new TunerChoices(path, true);
         try (Arena arena = Arena.ofConfined()) {
             int algorithms = 7; // number in NCCL 2.28 to 2.32
             int protocols = Protocol.values().length;
@@ -158,7 +170,7 @@ final class WarmUp implements Runnable {
     /** Sends through every thread until all steps have arrived or the warm-up must end. */
     private void send(List<Pair> all, long deadline, boolean onDevice) {
         List<Pair> pairs = new ArrayList<>();
-        for (ProxyAgent agent : path.agents()) {
+        for (ProxyAgent agent : agents) {
             Pair pair = connect(agent, deadline, onDevice);
             pairs.add(pair);
             all.add(pair);
@@ -191,7 +203,7 @@ final class WarmUp implements Runnable {
     }
 
     private Staging rehearsal(ProxyAgent agent, boolean receives) {
-        return path.deviceSlots()
+        return Objects.requireNonNull(deviceSlots)
                 .rehearsal(agent, receives, Objects.requireNonNull(device), endpoint.network(),
                         LAYOUT.bufferBytes(Protocol.SIMPLE));
     }

@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.millrace.plugin.AsyncErrors.Reply;
-import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
 /** Decides which losses are reported and when the process must end. The test moves the clock. */
 class CommunicatorLossesTest {

@@ -21,7 +21,6 @@ import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
-import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
 /** Two ranks of one process, each with its own hardware. */
 final class GinRankPair implements AutoCloseable {

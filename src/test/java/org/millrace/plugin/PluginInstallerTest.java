@@ -58,7 +58,7 @@ class PluginInstallerTest {
 
     @Test
     void theDocumentationHasTheLineThatMakesARuntime() throws Exception {
-        String line = PluginInstaller.RuntimeModules.jlinkLine().replace("DIRECTORY", "");
+        String line = RuntimeModules.jlinkLine().replace("DIRECTORY", "");
         assertTrue(Files.readString(Path.of("src", "site", "markdown", "pytorch.md")).contains(line), line);
     }
 

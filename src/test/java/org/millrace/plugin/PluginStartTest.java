@@ -101,8 +101,8 @@ class PluginStartTest {
         assertEquals(unfit,
                 assertThrows(MillraceException.class, () -> installer.install(directory.resolve("plugin"), runtime))
                         .getMessage());
-        assertNull(PluginInstaller.RuntimeModules.problemHere());
-        assertNull(PluginInstaller.RuntimeModules.incompleteHere());
+        assertNull(RuntimeModules.problemHere());
+        assertNull(RuntimeModules.incompleteHere());
     }
 
     @Test

@@ -34,8 +34,8 @@ class TunerPluginTest {
     private static float[] costs(long bytes, boolean deviceSlots, boolean choosesChannels, float... row) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            TunerPlugin tuner = new TunerPlugin(
-                    library -> new TunerPlugin.Choices(path(true, deviceSlots), choosesChannels), new LossWatch());
+            TunerPlugin tuner = new TunerPlugin(library -> new TunerChoices(path(true, deviceSlots), choosesChannels),
+                    new LossWatch());
             tuner.tunerInit(context.address(), 1, 2, 2, 0);
             MemorySegment channels = arena.allocate(ValueLayout.JAVA_INT);
             MemorySegment table = arena.allocate(7 * 3 * 4, 4);
@@ -93,7 +93,7 @@ class TunerPluginTest {
     void aTableOfTwoProtocolsIsNotWritten() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment table = arena.allocate(3 * 4, 4);
-            new TunerPlugin.Choices(path(true, false), false).tune(2, 8, table.address(), 1, 2, 0);
+            new TunerChoices(path(true, false), false).tune(2, 8, table.address(), 1, 2, 0);
             assertArrayEquals(new float[3], table.toArray(ValueLayout.JAVA_FLOAT));
         }
     }
@@ -102,7 +102,7 @@ class TunerPluginTest {
     void withoutATakeoverNothingIsSaid() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            new TunerPlugin(library -> new TunerPlugin.Choices(path(false, false), false), new LossWatch())
+            new TunerPlugin(library -> new TunerChoices(path(false, false), false), new LossWatch())
                     .tunerInit(context.address(), 1, 2, 2, 0);
             assertEquals(0, context.get(ValueLayout.JAVA_LONG, 0));
             context.set(ValueLayout.JAVA_LONG, 0, 1);

@@ -26,38 +26,38 @@ class WarmUpTest {
     @Test
     void theNumberOfThreadsIsSettledOnce() {
         AtomicInteger asked = new AtomicInteger();
-        TakeoverPath path = new TakeoverPath(CallingNccl.UNTOLD, threads(3), processes -> {
+        TakeoverService service = new TakeoverService(CallingNccl.UNTOLD, threads(3), processes -> {
             asked.incrementAndGet();
             return threads(2);
-        }, null, null);
+        }, null);
         try {
-            List<ProxyAgent> first = path.agents();
+            List<ProxyAgent> first = service.agents();
             assertEquals(3, first.size());
-            path.connectionComing();
-            path.connectionComing();
+            service.connectionComing();
+            service.connectionComing();
             assertEquals(1, asked.get());
-            assertEquals(2, path.agents().size());
-            assertEquals(path.agents(), List.of(path.assign(true), path.assign(true)));
-            assertFalse(first.contains(path.assign(false)));
+            assertEquals(2, service.agents().size());
+            assertEquals(service.agents(), List.of(service.assign(true), service.assign(true)));
+            assertFalse(first.contains(service.assign(false)));
         } finally {
-            path.stop();
-            path.close();
+            service.stop();
+            service.close();
         }
     }
 
     @Test
     void theFirstConnectionFindsItOver() {
-        TakeoverPath path = new TakeoverPath(CallingNccl.UNTOLD, threads(1), processes -> threads(1), null, null);
+        TakeoverService service = new TakeoverService(CallingNccl.UNTOLD, threads(1), processes -> threads(1), null);
         try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(SETTINGS::get))) {
-            WarmUp warmUp = new WarmUp(endpoint, path, true);
+            WarmUp warmUp = new WarmUp(endpoint, new TakeoverPath(service, null), service.agents(), null, true);
             warmUp.begin();
             assertFalse(warmUp.isOver());
             warmUp.finish();
             assertTrue(warmUp.isOver());
             assertTrue(warmUp.join(Duration.ofSeconds(30)), "it does not go on when it was told to cease");
         } finally {
-            path.stop();
-            path.close();
+            service.stop();
+            service.close();
         }
     }
 }
