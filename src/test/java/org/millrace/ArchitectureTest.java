@@ -47,7 +47,7 @@ class ArchitectureTest {
             6 cli:              .
             5 engine:           .
             5 gpu:              .
-            4 engine.bootstrap: .
+            4 bootstrap:        .
             4 device:           ., gin
             4 transport:        .
             4 plugin:           .

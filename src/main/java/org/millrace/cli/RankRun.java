@@ -9,8 +9,8 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.millrace.bootstrap.RemoteFailure;
 import org.millrace.config.ValueTypes;
-import org.millrace.engine.bootstrap.RemoteFailure;
 
 /**
  * Runs ranks until all have ended. It starts them, receives their reports, and ends all of them when one fails or the

@@ -6,12 +6,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import org.millrace.MismatchException;
+import org.millrace.bootstrap.ControlPlane;
+import org.millrace.bootstrap.Machine;
+import org.millrace.bootstrap.RankLetter;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.engine.EngineOptions.TransferOptions;
-import org.millrace.engine.bootstrap.ControlPlane;
-import org.millrace.engine.bootstrap.Machine;
-import org.millrace.engine.bootstrap.RankLetter;
 
 /**
  * Settings and host names that the ranks of a group have agreed on before any connection is made.

@@ -12,11 +12,11 @@ import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
+import org.millrace.bootstrap.ControlPlane;
+import org.millrace.bootstrap.LaunchCounts;
+import org.millrace.bootstrap.RankLetter;
+import org.millrace.bootstrap.RemoteFailure;
 import org.millrace.device.EmulatedDevice;
-import org.millrace.engine.bootstrap.ControlPlane;
-import org.millrace.engine.bootstrap.LaunchCounts;
-import org.millrace.engine.bootstrap.RankLetter;
-import org.millrace.engine.bootstrap.RemoteFailure;
 import org.millrace.trace.ProcessTrace;
 
 /**

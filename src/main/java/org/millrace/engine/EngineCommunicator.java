@@ -27,6 +27,8 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.Route;
+import org.millrace.bootstrap.ControlPlane;
+import org.millrace.bootstrap.RemoteFailure;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.device.EmulatedKernel;
 import org.millrace.device.FunctionTable;
@@ -36,8 +38,6 @@ import org.millrace.engine.LaunchQueue.Recorded;
 import org.millrace.engine.PlannedOperation.Collective;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
-import org.millrace.engine.bootstrap.ControlPlane;
-import org.millrace.engine.bootstrap.RemoteFailure;
 
 /**
  * Communicator on the emulated device, as the program calls it. It checks each operation, passes it to a planner, and

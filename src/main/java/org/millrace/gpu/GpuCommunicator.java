@@ -26,13 +26,13 @@ import org.millrace.OperationGroup;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
+import org.millrace.bootstrap.GroupFailure;
+import org.millrace.bootstrap.LaunchCounts;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaGraph;
 import org.millrace.cuda.CudaStream;
 import org.millrace.element.Operands;
-import org.millrace.engine.bootstrap.GroupFailure;
-import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.nccl.NcclCommunicator;
 
 /**

@@ -18,6 +18,7 @@ import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.StagingMemory;
 import org.millrace.agent.Waiting;
+import org.millrace.bootstrap.GroupFailure;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.CudaException;
@@ -27,7 +28,6 @@ import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.element.CopiedSegments;
-import org.millrace.engine.bootstrap.GroupFailure;
 
 /**
  * The GPU of a rank. Programs can slice the GPU's memory and pass it to operations. If a Java program reads or writes

@@ -29,11 +29,12 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
+import org.millrace.bootstrap.ControlPlane;
+import org.millrace.bootstrap.GroupFailure;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.device.SendPort;
 import org.millrace.engine.Connector.State;
-import org.millrace.engine.bootstrap.ControlPlane;
-import org.millrace.engine.bootstrap.GroupFailure;
+import org.millrace.engine.TransportConnections.PeerMessages;
 import org.millrace.net.ConnectionException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyOp;
@@ -42,7 +43,6 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
-import org.millrace.engine.TransportConnections.PeerMessages;
 import org.millrace.transport.TransportEnd;
 
 /** States of a connection, the thread that creates it, and the ways in which that ends. The test is the peer. */

@@ -13,9 +13,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
+import org.millrace.bootstrap.ControlPlane;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
-import org.millrace.engine.bootstrap.ControlPlane;
 
 /** A rank that was accepted, and then sends invalid messages. The others report the rank and the message. */
 @Timeout(120)

@@ -111,7 +111,7 @@ class PlantedBugsTest {
     @ParameterizedTest(name = "{0}: {1}")
     @MethodSource("bugsOfTheControlPlane")
     void ofTheControlPlane(String surface, String bug, String file, String right, String wrong) throws Exception {
-        assertFound("engine/bootstrap/" + file, right, wrong, "engine.bootstrap.ControlFuzzTest", surface);
+        assertFound("bootstrap/" + file, right, wrong, "bootstrap.ControlFuzzTest", surface);
     }
 
     static List<Arguments> bugsOfGin() {

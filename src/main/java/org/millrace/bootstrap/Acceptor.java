@@ -1,0 +1,344 @@
+package org.millrace.bootstrap;
+
+import java.io.IOException;
+import java.net.ProtocolException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.HashSet;
+import java.util.Set;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.bootstrap.Acceptor.AcceptedConnection.Stage;
+import org.millrace.bootstrap.Acceptor.AcceptedConnection;
+import org.millrace.bootstrap.Message.Challenge;
+import org.millrace.bootstrap.Message.Hello;
+import org.millrace.bootstrap.Message.OtherVersion;
+import org.millrace.bootstrap.Message.Proof;
+import org.millrace.bootstrap.Message.Rejected;
+import org.millrace.bootstrap.Rendezvous.BootstrapListener;
+import org.millrace.net.connection.Admission;
+
+/**
+ * Accepts connections for rank 0 and decides on the admission of each client. A client that does not belong to the
+ * group receives the reason for its refusal, and does not affect the group.
+ */
+final class Acceptor implements Admission.Host<AcceptedConnection> {
+
+    /** Owner of the acceptor: rank 0's {@link Coordinator}, which applies the acceptor's decisions to the group. */
+    interface Host {
+
+        /** Admits a rank that belongs to the group and is not yet present. */
+        void admit(AcceptedConnection peer) throws IOException;
+
+        /**
+         * Reports a rank that knows the secret, but states another group size or a rank number outside the group. The
+         * job was then started wrongly.
+         */
+        void contradicted(int rank, String how);
+    }
+
+    private static final Logger LOG = LogManager.getLogger(Acceptor.class);
+    /** Time for a client to send its hello, and for a refused client to disconnect. */
+    private static final Duration HANDSHAKE = Duration.ofSeconds(10);
+    /**
+     * Time for a client to send its proof, counted from its hello. With scarce cores, a rank may need half a minute to
+     * compute its proof. If rank 0 closed the connection earlier, the rank would start again, and would never be
+     * admitted.
+     */
+    private static final Duration PROOF = Duration.ofMinutes(2);
+    /** Time that rank 0 of a failed group continues to accept. Ranks that still connect receive the reason at once. */
+    private static final Duration LATECOMERS = Duration.ofSeconds(1);
+    /**
+     * Maximum number of clients that have not yet proved that they know the secret. More ranks than this do not connect
+     * at the same time. If more clients connect, rank 0 drops some of them. Clients therefore cannot use up the
+     * process's file descriptors.
+     */
+    private static final int MAX_UNPROVEN = 1024;
+
+    private final GroupState group;
+    private final BootstrapListener listener;
+    private final Selector selector;
+    private final Host host;
+    private final Admission.Accept accept;
+    private final SelectionKey key;
+    /** Accepted clients that are not, or not yet, members of the group. */
+    private final Admission<AcceptedConnection> unproven = new Admission<>(MAX_UNPROVEN, this);
+    /**
+     * Addresses from which this round of the control thread's loop has already read TLS handshake data. See
+     * {@link #isTurnOf}.
+     */
+    private final Set<Object> heardInRound = new HashSet<>();
+    /** Ranks that have proved that they know the secret, whether rank 0 then admitted or refused them. */
+    private final BitSet heard = new BitSet();
+    /** Time until which a leaving rank 0 still accepts late ranks; null until rank 0 leaves. */
+    private @Nullable Deadline latecomers;
+    private boolean warned;
+    private int refused;
+
+    Acceptor(GroupState group, BootstrapListener listener, Selector selector, Host host, Admission.Accept accept)
+            throws IOException {
+        this.accept = accept;
+        this.group = group;
+        this.listener = listener;
+        this.selector = selector;
+        this.host = host;
+        heard.set(group.self().rank());
+        listener.channel().configureBlocking(false);
+        key = listener.channel().register(selector, SelectionKey.OP_ACCEPT);
+    }
+
+    /** Accepts some of the waiting clients. Returns false if no other client waits. */
+    boolean accept() {
+        boolean more = unproven.accept(accept);
+        if (unproven.pauseNanos() > 0 && key.isValid()) {
+            // During a pause rank 0 accepts nothing. The selector would otherwise report the waiting connection
+            // repeatedly.
+            key.interestOps(0);
+        }
+        return more;
+    }
+
+    @Override
+    public AcceptedConnection arrived(SocketChannel channel) throws IOException {
+        SocketChannel stream =
+                listener.tls() == null ? channel : listener.tls().server(channel, listener.secret().forTls());
+        return new AcceptedConnection(new ControlConnection(stream, selector), Deadline.in(HANDSHAKE));
+    }
+
+    /**
+     * Returns whether a client has proved before TLS that it knows the secret. Returns false without a configured
+     * secret, because any client can then compute this proof.
+     */
+    @Override
+    public boolean knowsSecret(AcceptedConnection peer) {
+        return listener.secret().isSecret() && peer.connection.knowsSecret();
+    }
+
+    @Override
+    public void drop(AcceptedConnection peer, String why) {
+        drop(peer);
+        if (peer.stage != Stage.REFUSED) {
+            note(peer, why);
+        }
+    }
+
+    /**
+     * Returns whether the client's data may be read in this round. If only certificates identify ranks, any client can
+     * start a TLS handshake. In each round, this method then allows one such client of each address. Clients from one
+     * address therefore delay neither clients from other addresses nor members.
+     */
+    boolean isTurnOf(AcceptedConnection peer) {
+        return !peer.connection.makesTlsHandshake() || listener.secret().isSecret()
+                || heardInRound.add(peer.connection.source());
+    }
+
+    /** Handles a message from a client that is not admitted. */
+    void handle(AcceptedConnection peer, Message message) throws IOException {
+        switch (message) {
+            case Message any when peer.stage == Stage.REFUSED ->
+                LOG.trace("{} was refused and still sends: {}", peer.connection.remote(), any);
+            case Hello hello when peer.stage == Stage.EXPECTS_HELLO -> challenge(peer, hello);
+            case OtherVersion other when peer.stage == Stage.EXPECTS_HELLO ->
+                refuse(peer, "it speaks version " + other.version() + " of the control protocol, rank 0 version "
+                        + MessageCodec.VERSION + "; all ranks need the same release");
+            case Proof proof when peer.stage == Stage.EXPECTS_PROOF -> examine(peer, proof);
+            default ->
+                throw new ProtocolException("sent a " + message.getClass().getSimpleName() + " before it was let in");
+        }
+    }
+
+    private void challenge(AcceptedConnection peer, Hello hello) {
+        peer.hello = hello;
+        peer.stage = Stage.EXPECTS_PROOF;
+        peer.handshake = Deadline.in(PROOF);
+        byte[] proof = listener.secret().proof(Secret.Side.COORDINATOR, hello, group.self(), peer.nonce);
+        peer.connection.send(MessageCodec.encode(new Challenge(group.self(), peer.nonce, proof)));
+        String otherRun = hello.identity().otherRun(group.self());
+        if (otherRun != null) {
+            refuse(peer, otherRun);
+        }
+    }
+
+    private void examine(AcceptedConnection peer, Proof proof) throws IOException {
+        RankIdentity who = peer.identity();
+        if (!Secret.same(listener.secret().proof(Secret.Side.MEMBER, peer.hello, group.self(), peer.nonce),
+                proof.proof())) {
+            refuse(peer, "it does not know this group's secret");
+            return;
+        }
+        peer.connection.sealIncoming(listener.secret().seal(Secret.Side.MEMBER, peer.hello, group.self(), peer.nonce));
+        peer.connection
+                .sealOutgoing(listener.secret().seal(Secret.Side.COORDINATOR, peer.hello, group.self(), peer.nonce));
+        String contradiction = contradiction(who, peer.hello.size());
+        if (who.rank() >= 0 && who.rank() < group.size()) {
+            heard.set(who.rank());
+        }
+        if (contradiction != null) {
+            refuse(peer, contradiction);
+            host.contradicted(who.rank(), contradiction);
+        } else if (group.identity(who.rank()) != null) {
+            refuse(peer, "rank " + who.rank() + " is already taken by " + group.identity(who.rank()).process()
+                    + "; the second one is " + who.process() + "; give each run its own port or MILLRACE_RUN_ID");
+        } else if (group.failure() != null) {
+            refuse(peer, group.failure().message());
+        } else {
+            unproven.remove(peer);
+            peer.stage = Stage.MEMBER;
+            peer.connection.trust(who);
+            host.admit(peer);
+        }
+    }
+
+    private @Nullable String contradiction(RankIdentity who, int size) {
+        if (size != group.size()) {
+            return who + " says the group has " + size + " ranks, rank 0 says " + group.size();
+        }
+        return who.rank() >= 0 && who.rank() < size ? null
+                : who + " is outside of the group, whose ranks are 0 to " + (size - 1);
+    }
+
+    private void refuse(AcceptedConnection peer, String reason) {
+        peer.stage = Stage.REFUSED;
+        peer.handshake = peer.handshake.orIn(HANDSHAKE);
+        peer.connection.send(MessageCodec.encode(new Rejected(reason)));
+        peer.connection.finish();
+        note(peer, reason);
+    }
+
+    /**
+     * Records a refusal, because it may explain to the user why a rank is missing. The first refusal is logged as a
+     * warning. The latest refusal becomes part of the error message if the group cannot be formed.
+     */
+    private void note(AcceptedConnection peer, String reason) {
+        String what = peer.connection.remote() + ": " + reason;
+        refused++;
+        group.refused(refused == 1 ? what : what + " (and " + (refused - 1) + " more before it)");
+        if (warned) {
+            LOG.debug("rank 0 refused a connection from {}", what);
+        } else {
+            warned = true;
+            LOG.warn("rank 0 refused a connection from {} (further ones are logged at debug)", what);
+        }
+    }
+
+    /** Drops a client that was not admitted, because its connection has ended or must end. */
+    void lost(AcceptedConnection peer, IOException cause) {
+        if (cause instanceof ProtocolException) {
+            drop(peer, cause.getMessage());
+        } else {
+            drop(peer);
+        }
+    }
+
+    private void drop(AcceptedConnection peer) {
+        unproven.remove(peer);
+        peer.connection.close();
+    }
+
+    /**
+     * Accepts the connections that already wait, and closes the listener. Accepted connections are served to their end.
+     * The port is free when this method returns.
+     */
+    void stopAccepting() throws IOException {
+        for (int waiting = 0; waiting < Rendezvous.BACKLOG && accept(); waiting += Admission.MAX_ACCEPTED) {
+            // The condition accepts further connections that already wait.
+        }
+        ended();
+        // The socket of a registered channel is closed only when the selector removes the channel's key.
+        selector.selectNow();
+    }
+
+    /**
+     * Starts to leave the group. If the group failed before all ranks arrived, rank 0 continues to accept for
+     * {@link #LATECOMERS}. It sends the reason to each rank that connects late.
+     */
+    void leave() {
+        boolean othersDoNotKnow = group.failure() != null && !group.isComplete();
+        latecomers = Deadline.in(othersDoNotKnow ? LATECOMERS : Duration.ZERO);
+        tick();
+    }
+
+    void tick() {
+        heardInRound.clear();
+        if (unproven.pauseNanos() == 0 && key.isValid()) {
+            key.interestOps(SelectionKey.OP_ACCEPT);
+        }
+        if (latecomers != null && (latecomers.expired() || heard.cardinality() == group.size())) {
+            ended();
+            unproven.all().stream().filter(peer -> peer.stage != Stage.REFUSED).forEach(this::drop);
+        }
+        for (AcceptedConnection peer : unproven.all()) {
+            if (peer.handshake.expired()) {
+                drop(peer, "it did not introduce itself within " + peer.handshake);
+            }
+        }
+    }
+
+    long nanosToNextTick() {
+        long nanos =
+                unproven.all().stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
+        // A pause that has just ended has 0 ns left, so that the next tick follows at once.
+        if (key.isValid() && key.interestOps() == 0) {
+            nanos = Math.min(nanos, unproven.pauseNanos());
+        }
+        return latecomers == null || !listener.channel().isOpen() ? nanos
+                : Math.min(nanos, latecomers.remainingNanos());
+    }
+
+    /** Closes the listener. May be called twice. */
+    void ended() {
+        unproven.closeReserve();
+        if (listener.channel().isOpen()) {
+            listener.close();
+        }
+    }
+
+    boolean isOver() {
+        return unproven.isEmpty() && !listener.channel().isOpen();
+    }
+
+    /**
+     * Connection that rank 0 has accepted, until it is closed. Its peer is first a client and, after admission, a
+     * member.
+     */
+    static final class AcceptedConnection {
+
+        /** State of the connection. It never returns to an earlier state. */
+        enum Stage {
+            EXPECTS_HELLO, EXPECTS_PROOF, MEMBER, FAILED, DEPARTED, REFUSED
+        }
+
+        final ControlConnection connection;
+        /** Time until which the connection must reach its next state. Has no effect after admission. */
+        Deadline handshake;
+        /**
+         * Random bytes of rank 0. The proofs of both sides depend on them, so that a proof is valid on this connection
+         * only.
+         */
+        final byte[] nonce = Secret.randomBytes();
+
+        Stage stage = Stage.EXPECTS_HELLO;
+        /** Hello of the peer, not trusted until the peer has proved that it knows the secret. */
+        @Nullable
+        Hello hello;
+
+        AcceptedConnection(ControlConnection connection, Deadline handshake) {
+            this.connection = connection;
+            this.handshake = handshake;
+            connection.attach(this);
+        }
+
+        /** Returns whether the peer was admitted to the group, even if it has failed or left since. */
+        boolean admitted() {
+            return stage == Stage.MEMBER || stage == Stage.FAILED || stage == Stage.DEPARTED;
+        }
+
+        RankIdentity identity() {
+            return hello.identity();
+        }
+    }
+}

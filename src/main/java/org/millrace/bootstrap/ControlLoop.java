@@ -1,0 +1,186 @@
+package org.millrace.bootstrap;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.time.Duration;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.socket.Reconnector;
+import org.millrace.net.socket.SocketOptions;
+
+/**
+ * End of the control plane on one rank, together with the control thread that serves it. It is a {@link Coordinator} on
+ * rank 0 and a {@link Member} on all other ranks. The thread waits for sockets, timers and callers' requests. All
+ * methods run on this thread, except the constructor and methods that are documented as safe from any thread.
+ */
+abstract class ControlLoop {
+
+    private static final Logger LOG = LogManager.getLogger(ControlLoop.class);
+    /**
+     * Time to wait for the end of the control thread after a forced stop. The thread blocks only in its selector, which
+     * the stop wakes.
+     */
+    private static final Duration FORCED_END = Duration.ofSeconds(5);
+
+    final GroupState group;
+    private final Selector selector;
+    private final Queue<Runnable> requests = new ConcurrentLinkedQueue<>();
+    private final Thread thread;
+    private final SocketOptions sockets;
+    /** Recovers lost streams of control connections; null until a connection needs it. */
+    private @Nullable Reconnector reconnector;
+    private volatile boolean stopping;
+
+    /**
+     * Creates the loop. When its thread ends, it closes the selector and all channels that are registered with the
+     * selector.
+     */
+    ControlLoop(GroupState group, Selector selector, SocketOptions sockets) {
+        this.sockets = sockets;
+        this.group = group;
+        this.selector = selector;
+        this.thread = Thread.ofPlatform().daemon().name("millrace-control-" + group.self().rank()).unstarted(this::run);
+    }
+
+    final void start() {
+        thread.start();
+    }
+
+    /** Sends a message to the other ranks. Does not wait. Safe from any thread. */
+    final void say(Message message) {
+        request(() -> tell(message));
+    }
+
+    private void request(Runnable request) {
+        requests.add(request);
+        selector.wakeup();
+    }
+
+    /**
+     * Leaves the group, and returns when the control thread has ended. After the given time, the thread closes the
+     * channels by force. An interrupt does not shorten the wait, because other ranks count a rank without a shutdown
+     * message as lost.
+     */
+    final void leave(Duration patience) {
+        request(this::leave);
+        join(Deadline.in(patience));
+        stopping = true;
+        selector.wakeup();
+        join(Deadline.in(FORCED_END));
+    }
+
+    private void join(Deadline deadline) {
+        boolean interrupted = false;
+        while (thread.isAlive() && !deadline.expired()) {
+            try {
+                thread.join(Duration.ofNanos(Math.max(1, deadline.remainingNanos())));
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void run() {
+        try {
+            while (!stopping && !finished()) {
+                long nanos = nanosToNextTick();
+                selector.select(
+                        nanos == Long.MAX_VALUE ? 0 : Math.max(1, TimeUnit.NANOSECONDS.toMillis(nanos + 999_999)));
+                Runnable request;
+                while ((request = requests.poll()) != null) {
+                    request.run();
+                }
+                List<SelectionKey> ready = List.copyOf(selector.selectedKeys());
+                selector.selectedKeys().clear();
+                for (SelectionKey key : ready) {
+                    // A message on the channel of one key may have closed the channel of another key.
+                    if (key.isValid()) {
+                        ready(key);
+                    }
+                }
+                tick();
+            }
+        } catch (Throwable e) {
+            LOG.error("the control thread of {} stopped", group.self(), e);
+            group.failed(
+                    new RemoteFailure(group.self().rank(), "the control thread of " + group.self() + " stopped: " + e));
+        } finally {
+            closeAll();
+        }
+    }
+
+    /** Returns the object that recovers lost streams of control connections; null if they are not recovered. */
+    final @Nullable Reconnector reconnector() {
+        if (reconnector == null && sockets.reconnectDeadline().isPositive()) {
+            try {
+                reconnector = Reconnector.shared(sockets);
+            } catch (IOException e) {
+                LOG.warn("{}: control connections are not made again when they are lost: {}", group.self(),
+                        e.getMessage());
+            }
+        }
+        return reconnector;
+    }
+
+    final void closeReconnector() {
+        if (reconnector != null) {
+            reconnector.close();
+            reconnector = null;
+        }
+    }
+
+    private void closeAll() {
+        try {
+            ended();
+            closeReconnector();
+            for (SelectionKey key : selector.keys()) {
+                key.channel().close();
+            }
+            selector.close();
+        } catch (IOException e) {
+            LOG.debug("closing the channels of {}", group.self(), e);
+        }
+    }
+
+    /** Returns this machine's address on a network that connects it with other ranks. Safe from any thread. */
+    abstract InetAddress address();
+
+    /** Sends a message of this rank to the other ranks. A {@link Message.PeerMessage} reaches only its addressee. */
+    abstract void tell(Message message);
+
+    /** Starts to leave the group. Soon afterwards, {@link #finished()} returns true. Further calls have no effect. */
+    abstract void leave();
+
+    /** Handles a channel that is ready to be read, to be written, or to accept a connection. */
+    abstract void ready(SelectionKey key);
+
+    /** Performs all actions that are due. */
+    void tick() {}
+
+    /**
+     * Returns the time until the next action is due, in nanoseconds; {@code Long.MAX_VALUE} if none is due without a
+     * message.
+     */
+    long nanosToNextTick() {
+        return Long.MAX_VALUE;
+    }
+
+    /** Returns true once no connection remains, so that the thread can end. */
+    abstract boolean finished();
+
+    /**
+     * Releases the other resources of the subclass when the thread ends, also after a forced stop. The thread then
+     * closes all channels.
+     */
+    void ended() {}
+}

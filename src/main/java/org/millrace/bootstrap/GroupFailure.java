@@ -1,0 +1,142 @@
+package org.millrace.bootstrap;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.PeerLostException;
+
+/**
+ * First failure of a communicator. The failure is permanent. Each later call of the communicator throws it, and it is
+ * reported to the other ranks. Safe from any thread.
+ */
+public class GroupFailure implements Supplier<@Nullable Throwable> {
+
+    private static final Logger LOG = LogManager.getLogger(GroupFailure.class);
+    /**
+     * Time to wait for the reason of a lost connection, in nanoseconds. A rank that fails closes its connections and
+     * reports the reason over the control plane, in any order.
+     */
+    private static final long REASON_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final ControlPlane control;
+    private final AtomicReference<@Nullable Throwable> first = new AtomicReference<>();
+    private volatile @Nullable Suspicion suspicion;
+    private volatile Runnable onSuspicion = () -> {};
+
+    private record Suspicion(Throwable thrown, long until) {
+    }
+
+    public GroupFailure(ControlPlane control) {
+        this.control = control;
+    }
+
+    /** Reports a failure. Called by the thread that detects it. Only the first failure counts. */
+    public final void fail(Throwable thrown) {
+        if (first.compareAndSet(null, thrown)) {
+            LOG.debug("rank {} failed", control.rank(), thrown);
+            failed();
+            control.fail(thrown);
+            if (thrown instanceof PeerLostException lost) {
+                control.tell(listener -> listener.lost(lost));
+            }
+        }
+    }
+
+    /**
+     * Handles the failure. The thread that reported it calls this method once. {@link #get} already returns the
+     * failure.
+     */
+    protected void failed() {
+        // A subclass may act. Otherwise, only callers of get() learn of the failure.
+    }
+
+    /**
+     * Reports a lost connection as a suspected failure. The suspicion becomes the failure, unless another rank reports
+     * the reason within {@code REASON_NANOS}.
+     */
+    public final void suspect(Throwable thrown) {
+        if (suspicion == null) {
+            suspicion = new Suspicion(thrown, System.nanoTime() + REASON_NANOS);
+            onSuspicion.run();
+        }
+    }
+
+    /**
+     * Sets a listener that wakes the thread that calls {@link #watch}, so that this thread need not poll. The listener
+     * is called from any thread, when a failure is suspected or another rank's message has arrived.
+     */
+    public final void onEvent(Runnable listener) {
+        onSuspicion = listener;
+        control.onEvent(listener);
+    }
+
+    /**
+     * Returns the time after which {@link #watch} has to be called even without an event, in nanoseconds;
+     * {@code Long.MAX_VALUE} if no failure is suspected.
+     */
+    public final long nanosToWatch() {
+        Suspicion pending = suspicion;
+        return pending == null ? Long.MAX_VALUE : Math.max(0, pending.until - System.nanoTime());
+    }
+
+    /**
+     * Adopts a failure that another rank has reported, or a suspected failure after its waiting time. Returns whether
+     * there is a failure now that was not known before. To be called after each event and after {@link #nanosToWatch}.
+     */
+    public final boolean watch() {
+        if (first.get() != null) {
+            return false;
+        }
+        RemoteFailure remote = control.failure();
+        Suspicion pending = suspicion;
+        if (remote != null) {
+            fail(remote.exception(control.rank()));
+        } else if (pending != null && System.nanoTime() - pending.until > 0) {
+            fail(pending.thrown);
+        }
+        return first.get() != null;
+    }
+
+    /**
+     * Waits for the other ranks in a barrier. A missing rank is a failure of the communicator, which is reported to all
+     * ranks.
+     */
+    public final void meet(Duration deadline) {
+        if (deadline.isNegative()) {
+            throw new IllegalArgumentException(
+                    "rank " + control.rank() + ", barrier: the deadline " + deadline + " is negative; give 0 or more");
+        }
+        try {
+            control.barrier(deadline);
+        } catch (MillraceException missing) {
+            watch(); // A failure that another rank has reported has precedence over the missing rank.
+            fail(missing);
+            throwIfFailed();
+        }
+    }
+
+    /** Returns the failure; null if there was none. */
+    @Override
+    public final @Nullable Throwable get() {
+        return first.get();
+    }
+
+    /**
+     * Throws the failure, if one was reported.
+     *
+     * @throws MillraceException exception of the failure's kind, with a message of this rank
+     */
+    public final void throwIfFailed() {
+        Throwable failure = first.get();
+        if (failure != null) {
+            throw MillraceException
+                    .again("rank " + control.rank() + ": the communicator has failed and can only be closed: "
+                            + RemoteFailure.withoutRank(control.rank(), failure.getMessage()), failure);
+        }
+    }
+}

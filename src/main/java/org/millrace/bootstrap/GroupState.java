@@ -1,0 +1,401 @@
+package org.millrace.bootstrap;
+
+import java.net.ProtocolException;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.millrace.AbortedException;
+import org.millrace.CommunicatorException;
+import org.millrace.DeadlineException;
+import org.millrace.MillraceException;
+import org.millrace.MismatchException;
+import org.millrace.PeerLostException;
+import org.millrace.bootstrap.Message.Call;
+import org.millrace.bootstrap.Message.Contribution;
+import org.millrace.bootstrap.Message.PeerMessage;
+
+/**
+ * State of the group, as this rank knows it. The control thread writes the information from other ranks. Callers of
+ * {@link ControlPlane} wait for it here.
+ *
+ * <p>
+ * One lock guards all fields except the failure. The failure is a volatile field, because callers poll
+ * {@link #failure()}. It is written under the lock.
+ */
+final class GroupState {
+
+    /** Maximum number of unread messages from all ranks; correct ranks send fewer. */
+    private static final int MOST_MESSAGES = 1 << 16;
+
+    private record Address(int from, long tag) {
+    }
+
+    private final RankIdentity self;
+    private final @Nullable RankIdentity[] present;
+    private final boolean[] left;
+    private final GroupCalls collectives;
+    /**
+     * Messages that have arrived and were not yet requested. A peer's message about a connection may arrive before this
+     * rank needs the connection.
+     */
+    private final Map<Address, byte[]> messages = new HashMap<>();
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+
+    private volatile @Nullable RemoteFailure failure;
+    private volatile Runnable onEvent = () -> {};
+    private @Nullable RemoteFailure ownFailure;
+    private @Nullable String refusal;
+    private boolean closed;
+
+    GroupState(RankIdentity self, int size) {
+        this.self = self;
+        this.present = new RankIdentity[size];
+        this.left = new boolean[size];
+        this.collectives = new GroupCalls(size);
+        if (self.rank() == 0) {
+            // Rank 0 is present from the start. It then reports the presence of each rank to all ranks.
+            present[0] = self;
+        }
+    }
+
+    RankIdentity self() {
+        return self;
+    }
+
+    int size() {
+        return present.length;
+    }
+
+    /** Returns the first failure that another rank reported; null if none. */
+    @Nullable
+    RemoteFailure failure() {
+        return failure;
+    }
+
+    /**
+     * Sets the listener and calls it once. Each later message or failure calls it again, so that the listener misses
+     * none.
+     */
+    void onEvent(Runnable listener) {
+        onEvent = listener;
+        listener.run();
+    }
+
+    // Methods for the control thread, which reports events.
+
+    void present(RankIdentity identity) throws ProtocolException {
+        update(identity.rank(), () -> present[identity.rank()] = identity);
+    }
+
+    void contributed(Contribution part) throws ProtocolException {
+        update(part.rank(), () -> collectives.add(part));
+    }
+
+    void arrived(PeerMessage message) throws ProtocolException {
+        update(message.from(), () -> keep(message));
+        onEvent.run();
+    }
+
+    private void keep(PeerMessage message) throws ProtocolException {
+        String what = "sent a message of rank " + message.from() + " with ";
+        if (message.data().length > ControlPlane.MAX_MESSAGE_BYTES) {
+            throw new ProtocolException(
+                    what + message.data().length + " bytes; the limit is " + ControlPlane.MAX_MESSAGE_BYTES);
+        }
+        boolean full = messages.size() == MOST_MESSAGES;
+        if (full || messages.putIfAbsent(new Address(message.from(), message.tag()), message.data()) != null) {
+            throw new ProtocolException(what + "tag " + Long.toHexString(message.tag())
+                    + (full ? " while " + MOST_MESSAGES + " others wait to be read"
+                            : " again, before the first was read"));
+        }
+    }
+
+    void departed(int rank) throws ProtocolException {
+        update(rank, () -> left[rank] = true);
+    }
+
+    void failed(RemoteFailure told) {
+        update(() -> failure = failure == null ? told : failure);
+        onEvent.run();
+    }
+
+    /**
+     * Records the refusal of a client that is not part of the group. If the group cannot be formed, the error message
+     * contains the latest refusal, because it may be the reason.
+     */
+    void refused(String what) {
+        update(() -> refusal = what);
+    }
+
+    /** Change of this state that follows from information about a rank, which the control thread received. */
+    private interface Change {
+        void make() throws ProtocolException;
+    }
+
+    private void update(int rank, Change change) throws ProtocolException {
+        if (rank < 0 || rank >= size()) {
+            throw new ProtocolException("names rank " + rank + " in a group of " + size() + " ranks");
+        }
+        lock.lock();
+        try {
+            change.make();
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private <T> T locked(Supplier<T> action) {
+        lock.lock();
+        try {
+            return action.get();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void update(Runnable change) {
+        lock.lock();
+        try {
+            change.run();
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    // Methods for actions of this rank.
+
+    /**
+     * Records the failure of this rank. Returns false if this rank has failed before, or has left. Leaving is not a
+     * failure, although it ends this rank's own calls.
+     */
+    boolean poison(RemoteFailure own) {
+        return locked(() -> {
+            boolean first = ownFailure == null && !closed;
+            ownFailure = first ? own : ownFailure;
+            changed.signalAll();
+            return first;
+        });
+    }
+
+    void close() {
+        update(() -> closed = true);
+    }
+
+    /** Removes and returns a message that has arrived; null if it has not arrived. */
+    byte @Nullable [] take(int from, long tag) {
+        return locked(() -> messages.remove(new Address(from, tag)));
+    }
+
+    // Methods about the presence of the ranks.
+
+    /** Returns the rank's identity; null if the rank has not arrived. */
+    @Nullable
+    RankIdentity identity(int rank) {
+        return locked(() -> present[rank]);
+    }
+
+    boolean isComplete() {
+        return locked(() -> absent().findAny().isEmpty());
+    }
+
+    private IntStream absent() {
+        return IntStream.range(0, size()).filter(rank -> present[rank] == null);
+    }
+
+    // Methods that wait.
+
+    /** Waits until all ranks have arrived. */
+    void awaitComplete(Deadline deadline, String where) {
+        String what = "rank " + self.rank() + " of " + size() + " cannot join the group at " + where;
+        lock.lock();
+        try {
+            while (absent().findAny().isPresent()) {
+                stopIfTroubled(what);
+                stopIfDeparted(absent(), what);
+                if (deadline.expired()) {
+                    String missing = present[self.rank()] == null ? present[0] + " has not let it in"
+                            : list("has not come", "have not come", absent());
+                    throw new DeadlineException(
+                            what + ": " + missing + " within " + deadline
+                                    + (refusal == null
+                                            ? "; start every rank with the same rendezvous, or allow more time"
+                                                    + " (MILLRACE_CONNECT_DEADLINE)"
+                                            : "; refused meanwhile: " + refusal),
+                            self.rank(), absent().findFirst().getAsInt(), null, null);
+                }
+                await(deadline, what);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Takes part in the next collective call with a copy of {@code data}. Returns the contribution, which the caller
+     * sends to the other ranks.
+     */
+    Contribution contribute(Call collective, byte[] data) {
+        lock.lock();
+        try {
+            long sequence = collectives.next(self.rank());
+            stopIfTroubled(name(collective, sequence));
+            Contribution own = new Contribution(self.rank(), sequence, collective, data.clone());
+            collectives.add(own);
+            return own;
+        } catch (ProtocolException e) {
+            throw new IllegalStateException("another thread of rank " + self.rank() + " is in a collective call", e);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Waits until all ranks have contributed to the same call. Returns the data of the ranks, by rank. */
+    byte[][] awaitParts(Contribution own, Deadline deadline) {
+        long sequence = own.sequence();
+        String what = name(own.collective(), sequence);
+        lock.lock();
+        try {
+            while (collectives.missing(sequence).findAny().isPresent()) {
+                stopIfTroubled(what);
+                stopIfDeparted(collectives.missing(sequence), what);
+                if (deadline.expired()) {
+                    throw new DeadlineException(
+                            what + ": " + list("has not called it", "have not called it", collectives.missing(sequence))
+                                    + " within " + deadline,
+                            self.rank(), collectives.missing(sequence).findFirst().getAsInt(), own.collective().call,
+                            null);
+                }
+                await(deadline, what);
+            }
+            Contribution[] parts = collectives.take(sequence);
+            byte[][] result = new byte[parts.length][];
+            for (Contribution part : parts) {
+                if (part.collective() != own.collective()) {
+                    throw new MismatchException(
+                            what + ": " + present[part.rank()] + " called " + part.collective().call
+                                    + " instead; all ranks make the same calls in the same order",
+                            self.rank(), part.rank(), own.collective().call, null);
+                }
+                result[part.rank()] = part.data();
+            }
+            // The caller may change its copy. The control thread may not have sent the original to the other ranks yet.
+            result[self.rank()] = own.data().clone();
+            return result;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private String name(Call collective, long sequence) {
+        return collective.call + " (collective call " + sequence + ") of rank " + self.rank();
+    }
+
+    private void await(Deadline deadline, String what) {
+        try {
+            changed.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new MillraceException(what + ": interrupted while waiting for the other ranks", e);
+        }
+    }
+
+    /** Throws if this rank cannot continue, because a rank has failed or this rank has left. */
+    private void stopIfTroubled(String what) {
+        RemoteFailure trouble = failure == null ? ownFailure : failure;
+        if (trouble != null) {
+            throw trouble.exception(self.rank(),
+                    what + ": " + RemoteFailure.withoutRank(self.rank(), trouble.message()));
+        }
+        if (closed) {
+            throw new AbortedException(what + ": this rank has left the group", self.rank(),
+                    CommunicatorException.NOBODY, null, null);
+        }
+    }
+
+    /**
+     * Throws if an awaited rank has left. Also throws if rank 0 has left, because no message of any rank can then
+     * arrive.
+     */
+    private void stopIfDeparted(IntStream awaited, String what) {
+        int[] gone = left[0] ? new int[] {0} : awaited.filter(rank -> left[rank]).toArray();
+        if (gone.length > 0) {
+            throw new PeerLostException(
+                    what + ": " + list("has left the group", "have left the group", IntStream.of(gone)), self.rank(),
+                    gone[0], null, null);
+        }
+    }
+
+    private String list(String one, String several, IntStream ranks) {
+        String[] names = ranks.mapToObj(rank -> present[rank] == null ? "rank " + rank : present[rank].toString())
+                .toArray(String[]::new);
+        return String.join(", ", names) + ' ' + (names.length == 1 ? one : several);
+    }
+
+    /**
+     * Data that ranks have contributed to the collective calls in flight. At most two calls are in flight. A rank
+     * begins the next call only when all ranks have contributed to the previous call. This rank takes the result of a
+     * call before it begins the next. Two slots are therefore enough, and a rank that would need a third violates the
+     * protocol.
+     *
+     * <p>
+     * Not safe for several threads. The lock of {@link GroupState} guards it.
+     */
+    static final class GroupCalls {
+
+        private static final int IN_FLIGHT = 2;
+
+        private final Contribution[][] slots;
+        private final long[] nextSequence;
+
+        GroupCalls(int size) {
+            this.slots = new Contribution[IN_FLIGHT][size];
+            this.nextSequence = new long[size];
+        }
+
+        /** Returns the sequence number of the rank's next contribution. */
+        long next(int rank) {
+            return nextSequence[rank];
+        }
+
+        void add(Contribution part) throws ProtocolException {
+            Contribution[] slot = slot(part.sequence());
+            if (part.sequence() != nextSequence[part.rank()] || slot[part.rank()] != null) {
+                throw new ProtocolException("sent the part of rank " + part.rank() + " for collective call "
+                        + part.sequence() + " while its part for call " + nextSequence[part.rank()]
+                        + " is the next, once all ranks have made the call before");
+            }
+            if (part.data().length > MessageCodec.MAX_DATA) {
+                throw new ProtocolException("sent a part of rank " + part.rank() + " with " + part.data().length
+                        + " bytes; the limit is " + MessageCodec.MAX_DATA);
+            }
+            slot[part.rank()] = part;
+            nextSequence[part.rank()]++;
+        }
+
+        /** Returns the ranks that have not yet contributed to the call. */
+        IntStream missing(long sequence) {
+            Contribution[] slot = slot(sequence);
+            return IntStream.range(0, slot.length).filter(rank -> slot[rank] == null);
+        }
+
+        /** Returns the parts of a complete call, by rank. Frees its slot. */
+        Contribution[] take(long sequence) {
+            Contribution[] parts = slot(sequence).clone();
+            Arrays.fill(slot(sequence), null);
+            return parts;
+        }
+
+        private Contribution[] slot(long sequence) {
+            return slots[(int) (sequence & (IN_FLIGHT - 1))];
+        }
+    }
+}

@@ -1,0 +1,66 @@
+package org.millrace.bootstrap;
+
+import java.time.Duration;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.millrace.CommunicatorListener;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.net.auto.NetworkOptions;
+import org.millrace.net.connection.TlsIdentity;
+import org.millrace.net.socket.SocketOptions;
+
+/**
+ * Options of a rank for joining a group.
+ *
+ * @param deadline       time to wait for the other ranks, when joining and again in each collective call
+ * @param secret         text that each rank must know to be admitted, or null. If it is null, a group at {@code file:}
+ *                       admits each process that can read the file, and a group at {@code tcp:} admits any process
+ * @param secretRequired whether a group at {@code tcp:} without TLS must have a secret; if not, a missing secret only
+ *                       causes a warning
+ * @param tls            identity of this process under TLS; null if ranks communicate without TLS
+ * @param run            identity of the run, the same on all ranks; empty if runs cannot be distinguished
+ * @param sockets        options of TCP. They select the addresses that this machine announces, also if its name has no
+ *                       reachable address. They also limit the time to recover lost connections between hosts
+ * @param listener       listener of the program for events of the communicator
+ */
+public record JoinOptions(Duration deadline, @Nullable String secret, boolean secretRequired, @Nullable TlsIdentity tls,
+        String run, SocketOptions sockets, CommunicatorListener listener) {
+
+    /** @throws IllegalArgumentException if the deadline is not positive or the secret is empty */
+    public JoinOptions {
+        Objects.requireNonNull(deadline, "deadline");
+        if (!deadline.isPositive()) {
+            throw new IllegalArgumentException("deadline " + deadline + ": it must be positive");
+        }
+        if (secret != null && secret.isEmpty()) {
+            throw new IllegalArgumentException("the secret is empty: leave it out, or set the same one on every rank");
+        }
+    }
+
+    /** Returns the default options, without a secret from the caller. */
+    static JoinOptions within(Duration deadline) {
+        return new JoinOptions(deadline, null, false, null, "", SocketOptions.defaults(),
+                CommunicatorListener.STANDARD_ERROR);
+    }
+
+    /** Returns the options from the settings of deadline, secret and TLS. */
+    public static JoinOptions of(Configuration configuration, CommunicatorListener listener) {
+        String secret = configuration.get(Settings.SECRET);
+        return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), secret.isEmpty() ? null : secret,
+                configuration.get(Settings.REQUIRE_SECRET), TlsIdentity.of(configuration), configuration.runId(),
+                NetworkOptions.socket(configuration), listener);
+    }
+
+    /** Returns the same options with another secret; null for none. */
+    JoinOptions withSecret(@Nullable String shared) {
+        return new JoinOptions(deadline, shared, secretRequired, tls, run, sockets, listener);
+    }
+
+    /** Returns a text for logs. It contains no secret, only whether a secret is set. */
+    @Override
+    public String toString() {
+        return "JoinOptions[deadline=" + deadline + ", secret=" + (secret == null ? "none" : "set") + ", "
+                + (tls == null ? "in clear" : tls) + "]";
+    }
+}

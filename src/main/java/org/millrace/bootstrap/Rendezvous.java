@@ -1,0 +1,110 @@
+package org.millrace.bootstrap;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.file.Path;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.connection.TlsIdentity;
+
+/** Way for rank 0 to publish its address, and for the other ranks to find it. */
+sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRendezvous {
+
+    /**
+     * Parses {@code file:PATH}, {@code tcp:HOST:PORT}, or {@code job:NAME}. The last form stands for a file that the
+     * ranks of a launcher's job share; all these ranks are on this host.
+     *
+     * @throws IllegalArgumentException if the text has another form, or is malformed
+     */
+    static Rendezvous parse(String text, JoinOptions options) {
+        if (text.startsWith("file:")) {
+            return FileRendezvous.parse(text, options);
+        }
+        if (text.startsWith("tcp:")) {
+            return TcpRendezvous.parse(text, options);
+        }
+        if (text.startsWith("job:")) {
+            return FileRendezvous.ofJob(text, Path.of(System.getProperty("java.io.tmpdir")), options);
+        }
+        throw new IllegalArgumentException("rendezvous \"" + text + "\": expected file:PATH or tcp:HOST:PORT");
+    }
+
+    /**
+     * Listens for the other ranks and publishes the address. Called by rank 0 only.
+     *
+     * @throws org.millrace.MillraceException if rank 0 cannot listen or publish; the message contains the reason and a
+     *                                        remedy
+     */
+    BootstrapListener open(RankIdentity self, int size);
+
+    /**
+     * Returns a possible address of rank 0. Called by all other ranks.
+     *
+     * @param attempt number of earlier calls; if there are several addresses, they alternate
+     * @throws IOException                    if the address is not yet known; the message states the missing part
+     * @throws org.millrace.MillraceException if the address will never be known
+     */
+    ServerAddress find(int attempt) throws IOException;
+
+    /**
+     * Returns true if {@link #find} may return a wrong address, for example of a group that has ended. Another process
+     * may then listen at the address, and a later call may return the right address.
+     */
+    default boolean mayBeStale() {
+        return false;
+    }
+
+    /**
+     * Bound listener at which rank 0 waits for the others.
+     *
+     * @param address  address of this machine at which other ranks reach it
+     * @param tls      identity of rank 0 under TLS; null without TLS
+     * @param withdraw removes the published address; runs once
+     */
+    record BootstrapListener(ServerSocketChannel channel, InetAddress address, Secret secret, @Nullable TlsIdentity tls,
+            Runnable withdraw) implements AutoCloseable {
+
+        private static final Logger LOG = LogManager.getLogger(BootstrapListener.class);
+
+        /** Closes the listener. No rank can connect afterwards. */
+        @Override
+        public void close() {
+            withdraw.run();
+            try {
+                channel.close();
+            } catch (IOException e) {
+                LOG.debug("closing the listening socket of rank 0", e);
+            }
+        }
+    }
+
+    /**
+     * Resolved address of rank 0, and the credentials that both sides need.
+     *
+     * @param note origin of the address, for messages; empty if they do not need it
+     */
+    record ServerAddress(InetSocketAddress address, Secret secret, @Nullable TlsIdentity tls, String note) {
+
+        @Override
+        public String toString() {
+            return address.getAddress().getHostAddress() + ':' + address.getPort()
+                    + (note.isEmpty() ? "" : " (" + note + ')');
+        }
+    }
+
+    /** Backlog of the listener. All ranks of a large group connect at the same time. */
+    int BACKLOG = 1024;
+
+    static ServerSocketChannel bind(InetSocketAddress address) throws IOException {
+        ServerSocketChannel listener = ServerSocketChannel.open();
+        try {
+            return listener.bind(address, BACKLOG);
+        } catch (IOException | RuntimeException e) {
+            listener.close();
+            throw e;
+        }
+    }
+}

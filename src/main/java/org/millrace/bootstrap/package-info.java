@@ -1,0 +1,50 @@
+/**
+ * Bootstrap and control plane: the ranks of one group find each other, exchange set-up data, and report failures to
+ * each other.
+ *
+ * <p>
+ * The topology is a star. Rank 0 listens, each other rank has one TCP connection to it, and rank 0 relays all messages.
+ * The connections carry no data of operations. Each rank has one daemon thread, {@code millrace-control-RANK}. Only
+ * this thread accesses the rank's sockets, and it ends with {@link org.millrace.bootstrap.ControlPlane#close()}.
+ *
+ * <h2>The protocol, version {@value org.millrace.bootstrap.MessageCodec#VERSION}</h2>
+ *
+ * <pre>
+ *   rank r                                             rank 0
+ *     Hello {version, rank, pid, host, run, size, nonce} ─▶
+ *     ◀─  Challenge {version, rank 0, pid, host, run, nonce, proof}
+ *                                                          HMAC-SHA256 over both sides' nonces and fields
+ *     Proof {proof}                                      ─▶
+ *     ◀─  Rejected {reason}                                if rank 0 refuses rank r; the last message
+ *     ◀─  Recovery {offer}                                 between hosts, before Present; rank r answers with its own
+ *     ◀─  Present {rank, pid, host, run}                   one for each present rank, including r; more follow
+ *     Received {frames}                                  ─▶ and ◀─, at intervals
+ *     the group is complete when every rank is present
+ *     Contribution {rank, sequence, collective, data}    ─▶ ─▶ every other rank
+ *     PeerMessage {from, to, tag, data}                  ─▶ ─▶ rank `to` alone
+ *     Failed {rank, kind, peer, operation, message}      ─▶ ─▶ every other rank; also if rank 0 loses a connection
+ *     Departed {rank}                                    ─▶ ─▶ every other rank; then both sides close
+ * </pre>
+ *
+ * Two runs may use one address, for instance if a rank of a killed run still waits for its rank 0. Both sides therefore
+ * compare their runs ({@code MILLRACE_RUN_ID}) before the proof, and the rank of the other run is refused.
+ *
+ * <p>
+ * An interrupted network between two hosts ends the stream of a connection. Rank r then makes a new stream with
+ * {@link org.millrace.net.socket.StreamRecovery}, as for streams of data. On the new stream, each side first sends, in
+ * 8 bytes, the number of whole frames that it has received since the handshake. Then each side sends the frames that
+ * the other lacks. If a process has ended, it has closed its stream, or its port has no listener. Such a stream is not
+ * replaced.
+ *
+ * <p>
+ * Each frame begins with {@code int magic, int length of the body, byte type}, big-endian. A client that does not begin
+ * with the magic is not a rank. Rank 0 drops it, and the group is not affected. The proofs show that both sides know
+ * the secret. After the proofs, {@value org.millrace.bootstrap.FrameSeal#BYTES} bytes of authentication code
+ * ({@link org.millrace.bootstrap.FrameSeal}) follow each frame. An attacker that can alter the traffic and does not
+ * know the secret can therefore only end a connection. With {@code MILLRACE_TLS=1}, the whole protocol runs under TLS,
+ * and an attacker cannot read it either.
+ */
+@NullMarked
+package org.millrace.bootstrap;
+
+import org.jspecify.annotations.NullMarked;

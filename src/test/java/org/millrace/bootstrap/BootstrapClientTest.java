@@ -1,0 +1,191 @@
+package org.millrace.bootstrap;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.channels.Selector;
+import java.time.Duration;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.bootstrap.Message.Proof;
+import org.millrace.net.connection.Relay;
+import org.millrace.net.socket.SocketOptions;
+
+/** Connection of a rank to rank 0. */
+@Timeout(60)
+class BootstrapClientTest {
+
+    private static final Duration ATTEMPT = Duration.ofMillis(20);
+    private static final int PROOF_BYTES = MessageCodec.encode(new Proof(new byte[32])).remaining();
+
+    /** Control planes of cancelled ranks 0. If a rank 0 had just joined, no other code owns its control plane. */
+    private final Queue<ControlPlane> joined = new ConcurrentLinkedQueue<>();
+
+    @AfterEach
+    void allHaveLeft() {
+        Ranks.await("no rank is left", () -> {
+            for (ControlPlane plane = joined.poll(); plane != null; plane = joined.poll()) {
+                plane.close();
+            }
+            return Ranks.threadsLeft().isEmpty();
+        });
+    }
+
+    private FutureTask<ControlPlane> rankZero(int port, JoinOptions options) {
+        return Ranks.async(() -> {
+            ControlPlane plane = ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, options);
+            joined.add(plane);
+            return plane;
+        });
+    }
+
+    /**
+     * Imitates a machine without a free core: each handshake takes several times as long as the first attempt waits.
+     */
+    @Test
+    void aSlowRankZeroIsGivenMoreTimeWithEachAttempt() throws Exception {
+        int port = Ranks.freePort();
+        JoinOptions options = JoinOptions.within(Duration.ofSeconds(30)).withSecret("of the ranks");
+        FutureTask<ControlPlane> zero = rankZero(port, options);
+        AtomicInteger attempts = new AtomicInteger();
+        try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+                Selector selector = Selector.open()) {
+            relay.change(said -> {
+                attempts.incrementAndGet();
+                for (long end = System.nanoTime() + 12 * ATTEMPT.toNanos(); System.nanoTime() - end < 0;) {
+                    LockSupport.parkNanos(ATTEMPT.toNanos());
+                }
+                return said;
+            });
+            GroupState group = new GroupState(RankIdentity.local(1, ""), 2);
+            new BootstrapClient(selector, group.self(), 2, SocketOptions.defaults(), ATTEMPT)
+                    .connect(Rendezvous.parse("tcp:127.0.0.1:" + relay.address().getPort(), options), group,
+                            Deadline.in(Duration.ofSeconds(10)))
+                    .close();
+            assertTrue(attempts.get() > 1, "the first attempt was too short, as it was to be");
+        } finally {
+            zero.cancel(true);
+        }
+    }
+
+    /**
+     * A rank 0 without descriptors behaves this way, before or after it has identified itself. It has refused no rank.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void aRankZeroThatEndsTheConnectionBeforeItLetsARankInIsAskedAgain(int word) throws Exception {
+        int port = Ranks.freePort();
+        FutureTask<ControlPlane> zero = rankZero(port, JoinOptions.within(Ranks.PATIENCE));
+        AtomicInteger words = new AtomicInteger();
+        try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
+            relay.change(said -> {
+                if (words.incrementAndGet() == word) {
+                    throw new UncheckedIOException(new IOException("the connection ends here, once"));
+                }
+                return said;
+            });
+            try (ControlPlane one =
+                    ControlPlane.join("tcp:127.0.0.1:" + relay.address().getPort(), 1, 2, Ranks.PATIENCE);
+                    ControlPlane first = Ranks.get(zero)) {
+                FutureTask<byte[][]> gather = Ranks.async(() -> first.allGather(new byte[] {1}));
+                assertEquals(2, one.allGather(new byte[] {2})[1][0]);
+                Ranks.get(gather);
+            }
+            assertTrue(words.get() > word, "it said everything anew");
+        } finally {
+            zero.cancel(true);
+        }
+    }
+
+    @Test
+    void aRankZeroThatAlwaysEndsTheConnectionIsNamedWhenTheDeadlineHasPassed() throws Exception {
+        Ranks.beforeDeadline(deadline -> {
+            int port = Ranks.freePort();
+            FutureTask<ControlPlane> zero = rankZero(port, JoinOptions.within(Ranks.PATIENCE));
+            try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
+                relay.change(said -> {
+                    if (said.length == PROOF_BYTES) {
+                        throw new UncheckedIOException(new IOException("no proof comes through"));
+                    }
+                    return said;
+                });
+                String rendezvous = "tcp:127.0.0.1:" + relay.address().getPort();
+                String message = Ranks.failureOf(
+                        Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(deadline))));
+                assertTrue(
+                        message.contains("rank 0 has not come within " + Deadline.in(deadline) + "; at last: "
+                                + RankIdentity.local(0, "") + " ended the connection before it let this rank in: "),
+                        message);
+            } finally {
+                zero.cancel(true);
+            }
+        });
+    }
+
+    /**
+     * Another program may have been there first and may send anything. The client tries again, and the message cannot
+     * forge a line of a log.
+     */
+    @Test
+    void whoHasShownNothingIsNotBelievedAtOnce() throws Exception {
+        int port = Ranks.freePort();
+        String rendezvous = "tcp:127.0.0.1:" + port;
+        FutureTask<ControlPlane> one;
+        try (ServerSocket liar = new ServerSocket(port, 10, InetAddress.getLoopbackAddress())) {
+            one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE));
+            refuse(liar);
+            refuse(liar);
+        }
+        try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE);
+                ControlPlane other = Ranks.get(one)) {
+            assertNull(zero.failure());
+            assertNull(other.failure());
+        }
+    }
+
+    @Test
+    void whatItSaysAgainAndAgainIsSaidAsItsWords() throws Exception {
+        try (ServerSocket liar = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            String rendezvous = "tcp:127.0.0.1:" + liar.getLocalPort();
+            FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE));
+            while (!one.isDone()) {
+                liar.setSoTimeout(100);
+                try {
+                    refuse(liar);
+                } catch (SocketTimeoutException done) {
+                    // or the client waits for its next attempt
+                }
+            }
+            String message = Ranks.failureOf(one);
+            assertTrue(message.endsWith("refuses this rank: go?ERROR ?away; it has not shown that it knows the secret"),
+                    message);
+        }
+    }
+
+    private static void refuse(ServerSocket liar) throws IOException {
+        try (Socket socket = liar.accept()) {
+            socket.getInputStream().readNBytes(MessageCodec.HEADER_BYTES);
+            socket.getOutputStream().write(MessageCodec.encode(new Message.Rejected("go\nERROR \u202eaway")).array());
+            socket.shutdownOutput();
+            while (socket.getInputStream().read() >= 0) {
+                // the rest of its message
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+package org.millrace.bootstrap;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.FutureTask;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.MillraceException;
+import org.millrace.file.User;
+
+/** Files that rank 0 may find at the path, and files that it leaves there. */
+@Timeout(120)
+class FileRendezvousTest {
+
+    private static final Duration LITTLE = Duration.ofMillis(400);
+
+    @TempDir
+    Path folder;
+    private Path path;
+    private String rendezvous;
+
+    @BeforeEach
+    void choosePath() {
+        path = folder.resolve("group");
+        rendezvous = "file:" + path;
+    }
+
+    @AfterEach
+    void noThreadIsLeftBehind() {
+        Ranks.assertNoThreadLeft();
+    }
+
+    private void assertNoFileIsLeft() throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            assertEquals(List.of(), files.toList());
+        }
+    }
+
+    private static FileRendezvous.RendezvousFile fileOf(int port) {
+        return new FileRendezvous.RendezvousFile(new InetSocketAddress(InetAddress.getLoopbackAddress(), port),
+                Secret.randomHex(), 7, new RankIdentity(0, 99, "elsewhere"));
+    }
+
+    private void completes() throws Exception {
+        // may read the existing content
+        FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE));
+        try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE);
+                ControlPlane second = Ranks.get(one)) {
+            assertNull(zero.failure());
+            assertNull(second.failure());
+        }
+        assertNoFileIsLeft();
+    }
+
+    @Test
+    void onlyTheOwnerCanReadTheFile() throws Exception {
+        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE));
+        Ranks.await("rank 0 writes its file", () -> Files.exists(path));
+        assertEquals(Set.of(PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE),
+                Files.getPosixFilePermissions(path));
+        FileRendezvous.RendezvousFile file = FileRendezvous.RendezvousFile.read(path).orElseThrow();
+        assertTrue(file.address().getAddress().isLoopbackAddress());
+        assertTrue(file.secret().matches("[0-9a-f]{32}"), "16 random bytes");
+        assertEquals(2, file.size());
+        assertEquals(RankIdentity.local(0, ""), file.owner());
+        assertFalse(file.toString().contains(file.secret()), "messages do not show the secret");
+        ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
+        Ranks.get(zero).close();
+        assertNoFileIsLeft();
+    }
+
+    @Test
+    void aFileThatLeadsNowhereIsReplaced() throws Exception {
+        fileOf(Ranks.freePort()).publish(path);
+        completes();
+    }
+
+    @Test
+    void aFileThatLeadsToAnotherProtocolIsReplaced() throws Exception {
+        try (ServerSocket stranger = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            FutureTask<Void> greeter = Ranks.async(() -> {
+                while (true) {
+                    try (var socket = stranger.accept()) {
+                        socket.getOutputStream().write("SSH-2.0-OpenSSH_9.2\r\n".getBytes());
+                    } catch (IOException e) {
+                        return null;
+                    }
+                }
+            });
+            fileOf(stranger.getLocalPort()).publish(path);
+            completes();
+            assertFalse(greeter.isDone());
+        }
+    }
+
+    @Test
+    void aFileThatLeadsToAnotherGroupIsReplaced() throws Exception {
+        int port = Ranks.freePort();
+        FutureTask<ControlPlane> other =
+                Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE));
+        RawRank.connect("tcp:127.0.0.1:" + port).close();
+        fileOf(port).publish(path);
+        completes();
+        ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.PATIENCE).close();
+        Ranks.get(other).close();
+    }
+
+    /** The creator of the file chooses the group that the others join. */
+    @Test
+    void aFileOfAnotherUserIsNotTrusted() throws Exception {
+        fileOf(Ranks.freePort()).publish(path);
+        int owner = (int) Files.getAttribute(path, "unix:uid");
+        assertTrue(FileRendezvous.RendezvousFile.read(path, owner).isPresent());
+        if (owner == 0) { // files of root are valid for all users: the test needs another owner, and root may set one
+            assertTrue(FileRendezvous.RendezvousFile.read(path, 4711).isPresent());
+            Files.setAttribute(path, "unix:uid", 4712);
+            owner = 4712;
+            for (int rank = 0; rank < 2; rank++) {
+                int self = rank;
+                assertTrue(assertThrows(MillraceException.class,
+                        () -> ControlPlane.join(rendezvous, self, 2, Ranks.PATIENCE)).getMessage()
+                        .contains("it is the file of user 4712, and this process runs as user 0"));
+            }
+        }
+        String message = assertThrows(MillraceException.class, () -> FileRendezvous.RendezvousFile.read(path, 4711))
+                .getMessage();
+        assertTrue(
+                message.startsWith(path + " is not trusted as a rendezvous file: it is the file of user " + owner
+                        + ", and this process runs as user 4711; it has to be a regular file of this user or of root."),
+                message);
+        Files.delete(path);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void aLinkIsNotFollowed(int rank) throws Exception {
+        Path target = folder.resolve("target");
+        fileOf(Ranks.freePort()).publish(target);
+        Files.createSymbolicLink(path, target);
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, rank, 2, Ranks.PATIENCE))
+                        .getMessage();
+        assertTrue(message.contains(path + " is not trusted as a rendezvous file: it is a symbolic link"), message);
+        assertTrue(Files.isSymbolicLink(path) && Files.exists(target));
+    }
+
+    /** Opening the pipe would wait for a writer, without regard to the deadline. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void aPipeIsNotOpened(int rank) throws Exception {
+        assertEquals(0, new ProcessBuilder("mkfifo", path.toString()).start().waitFor());
+        FutureTask<ControlPlane> joining = Ranks.async(() -> ControlPlane.join(rendezvous, rank, 2, Ranks.PATIENCE));
+        String message = Ranks.failureOf(joining);
+        assertTrue(message.contains(path + " is not trusted as a rendezvous file: it is no regular file"), message);
+    }
+
+    @Test
+    void anEmptyFileIsAName() throws Exception {
+        Files.createFile(path);
+        completes();
+    }
+
+    @Test
+    void aFileInUseIsNot() throws Exception {
+        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE));
+        Ranks.await("rank 0 writes its file", () -> Files.exists(path));
+        FileRendezvous.RendezvousFile file = FileRendezvous.RendezvousFile.read(path).orElseThrow();
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 3, Ranks.PATIENCE))
+                        .getMessage();
+        assertTrue(message.startsWith(
+                "rank 0 cannot use " + path + ": another group is using it, the group of 2 ranks whose rank 0 is pid "),
+                message);
+        assertEquals(file, FileRendezvous.RendezvousFile.read(path).orElseThrow(), "the file is untouched");
+        ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
+        Ranks.get(zero).close();
+        assertNoFileIsLeft();
+    }
+
+    @Test
+    void aFileWhoseListenerIsSilentCountsAsInUse() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            fileOf(silent.getLocalPort()).publish(path);
+            String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 2, LITTLE))
+                    .getMessage();
+            assertTrue(
+                    message.contains(
+                            "another group is using it, the group of 7 ranks whose rank 0 is pid 99 on elsewhere"),
+                    message);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"model weights", "millrace-rendezvous=2\n",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=1\nsecret=00\nsize=2\npid=1\n",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=99999\nsecret=00\nsize=2\npid=1\nhost=h\n",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=x\nsecret=00\nsize=2\npid=1\nhost=h\n",
+                    "millrace-rendezvous=1\n\\uXXXX",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=4711\nsecret=00\nsize=0\npid=1\nhost=node\n",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=0\nsecret=00\nsize=2\npid=1\nhost=node\n",
+                    "millrace-rendezvous=1\naddress=node.invalid\nport=4711\nsecret=00\nsize=2\npid=1\nhost=node\n"})
+    void anotherFileIsNotTouched(String content) throws Exception {
+        Files.writeString(path, content);
+        for (int rank = 0; rank < 2; rank++) {
+            int own = rank;
+            String message =
+                    assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, own, 2, Ranks.PATIENCE))
+                            .getMessage();
+            assertTrue(message.startsWith(path + " is not a rendezvous file of this release: "), message);
+        }
+        assertEquals(content, Files.readString(path));
+    }
+
+    @Test
+    void theFileIsDeletedWhenTheGroupFails() throws Exception {
+        assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 2, LITTLE));
+        assertNoFileIsLeft();
+    }
+
+    @Test
+    void theFileOfAnotherGroupIsNotDeleted() throws Exception {
+        FileRendezvous.RendezvousFile mine = fileOf(1);
+        FileRendezvous.RendezvousFile theirs = fileOf(1);
+        assertNotEquals(mine, theirs);
+        theirs.publish(path);
+        mine.withdraw(path);
+        assertEquals(theirs, FileRendezvous.RendezvousFile.read(path).orElseThrow());
+    }
+
+    @Test
+    void aFolderThatIsMissingIsNamed() {
+        String missing = folder.resolve("missing").resolve("group").toString();
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join("file:" + missing, 0, 2, Ranks.PATIENCE))
+                        .getMessage();
+        assertTrue(message.contains("rank 0 cannot write " + missing) && message.contains("the directory has to exist"),
+                message);
+    }
+
+    /** A user who knows a job's number must not be able to create files first at the job's rendezvous. */
+    @Test
+    void ranksOfAJobMeetWhereNobodyElseCanWrite(@TempDir Path shared) throws IOException {
+        JoinOptions options = JoinOptions.within(Ranks.PATIENCE);
+        Path own = FileRendezvous.ofJob("job:7-0", shared, options).path().getParent();
+        assertEquals(shared, own.getParent());
+        assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(own)));
+        Files.setPosixFilePermissions(own, PosixFilePermissions.fromString("rwxrwxrwx"));
+        FileRendezvous.ofJob("job:7-0", shared, options);
+        assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(own)));
+        Files.delete(own);
+        Path elsewhere = Files.createDirectory(shared.resolve("elsewhere"));
+        Files.createSymbolicLink(own, elsewhere);
+        String said = assertThrows(MillraceException.class, () -> FileRendezvous.ofJob("job:7-0", shared, options))
+                .getMessage();
+        assertTrue(said.contains("somebody else was first") && said.contains("MASTER_ADDR"), said);
+        assumeTrue(User.ID == 0, "only root can make directories for others");
+        Files.delete(own);
+        Files.setAttribute(elsewhere, "unix:uid", 4711);
+        Files.move(elsewhere, own);
+        assertThrows(MillraceException.class, () -> FileRendezvous.ofJob("job:7-0", shared, options));
+    }
+}

@@ -1,0 +1,167 @@
+package org.millrace.bootstrap;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.millrace.MillraceException;
+
+/** Threads as ranks. Each wait is bounded. */
+final class Ranks {
+
+    /** Longest wait, far above the duration of any step. A test that reaches it has failed. */
+    static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    @FunctionalInterface
+    interface RankCall<T> {
+        T call(int rank) throws Exception;
+    }
+
+    private Ranks() {}
+
+    /** Runs the call on its own thread. */
+    static <T> FutureTask<T> async(Callable<T> call) {
+        FutureTask<T> task = new FutureTask<>(call);
+        Thread.ofPlatform().daemon().name("test-rank").start(task);
+        return task;
+    }
+
+    static <T> T get(FutureTask<T> task) throws Exception {
+        try {
+            return task.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof Exception cause) {
+                throw cause;
+            }
+            throw e;
+        } catch (TimeoutException e) {
+            return fail("still not done after " + PATIENCE);
+        }
+    }
+
+    /** Returns the message with which a task fails. It must fail. */
+    static String failureOf(FutureTask<?> task) {
+        return assertThrows(MillraceException.class, () -> get(task)).getMessage();
+    }
+
+    /** Runs the call once for every rank, all at the same time. Returns the results by rank. */
+    static <T> List<T> onEach(int size, RankCall<T> call) throws Exception {
+        List<FutureTask<T>> tasks = new ArrayList<>();
+        for (int rank = 0; rank < size; rank++) {
+            int own = rank;
+            tasks.add(async(() -> call.call(own)));
+        }
+        List<T> results = new ArrayList<>();
+        AssertionError failures =
+                new AssertionError("not every rank succeeded; what each failed with is suppressed here");
+        for (FutureTask<T> task : tasks) {
+            try {
+                results.add(get(task));
+            } catch (Exception | AssertionError e) {
+                failures.addSuppressed(e);
+            }
+        }
+        if (failures.getSuppressed().length > 0) {
+            throw failures;
+        }
+        return results;
+    }
+
+    static List<ControlPlane> join(String rendezvous, int size) throws Exception {
+        return onEach(size, rank -> ControlPlane.join(rendezvous, rank, size, PATIENCE));
+    }
+
+    static void closeAll(List<ControlPlane> planes) {
+        planes.forEach(ControlPlane::close);
+    }
+
+    /** Actions of the ranks before a deadline passes. */
+    @FunctionalInterface
+    interface Attempt {
+        void within(Duration deadline) throws Exception;
+    }
+
+    /**
+     * Runs actions that must happen before a deadline that must then pass. If the machine stalled, it repeats them with
+     * more time. The last attempt decides.
+     */
+    static void beforeDeadline(Attempt attempt) throws Exception {
+        for (Duration deadline : List.of(Duration.ofMillis(400), Duration.ofSeconds(4))) {
+            try {
+                attempt.within(deadline);
+                return;
+                // rank 0 may be gone already, and the test's own messages to it fail
+            } catch (AssertionError | IOException e) {
+                System.err.println("with " + deadline + ": " + e.getMessage());
+            }
+        }
+        attempt.within(Duration.ofSeconds(30));
+    }
+
+    static void await(String what, BooleanSupplier condition) {
+        long end = System.nanoTime() + PATIENCE.toNanos();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - end > 0) {
+                fail(what + ": not after " + PATIENCE);
+            }
+            LockSupport.parkNanos(100_000);
+        }
+    }
+
+    static RemoteFailure awaitFailure(ControlPlane plane) {
+        await("rank " + plane.rank() + " learns of a failure", () -> plane.failure() != null);
+        return plane.failure();
+    }
+
+    static void assertNoThreadLeft() {
+        assertEquals(List.of(), threadsLeft(), "threads left behind");
+    }
+
+    /** Waits after a test that cancelled a rank, because the rank takes a moment to end. */
+    static void awaitNoThreadLeft() {
+        await("no rank is left", () -> threadsLeft().isEmpty());
+    }
+
+    static List<String> threadsLeft() {
+        return Thread.getAllStackTraces()
+                .keySet()
+                .stream()
+                .map(Thread::getName)
+                .filter(name -> name.startsWith("millrace-control"))
+                .toList();
+    }
+
+    /**
+     * Returns a port that was free a moment ago. The system does not assign it to other programs as an ephemeral port,
+     * because those ports begin at 32768.
+     */
+    static int freePort() throws IOException {
+        while (true) {
+            int port = ThreadLocalRandom.current().nextInt(10_000, 32_000);
+            try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+                return socket.getLocalPort();
+            } catch (BindException taken) {
+                // tries another port
+            }
+        }
+    }
+
+    static String freeTcp() throws IOException {
+        return "tcp:127.0.0.1:" + freePort();
+    }
+}
