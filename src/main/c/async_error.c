@@ -67,7 +67,7 @@ static struct {
 
 enum { ASYNC_ERROR, SHRINK, FUNCTIONS };
 
-/* Reaction of a program since its communicator lost a peer, as in org.millrace.plugin.AsyncErrors. */
+/* Reaction of a program since its communicator lost a peer, as in org.millrace.plugin.loss.AsyncErrors. */
 enum { NOT_ASKED, TOLD, GIVEN_UP };
 
 static void say(const char *what) {

@@ -40,7 +40,7 @@ static const char *const defaults[] = {
      */
     "-Djava.lang.Integer.IntegerCache.high=4095",
     /* Log lines pass through NCCL's logger. */
-    "-Dlog4j.provider=org.millrace.plugin.NcclLogProvider",
+    "-Dlog4j.provider=org.millrace.plugin.host.NcclLogProvider",
     NULL,
 };
 

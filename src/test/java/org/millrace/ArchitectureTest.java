@@ -50,7 +50,7 @@ class ArchitectureTest {
             4 bootstrap:        .
             4 device:           ., gin
             4 transport:        .
-            4 plugin:           .
+            4 plugin:           host, loss, path, fallback, takeover, gin, .
             3 proxy:            .
             3 collnet:          .
             3 gin:              .

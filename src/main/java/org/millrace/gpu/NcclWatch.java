@@ -22,7 +22,7 @@ import org.millrace.nccl.NcclException;
 import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.ConnectionFailures;
+import org.millrace.plugin.loss.ConnectionFailures;
 import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.proxy.ProxyException;
 

@@ -17,6 +17,14 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FullMesh;
 import org.millrace.net.MemoryRegion;
+import org.millrace.plugin.host.DeclinedException;
+import org.millrace.plugin.host.HandleTable;
+import org.millrace.plugin.host.NativeMemory;
+import org.millrace.plugin.host.NcclLog;
+import org.millrace.plugin.host.ProxyThreads;
+import org.millrace.plugin.path.ConnectionHandle;
+import org.millrace.plugin.path.NetEndpoint;
+import org.millrace.plugin.path.PeerHandle;
 
 /**
  * Operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). The ranks of a

@@ -14,6 +14,8 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.Upcalls.Function;
 import org.millrace.plugin.Upcalls.Gin;
 import org.millrace.plugin.Upcalls.Rma;
+import org.millrace.plugin.gin.GinKernel;
+import org.millrace.plugin.host.NativeMemory;
 
 /**
  * GIN's part of a {@link TrainingRun}. Two ranks of this process post descriptors as kernels do, and RMA operations as

@@ -9,6 +9,8 @@ import org.millrace.MillraceException;
 import org.millrace.gin.GinServed;
 import org.millrace.library.BundledLibrary;
 import org.millrace.nccl.NcclResult;
+import org.millrace.plugin.gin.GinGroup;
+import org.millrace.plugin.host.NativeEnvironment;
 
 /** Serves the plugin in this JVM, for Java programs. NCCL opens the plugin's shim, and the shim calls this JVM. */
 public final class InProcessPlugin {

@@ -21,7 +21,19 @@ import org.millrace.net.FrameEnd;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
-import org.millrace.plugin.DataPath.ConnectionNumber;
+import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.HandleTable;
+import org.millrace.plugin.host.NativeEnvironment;
+import org.millrace.plugin.host.NativeMemory;
+import org.millrace.plugin.host.NcclLog;
+import org.millrace.plugin.host.PluginTrace;
+import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.path.ConnectionHandle;
+import org.millrace.plugin.path.DataPath.ConnectionNumber;
+import org.millrace.plugin.path.DataPath;
+import org.millrace.plugin.path.NetDevice;
+import org.millrace.plugin.path.NetEndpoint;
+import org.millrace.plugin.path.PeerHandle;
 
 /**
  * Operations of NCCL's network tables. Arguments are C values: pointers are numbers, and results are written to their

@@ -13,6 +13,11 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings.Kernels;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDriver;
+import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.CoreShare;
+import org.millrace.plugin.host.NcclLog;
+import org.millrace.plugin.host.ProxyThreads;
+import org.millrace.plugin.loss.LossPolicy;
 
 /**
  * Data path for NCCL's network connections, chosen from the user's settings, with the environment variables that the
@@ -80,7 +85,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     /**
      * Number of rings that NCCL creates, unless the user sets it. NCCL would choose two, by the speed of a network
      * card. One core can copy the data of two rings. With more rings, more threads move the data if there is much data,
-     * see {@link TunerChoices}. The number is the same on every rank and machine, because ranks with different numbers
+     * see {@code TunerChoices}. The number is the same on every rank and machine, because ranks with different numbers
      * would wait for each other's rings.
      */
     private static final String CHANNELS = "8";

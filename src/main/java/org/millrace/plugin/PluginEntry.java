@@ -6,6 +6,15 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings.Kernels;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.nccl.NcclResult;
+import org.millrace.plugin.fallback.FallbackPath;
+import org.millrace.plugin.host.NativeEnvironment;
+import org.millrace.plugin.host.NcclLog;
+import org.millrace.plugin.host.ProxyThreads;
+import org.millrace.plugin.path.DataPath;
+import org.millrace.plugin.path.UnpackDevice;
+import org.millrace.plugin.takeover.DeviceSlots;
+import org.millrace.plugin.takeover.TakeoverPath;
+import org.millrace.plugin.takeover.TakeoverService;
 
 /** Entry point for the shim into a JVM that the shim started or found. Called once, by JNI. */
 final class PluginEntry {

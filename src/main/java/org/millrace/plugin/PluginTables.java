@@ -4,6 +4,13 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.millrace.plugin.gin.GinPlugin;
+import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.NativeEnvironment;
+import org.millrace.plugin.host.NativeMemory;
+import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.path.DataPath;
+import org.millrace.plugin.path.TunerChoices;
 
 /** Implementations of NCCL's tables. Calls the method that implements each function. */
 record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlugin profiler,

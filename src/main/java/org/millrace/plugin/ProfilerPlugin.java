@@ -9,6 +9,8 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings.Events;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.plugin.host.NativeMemory;
+import org.millrace.plugin.host.NcclLog;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 

@@ -19,6 +19,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.foreign.CFunction;
+import org.millrace.plugin.host.NativeMemory;
 
 /**
  * Cache that a JVM starts with. It contains loaded and linked classes, and profiles of their methods from an earlier

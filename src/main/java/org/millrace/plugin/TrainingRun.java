@@ -15,6 +15,9 @@ import org.millrace.cuda.CudaRuntime;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.Upcalls.Function;
 import org.millrace.plugin.Upcalls.Net;
+import org.millrace.plugin.host.NativeEnvironment;
+import org.millrace.plugin.host.NativeMemory;
+import org.millrace.plugin.takeover.KernelPair;
 
 /**
  * Training program for the cache of later JVMs ({@link StartupCache}). It runs the plugin from its start to its end

@@ -3,6 +3,10 @@ package org.millrace.plugin;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
+import org.millrace.plugin.host.HandleTable;
+import org.millrace.plugin.host.NativeMemory;
+import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.path.TunerChoices;
 
 /**
  * Operations of NCCL's tuner tables. NCCL calls them for every collective that a program enqueues. {@link TunerChoices}

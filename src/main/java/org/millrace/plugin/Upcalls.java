@@ -16,6 +16,9 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.foreign.CFunction;
 import org.millrace.nccl.NcclResult;
 import org.millrace.net.ConnectionException;
+import org.millrace.plugin.host.DeclinedException;
+import org.millrace.plugin.host.NcclLog;
+import org.millrace.plugin.loss.AsyncErrors;
 
 /**
  * Java's counterpart of {@code src/main/c/upcalls.h}: the functions that the shim calls, by number. All pass through

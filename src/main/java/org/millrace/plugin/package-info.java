@@ -1,6 +1,6 @@
 /**
- * The plugin that libnccl opens, {@code libnccl-net-millrace.so}. This package implements NCCL's tables and creates,
- * installs and starts the plugin.
+ * The plugin that libnccl opens, {@code libnccl-net-millrace.so}. This package contains its entry points, NCCL's
+ * tables, the configuration and the installer.
  *
  * <p>
  * A process without Java enters through {@link org.millrace.plugin.PluginEntry}, by JNI. A Java program calls
@@ -9,17 +9,10 @@
  * {@code Upcalls}. Each function of NCCL's tables calls the method of its name ({@code regMr} calls
  * {@code NetPlugin.regMr}).
  *
- * <ul>
- * <li>Network: the networks of {@code org.millrace.net} make the connections. A {@code DataPath} determines the threads
- * that move their data. In a takeover ({@code TakeoverPath}), Java threads serve the memory of the connections in place
- * of NCCL's proxy, with the proxies of {@code org.millrace.proxy}. Otherwise NCCL's proxy moves the data
- * ({@code FallbackPath}).</li>
- * <li>GIN and RMA: this package allocates the memory that kernels and {@code org.millrace.gin} share. Ranks of one host
- * share a part of it. {@code org.millrace.gin} executes the descriptors.</li>
- * <li>Losses: libnccl does not poll connections that were taken over, so its kernels would wait forever for a lost
- * peer. A Java program receives an exception. Any other program receives a line on standard error, then an error from
- * the next enqueue. After a time of grace the process ends.</li>
- * </ul>
+ * <p>
+ * The data of a connection moves on one of two paths: {@code takeover}, where Java threads serve the memory of the
+ * connections, and {@code fallback}, where NCCL's proxy moves the data. Both use {@code path}. The package {@code gin}
+ * serves GIN and RMA, {@code loss} reports lost peers, and {@code host} is the view of the process that all share.
  */
 @NullMarked
 package org.millrace.plugin;

@@ -44,7 +44,7 @@ import org.millrace.config.Configuration;
 import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 import org.millrace.cuda.StubLibrary;
-import org.millrace.plugin.LostConnection;
+import org.millrace.plugin.loss.LostConnection;
 
 /**
  * Communicators over the stubs of libnccl and libcudart. They have two GPUs, on which everything completes at once

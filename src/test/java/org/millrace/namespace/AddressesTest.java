@@ -8,7 +8,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.millrace.plugin.Announce;
+import org.millrace.plugin.path.Announce;
 
 /** Addresses that the plugin announces on hosts with many kinds of interfaces. */
 @Timeout(120)

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** The plugin writes nothing outside the structures that NCCL allocates, in any version of its tables. */
 @Tag("slow")
-class CallerStructuresTest {
+public class CallerStructuresTest {
 
     /** GIN v15 exists in two sizes. The size of a release's properties is known only by inspection. */
     @ParameterizedTest
@@ -38,7 +38,7 @@ class CallerStructuresTest {
     }
 
     /** {@return a shim that knows the size of GIN v15's properties in these releases} */
-    static Path inspected(String releases) throws Exception {
+    public static Path inspected(String releases) throws Exception {
         return HostProgram.compileShim("libnccl-net-" + releases.replaceAll("\\D+", "-") + ".so",
                 "-DMILLRACE_GIN_V15_RELEASES=" + releases);
     }

@@ -15,6 +15,8 @@ import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
 import org.millrace.ffi.plugin.ncclNet_v11_t;
 import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.plugin.host.CapturedLog;
+import org.millrace.plugin.host.NativeEnvironment;
 
 /**
  * A Java program that loads libnccl. This test opens the plugin and calls its table as libnccl would in this process.

@@ -25,6 +25,13 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.CapturedLog;
+import org.millrace.plugin.host.NativeEnvironment;
+import org.millrace.plugin.host.NativeMemory;
+import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.path.DataPath;
+import org.millrace.plugin.path.NetEndpoint;
 
 /** The operations with a service that is not the fallback. They form the sequence of a takeover. */
 class NetPluginTest {

@@ -10,6 +10,9 @@ import java.lang.reflect.Proxy;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.path.DataPath;
+import org.millrace.plugin.path.TunerChoices;
 
 /** Protocols that the tuner leaves attractive. The cost table is NCCL's, with seven algorithms of three protocols. */
 class TunerPluginTest {

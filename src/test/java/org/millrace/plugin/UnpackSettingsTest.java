@@ -13,6 +13,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings.Kernels;
+import org.millrace.plugin.host.CallingNccl;
 
 class UnpackSettingsTest {
 

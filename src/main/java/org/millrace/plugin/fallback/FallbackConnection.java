@@ -1,0 +1,435 @@
+package org.millrace.plugin.fallback;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.config.Settings;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.plugin.host.NativeMemory;
+import org.millrace.plugin.path.ConnectionHandle;
+import org.millrace.plugin.path.DataPath;
+import org.millrace.plugin.path.UnpackDevice;
+import org.millrace.proxy.UnpackReceiveSource;
+
+/**
+ * A connection with messages that NCCL's proxy posts and tests. Each message is one frame, and frames have the order of
+ * the messages.
+ *
+ * <p>
+ * If memory is deregistered while messages are in flight, the connection is aborted. NCCL frees the memory next, so no
+ * thread may read or write it afterwards.
+ */
+abstract class FallbackConnection implements DataPath.Connection {
+
+    /** Index of the word in the frame header that holds the message's tag. */
+    static final int TAG = 0;
+    /** Result of {@link #test(int)} for a request that is not complete. */
+    static final int PENDING = -1;
+
+    final RegionTable regions;
+    private final boolean ownsRegions;
+    final RequestRing requests = new RequestRing();
+
+    /**
+     * Creates an end. It closes the regions if it owns them. Otherwise it is one stream of a connection that closes
+     * them.
+     */
+    private FallbackConnection(RegionTable regions, boolean ownsRegions) {
+        this.regions = regions;
+        this.ownsRegions = ownsRegions;
+    }
+
+    /** Closes the regions that NCCL did not deregister, if this end owns them. */
+    final void closeRegions() {
+        if (ownsRegions) {
+            regions.close();
+        }
+    }
+
+    /** Returns the number of requests with complete frames. */
+    abstract long completed();
+
+    abstract void progress();
+
+    /** Aborts the connection. Afterwards no thread accesses its memory. */
+    abstract void abort();
+
+    @Override
+    public int register(long address, long bytes, boolean onDevice) {
+        return regions.add(address, bytes);
+    }
+
+    @Override
+    public final void deregister(int region) {
+        if (!requests.isIdle()) {
+            abort();
+        }
+        regions.remove(region);
+    }
+
+    @Override
+    public final boolean test(int request, long sizes) {
+        int bytes = test(request);
+        if (bytes != PENDING && sizes != 0) {
+            NativeMemory.putInt(sizes, bytes);
+        }
+        return bytes != PENDING;
+    }
+
+    /** Returns the number of bytes that a request has sent or received, or {@link #PENDING}. */
+    int test(int request) {
+        long sequence = requests.sequence(request);
+        if (completed() <= sequence) {
+            try {
+                progress();
+            } catch (ConnectionException closed) {
+                if (completed() <= sequence) {
+                    throw closed; // the peer may have acknowledged this request before it closed
+                }
+            }
+            if (completed() <= sequence) {
+                return PENDING;
+            }
+        }
+        requests.release(sequence);
+        return requests.bytes(sequence);
+    }
+
+    static final class Sender extends FallbackConnection {
+        private final FrameSender sender;
+        private final FrameHeader header = new FrameHeader();
+
+        Sender(FrameSender sender, Network network) {
+            super(new RegionTable(network), true);
+            this.sender = sender;
+        }
+
+        /** Creates one of several streams. Its messages carry tags. */
+        Sender(FrameSender sender, RegionTable regions) {
+            super(regions, false);
+            this.sender = sender;
+        }
+
+        @Override
+        long completed() {
+            return sender.framesCompleted();
+        }
+
+        @Override
+        void progress() {
+            sender.progress();
+        }
+
+        @Override
+        void abort() {
+            sender.abort();
+        }
+
+        @Override
+        public int post(long address, long bytes, int region, int tag) {
+            MemoryRegion memory = bytes == 0 ? null : regions.get(region);
+            long offset = memory == null ? 0 : RegionTable.offset(memory, address, bytes);
+            header.word(TAG, tag);
+            header.payloadBytes(bytes);
+            if (!requests.hasRoom() || !sender.offer(header, memory, offset)) {
+                sender.progress();
+                return NO_REQUEST;
+            }
+            int number = requests.add((int) bytes);
+            sender.settle(); // only NCCL asks for this completion, and waits for it
+            sender.progress();
+            return number;
+        }
+
+        @Override
+        public void close() {
+            sender.close();
+            closeRegions();
+        }
+
+        @Override
+        public String toString() {
+            return sender.toString();
+        }
+    }
+
+    static final class Receiver extends FallbackConnection {
+        private final FrameReceiver receiver;
+        /** Region that receives each request's message, by slot. Unused after the message's frame has arrived. */
+        private final @Nullable MemoryRegion[] memories = new MemoryRegion[RequestRing.CAPACITY];
+        private final long[] offsets = new long[RequestRing.CAPACITY];
+        /** Number of requests with frames that were accepted. The payload of such a frame may still be arriving. */
+        private long matched;
+        private final @Nullable UnpackRequests unpack;
+
+        /**
+         * Creates a receiver with requests that NCCL's proxy posts.
+         *
+         * @param unpack memory that the connection shares with kernels that unpack; null for other kernels
+         */
+        Receiver(FrameReceiver receiver, Network network, UnpackDevice.@Nullable Connection unpack) {
+            super(new RegionTable(network), true);
+            this.receiver = receiver;
+            this.unpack = unpack == null ? null : new UnpackRequests(unpack);
+        }
+
+        /** Creates one of several streams. Its messages have one tag. */
+        Receiver(FrameReceiver receiver, RegionTable regions) {
+            super(regions, false);
+            this.receiver = receiver;
+            this.unpack = null;
+        }
+
+        @Override
+        long completed() {
+            return receiver.framesCompleted();
+        }
+
+        @Override
+        void abort() {
+            receiver.close();
+        }
+
+        @Override
+        public long deviceHandle() {
+            return unpack == null ? 0 : unpack.deviceHandle();
+        }
+
+        @Override
+        public int register(long address, long bytes, boolean onDevice) {
+            int number = super.register(address, bytes, onDevice);
+            if (unpack != null) {
+                unpack.registered(number, bytes);
+            }
+            return number;
+        }
+
+        @Override
+        public int post(long address, long bytes, int region, int tag) {
+            if (!requests.hasRoom()) {
+                progress();
+                return NO_REQUEST;
+            }
+            MemoryRegion memory = bytes == 0 ? null : regions.get(region);
+            int slot = RequestRing.slot(requests.next());
+            offsets[slot] = memory == null ? 0 : RegionTable.offset(memory, address, bytes);
+            memories[slot] = memory;
+            if (unpack != null) {
+                unpack.posted(requests.next(), region, offsets[slot], bytes);
+            }
+            int number = requests.add((int) bytes);
+            progress();
+            return number;
+        }
+
+        /**
+         * {@inheritDoc} Publishes the lists of arrived messages before NCCL learns that a request is complete, because
+         * NCCL then advances tail.
+         */
+        @Override
+        int test(int request) {
+            int bytes = super.test(request);
+            if (unpack != null && bytes != PENDING) {
+                unpack.publish(receiver.framesCompleted(), requests);
+            }
+            return bytes;
+        }
+
+        @Override
+        void progress() {
+            while (matched < requests.next()) {
+                FrameHeader header = receiver.poll();
+                if (header == null) {
+                    break;
+                }
+                int slot = RequestRing.slot(matched);
+                long bytes = header.payloadBytes();
+                if (bytes > requests.bytes(matched)) {
+                    throw new ConnectionException(receiver + ": message " + matched + " has " + bytes
+                            + " bytes, and there is room for " + requests.bytes(matched)
+                            + "; do both ranks call the same collective with the same count and type?");
+                }
+                if (unpack == null || bytes == 0 || !unpack.receive(receiver, matched)) {
+                    receiver.accept(memories[slot], offsets[slot]);
+                }
+                requests.setBytes(matched, (int) bytes);
+                matched++;
+            }
+            receiver.progress();
+            if (receiver.framesCompleted() == matched) {
+                receiver.progress(); // acknowledges now: NCCL may not test again, and the sender waits
+            }
+        }
+
+        @Override
+        public void close() {
+            receiver.close();
+            closeRegions();
+            if (unpack != null) {
+                unpack.close();
+            }
+        }
+
+        @Override
+        public String toString() {
+            return receiver.toString();
+        }
+    }
+
+    /** Memory that was registered with one connection. */
+    static final class RegionTable {
+
+        private static final int USUAL = 4;
+
+        private final Network network;
+        private @Nullable MemoryRegion[] regions = new MemoryRegion[USUAL];
+
+        RegionTable(Network network) {
+            this.network = network;
+        }
+
+        int add(long address, long bytes) {
+            int number = 0;
+            while (number < regions.length && regions[number] != null) {
+                number++;
+            }
+            if (number == ConnectionHandle.REGIONS) {
+                throw new IllegalStateException(
+                        "a connection can have " + number + " registered memories, and not one more");
+            }
+            if (number == regions.length) {
+                regions = Arrays.copyOf(regions, Math.min(2 * number, ConnectionHandle.REGIONS));
+            }
+            regions[number] = network.register(NativeMemory.at(address, bytes));
+            return number;
+        }
+
+        MemoryRegion get(int number) {
+            MemoryRegion region = number < regions.length ? regions[number] : null;
+            if (region == null) {
+                throw new IllegalArgumentException(
+                        "memory " + number + " of this connection was deregistered, or never registered");
+            }
+            return region;
+        }
+
+        /**
+         * Returns a message's offset in its region. Throws {@link IllegalArgumentException} if the message does not lie
+         * within the region.
+         */
+        static long offset(MemoryRegion region, long address, long bytes) {
+            MemorySegment memory = region.segment();
+            long offset = address - memory.address();
+            if (offset < 0 || bytes < 0 || bytes > memory.byteSize() - offset) {
+                throw new IllegalArgumentException("a message of " + bytes + " bytes at 0x" + Long.toHexString(address)
+                        + " does not lie in its registered memory, " + memory.byteSize() + " bytes at 0x"
+                        + Long.toHexString(memory.address()));
+            }
+            return offset;
+        }
+
+        void remove(int number) {
+            get(number).close();
+            regions[number] = null;
+        }
+
+        /** Closes the regions that NCCL did not deregister. */
+        void close() {
+            for (int number = 0; number < regions.length; number++) {
+                if (regions[number] != null) {
+                    remove(number);
+                }
+            }
+        }
+    }
+
+    /**
+     * Pages of the requests of NCCL's proxy, for kernels that unpack. Only requests for Simple slices have pages. They
+     * are recognized by their region, because the proxy registers its buffers in the order of the protocols. The proxy
+     * posts every slice, including empty ones, because the kernel counts each slice.
+     */
+    static final class UnpackRequests {
+
+        private static final int NONE = -1;
+
+        private final UnpackDevice.Connection connection;
+        private final int[] firstPages = new int[RequestRing.CAPACITY];
+        private UnpackReceiveSource.@Nullable UnpackMemory memory;
+        private long slotBytes;
+        private long ordinal;
+        private long published;
+
+        UnpackRequests(UnpackDevice.Connection connection) {
+            this.connection = connection;
+        }
+
+        void registered(int region, long bytes) {
+            if (region == Protocol.SIMPLE.id()) {
+                slotBytes = bytes / ConnectionLayout.SLOTS;
+                memory = connection.prepare(slotBytes);
+                ordinal = memory.firstOrdinal();
+            }
+        }
+
+        /**
+         * Records the first page of a request. The slot that the request names as its destination determines the page.
+         */
+        void posted(long sequence, int region, long offset, long bytes) {
+            int index = RequestRing.slot(sequence);
+            firstPages[index] = NONE;
+            if (region != Protocol.SIMPLE.id() || memory == null) {
+                return;
+            }
+            int slot = (int) (offset / slotBytes);
+            if (offset % slotBytes != 0 || bytes > memory.pages().room(slot, ConnectionLayout.SLOTS)) {
+                throw new IllegalArgumentException("a slice of " + bytes + " bytes at byte " + offset + " of its buffer"
+                        + " does not begin with one of its slots of " + slotBytes + " bytes;"
+                        + " set NCCL_NET_SHARED_BUFFERS=0, or unset " + Settings.UNPACK.name());
+            }
+            firstPages[index] = memory.pages().first(slot);
+        }
+
+        /** Receives the payload of a request into the request's pages. Returns false if the request has no pages. */
+        boolean receive(FrameReceiver receiver, long sequence) {
+            int first = firstPages[RequestRing.slot(sequence)];
+            if (first == NONE) {
+                return false;
+            }
+            memory.pages().receive(receiver, first);
+            return true;
+        }
+
+        /**
+         * Publishes the lists of requests that have arrived, in order. Called before NCCL learns that one of them is
+         * complete, because NCCL then advances tail.
+         */
+        void publish(long arrived, RequestRing requests) {
+            for (; published < arrived; published++) {
+                int first = firstPages[RequestRing.slot(published)];
+                if (first == NONE) {
+                    continue;
+                }
+                long bytes = requests.bytes(published);
+                if (bytes > 0) {
+                    memory.pages().publish(memory.lists(), ordinal, first, bytes);
+                }
+                ordinal++;
+            }
+        }
+
+        long deviceHandle() {
+            return connection.deviceHandle();
+        }
+
+        void close() {
+            connection.close();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+package org.millrace.plugin.fallback;
+
+import java.util.List;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Network;
+import org.millrace.net.Pending;
+import org.millrace.plugin.path.DataPath;
+import org.millrace.plugin.path.UnpackDevice;
+
+/**
+ * Path on which NCCL's own proxy moves the data. The proxy's thread calls isend, irecv and test, and data moves within
+ * these calls.
+ */
+public final class FallbackPath implements DataPath {
+
+    private static final byte ID = 1;
+
+    /** Maximum number of streams of a connection, and so of ranks of one host that send over it. */
+    private static final int STREAMS = 32;
+
+    private final @Nullable UnpackDevice unpack;
+    private final int maxRecvs;
+
+    /**
+     * Creates a path without threads.
+     *
+     * @param unpack   memory that the plugin and unpacking kernels share, closed with the path; null for other kernels
+     * @param maxRecvs maximum number of buffers of one receive; 1 for kernels that unpack, because they count the
+     *                 slices of a connection in order
+     */
+    public FallbackPath(@Nullable UnpackDevice unpack, int maxRecvs) {
+        this.unpack = unpack;
+        this.maxRecvs = maxRecvs;
+    }
+
+    @Override
+    public int maxRecvs() {
+        return maxRecvs;
+    }
+
+    @Override
+    public int streams() {
+        return maxRecvs == 1 ? 1 : STREAMS;
+    }
+
+    @Override
+    public byte id() {
+        return ID;
+    }
+
+    @Override
+    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
+            DataPath.ConnectionNumber number, @Nullable IntFunction<Pending<FrameSender>> more) {
+        return more == null ? new FallbackConnection.Sender(sender, network)
+                : new TaggedSender(sender, network, STREAMS, more);
+    }
+
+    @Override
+    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
+            DataPath.ConnectionNumber number, List<Pending<FrameReceiver>> more) {
+        return maxRecvs > 1 ? new TaggedReceiver(receiver, network, maxRecvs, more)
+                : new FallbackConnection.Receiver(receiver, network,
+                        unpack == null ? null : unpack.connection(network, true));
+    }
+
+    @Override
+    public void close() {
+        if (unpack != null) {
+            unpack.close();
+        }
+    }
+
+    @Override
+    public boolean unpacks() {
+        return unpack != null;
+    }
+
+    @Override
+    public String toString() {
+        return "NCCL's proxy moves the data (isend, irecv, test)"
+                + (maxRecvs == 1 ? "" : ", up to " + maxRecvs + " buffers at once")
+                + (unpack == null ? "" : "; " + unpack);
+    }
+}

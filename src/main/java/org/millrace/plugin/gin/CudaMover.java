@@ -1,0 +1,164 @@
+package org.millrace.plugin.gin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+import org.millrace.cuda.CopyKernel;
+import org.millrace.cuda.CopyQueue.Counts;
+import org.millrace.cuda.CopyQueue;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.PinnedMemory;
+import org.millrace.gin.StagingBuffers;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+
+/**
+ * Moves the bytes of one device's windows. It has staging buffers and three queues of copies: out of windows, into
+ * windows, and directly to and from mapped windows of peers. Outbound copies therefore do not wait for inbound copies.
+ * Used by one agent's thread, with the device current.
+ */
+final class CudaMover implements AutoCloseable {
+
+    private static final int BUFFERS = 64;
+
+    private final CopyQueue out;
+    private final CopyQueue in;
+    private final CopyQueue direct;
+    private final Staging staging;
+
+    /**
+     * Creates an idle mover.
+     *
+     * @param context    a {@code CUcontext} of the device in which copies are made
+     * @param network    network that carries staged bytes
+     * @param chunkBytes size of a staging buffer: the chunk size of {@link org.millrace.gin.GinOptions}
+     * @param kernel     kernel of the device that makes small copies; null if copy engines make them
+     */
+    public CudaMover(CudaDriver driver, CudaDevice device, long context, Network network, long chunkBytes,
+            @Nullable CopyKernel kernel) {
+        out = new CopyQueue(driver, context, kernel);
+        in = new CopyQueue(driver, context, kernel);
+        direct = new CopyQueue(driver, context, kernel);
+        staging = new Staging(device, network, BUFFERS, chunkBytes, new StagingCopies(out, in));
+    }
+
+    CopyQueue out() {
+        return out;
+    }
+
+    CopyQueue in() {
+        return in;
+    }
+
+    CopyQueue direct() {
+        return direct;
+    }
+
+    Staging staging() {
+        return staging;
+    }
+
+    /** Submits all copies that still wait for later copies to form a batch. */
+    void submit() {
+        out.submit();
+        in.submit();
+        direct.submit();
+    }
+
+    public Counts counts() {
+        return out.counts().plus(in.counts()).plus(direct.counts());
+    }
+
+    /** Waits until no submitted copy is in flight. Callable from any thread. */
+    public void settle() {
+        out.settle();
+        in.settle();
+        direct.settle();
+    }
+
+    @Override
+    public void close() {
+        out.close();
+        in.close();
+        direct.close();
+        staging.close();
+    }
+
+    /** Pinned buffers of one chunk each, between a device and a network. The agent's thread takes and returns them. */
+    static final class Staging implements AutoCloseable {
+
+        private final Arena arena = Arena.ofShared();
+        private final MemorySegment host;
+        private final long device;
+        private final MemoryRegion region;
+        private final long bufferBytes;
+        private final StagingBuffers buffers;
+
+        @SuppressWarnings("restricted")
+        Staging(CudaDevice device, Network network, int count, long bufferBytes, StagingBuffers.Copies copies) {
+            PinnedMemory pinned = PinnedMemory.allocate(device, count * bufferBytes, arena, PinnedMemory.Flag.PORTABLE,
+                    PinnedMemory.Flag.MAPPED);
+            this.device = pinned.device().address();
+            // The segment has the global scope, so that a copy checks no arena. The arena is closed after the agent
+            // has released all windows.
+            this.host = MemorySegment.ofAddress(pinned.host().address()).reinterpret(pinned.host().byteSize());
+            this.region = network.register(host);
+            this.bufferBytes = bufferBytes;
+            this.buffers = new StagingBuffers(count, copies);
+        }
+
+        StagingBuffers buffers() {
+            return buffers;
+        }
+
+        MemoryRegion region() {
+            return region;
+        }
+
+        MemorySegment host() {
+            return host;
+        }
+
+        long offset(int buffer) {
+            return buffer * bufferBytes;
+        }
+
+        long address(int buffer) {
+            return device + buffer * bufferBytes;
+        }
+
+        @Override
+        public void close() {
+            region.close();
+            arena.close();
+        }
+    }
+
+    /**
+     * Completion of the copies that use staging buffers, in both queues. Agent's thread only, with the device current.
+     */
+    private static final class StagingCopies implements StagingBuffers.Copies {
+
+        private final CopyQueue out;
+        private final CopyQueue in;
+        private long lastOut;
+        private long lastIn;
+
+        StagingCopies(CopyQueue out, CopyQueue in) {
+            this.out = out;
+            this.in = in;
+        }
+
+        @Override
+        public void mark() {
+            lastOut = out.last();
+            lastIn = in.last();
+        }
+
+        @Override
+        public boolean arePastMark() {
+            return out.isDone(lastOut) && in.isDone(lastIn);
+        }
+    }
+}

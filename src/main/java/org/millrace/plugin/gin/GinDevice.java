@@ -1,0 +1,85 @@
+package org.millrace.plugin.gin;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.cuda.ForeignMemory;
+import org.millrace.gin.GinAgent;
+import org.millrace.gin.WindowMemory;
+import org.millrace.net.Network;
+import org.millrace.net.shm.ShmOptions;
+
+/**
+ * The device of GIN's kernels, a GPU or the host, with its memory. An object serves one device. {@link #close} frees
+ * everything that it allocated.
+ */
+interface GinDevice extends AutoCloseable {
+
+    /**
+     * Memory that kernels and the agent access.
+     *
+     * @param host   the memory in Java
+     * @param device address of the memory for kernels
+     */
+    record Shared(MemorySegment host, long device) {
+    }
+
+    /** Allocates zeroed memory that kernels change atomically. Returns its address for kernels. */
+    long allocate(long bytes);
+
+    void free(long address);
+
+    /** Allocates zeroed memory that kernels and the agent poll. It lives until {@link #close}. */
+    Shared share(long bytes);
+
+    /**
+     * Memory that the device's copies can access.
+     *
+     * @param device  address of the memory for the device
+     * @param release action to run before the memory is unmapped
+     */
+    record Pinned(long device, Runnable release) {
+    }
+
+    /** Returns whether the ranks of one host keep staged bytes and signals in memory that they share. */
+    boolean sharesMemory();
+
+    /** Returns the directory of shared memory. Ranks that see the same directory are on one host. */
+    default Path sharedDirectory() {
+        return ShmOptions.defaults().directory();
+    }
+
+    /** Lets the device's copies access host memory that was allocated elsewhere. */
+    Pinned pin(MemorySegment memory);
+
+    /**
+     * Waits until no copy is in flight for an object that the agent has released. Returns false on a timeout. The
+     * object's memory must then not be freed.
+     */
+    boolean settle();
+
+    /** Copies bytes to memory of {@link #allocate}. Kernels see the bytes when this method returns. */
+    void store(long address, MemorySegment bytes);
+
+    /**
+     * Lets peers access a window without the network. Returns a ticket for each physical segment of the window, or an
+     * empty list if peers cannot map it. Close the tickets when the peers have used them.
+     */
+    List<ForeignMemory.Ticket> invite(long address, long bytes, int type);
+
+    /** Returns a window's memory. {@code all} describes the window at each rank, including this one. */
+    WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all);
+
+    /** Returns statistics of the device's copy engines, for people; null if it has no copy engines. */
+    default @Nullable String copies() {
+        return null;
+    }
+
+    /** Returns the agent that serves descriptors. Its thread has the device current. */
+    GinAgent agent();
+
+    /** Ends the agent's thread. The agent's communicators were removed before. */
+    @Override
+    void close();
+}

@@ -1,0 +1,99 @@
+package org.millrace.plugin.gin;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.gin.GinCommunicator;
+import org.millrace.gin.SignalMemory;
+import org.millrace.net.shm.SharedMemory;
+import org.millrace.plugin.host.NcclLog;
+
+/**
+ * Keeps the signals of contexts in memory that a group's ranks of one host share, so that each rank increments the
+ * others' signals itself. If the memory cannot be created or mapped, signals use the network as between hosts.
+ */
+final class GinSignals {
+
+    private final int ranks;
+    private final GinExchange exchange;
+    private final GinSharedMemory shared;
+    private final GinCommunicator communicator;
+
+    GinSignals(GinExchange exchange, GinSharedMemory shared, GinCommunicator communicator) {
+        this.ranks = communicator.ranks();
+        this.exchange = exchange;
+        this.shared = shared;
+        this.communicator = communicator;
+    }
+
+    /**
+     * Signals of contexts that are created together.
+     *
+     * @param mine   this rank's memory; null if its signals lie elsewhere
+     * @param device address of that memory for the device
+     * @param theirs each rank's memory; null if this process does not map it
+     */
+    record Contexts(@Nullable SignalMemory mine, long device, @Nullable SignalMemory[] theirs) {
+
+        GinDevice.Shared signals(int context) {
+            return new GinDevice.Shared(mine.signals(context), device + mine.offset(context));
+        }
+
+        /** Returns a peer's signals that the given rank of this process can access; null if they are not mapped. */
+        SignalMemory.PeerSignals of(int peer, int context, int rank) {
+            return theirs[peer] == null ? null : theirs[peer].toward(context, rank);
+        }
+    }
+
+    /** Creates the signals. Every rank calls this method for the same contexts. */
+    Contexts create(int contexts, int signals) {
+        long bytes = SignalMemory.bytes(ranks, contexts, signals);
+        boolean[] near = shared.near();
+        GinSharedMemory.Pinned made = make(near, bytes);
+        SignalMemory mine = made == null ? null : new SignalMemory(made.memory().segment(), ranks, signals);
+        if (mine != null) {
+            communicator.share(mine);
+        }
+        GinSharedMemory.@Nullable Pinned[] forPeers = new GinSharedMemory.Pinned[ranks];
+        for (int peer = 0; peer < ranks; peer++) {
+            forPeers[peer] = near[peer] ? made : null;
+        }
+        long[][] theirKeys = shared.exchange(forPeers);
+        SignalMemory[] theirs = new SignalMemory[ranks];
+        for (int peer = 0; peer < ranks; peer++) {
+            theirs[peer] = near[peer] ? map(peer, theirKeys[peer], bytes, signals) : null;
+        }
+        exchange.exchange(new long[ranks][GinExchange.WORDS]); // after it, every rank has mapped its peers' memory, or
+                                                               // failed to
+        if (made != null) {
+            made.memory().deleteFile();
+        }
+        return new Contexts(mine, made == null ? 0 : made.device(), theirs);
+    }
+
+    private GinSharedMemory.@Nullable Pinned make(boolean[] near, long bytes) {
+        for (boolean each : near) {
+            if (each) {
+                try {
+                    return shared.create(bytes);
+                } catch (MillraceException e) {
+                    NcclLog.info("GIN: signals for this rank travel over the network (" + e.getMessage() + ")");
+                    return null;
+                }
+            }
+        }
+        return null;
+    }
+
+    /** Maps a peer's memory. Returns null if the peer created none or if it cannot be mapped. */
+    private @Nullable SignalMemory map(int peer, long[] words, long bytes, int signals) {
+        if (words[SharedMemory.KEY_WORDS] == 0) {
+            return null;
+        }
+        try {
+            return new SignalMemory(shared.join(words, bytes).segment(), ranks, signals);
+        } catch (MillraceException | IllegalArgumentException e) {
+            NcclLog.info("GIN: signals for rank " + peer + " travel over the network (" + e.getMessage() + ")");
+            return null;
+        }
+    }
+}

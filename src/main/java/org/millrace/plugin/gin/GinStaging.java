@@ -1,0 +1,97 @@
+package org.millrace.plugin.gin;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.gin.GinCommunicator;
+import org.millrace.gin.StagingRing;
+import org.millrace.gin.Window;
+import org.millrace.net.shm.SharedMemory;
+import org.millrace.plugin.host.NcclLog;
+
+/**
+ * Memory in which a group's ranks of one host stage bytes, with a ring for each direction between two ranks. A ring is
+ * created for the first window that this rank cannot access directly at the peer. If the memory cannot be created or
+ * mapped, bytes use the network as between hosts.
+ */
+final class GinStaging {
+
+    /**
+     * Maximum size of a ring, in bytes. It has room for eight chunks: one being written, one being read, and the rest
+     * to hide the reaction time of both sides.
+     */
+    private static final long MOST_BYTES = 8 << 20;
+    /**
+     * Maximum total size of all rings through which this rank sends in a group, in bytes. Containers have little shared
+     * memory.
+     */
+    private static final long GROUP_BYTES = 32 << 20;
+
+    private final GinSharedMemory shared;
+    private final GinExchange exchange;
+    private final boolean[] tried;
+
+    GinStaging(GinSharedMemory shared, GinExchange exchange) {
+        this.shared = shared;
+        this.exchange = exchange;
+        this.tried = new boolean[exchange.ranks];
+    }
+
+    /**
+     * Connects rings for a window. Every rank calls this method for the same window and exchanges the same three
+     * messages: whether it can share memory, the memory that it created, and whether it mapped the peer's memory.
+     */
+    void connect(GinCommunicator communicator, Window window) {
+        int ranks = tried.length;
+        boolean[] near = shared.near();
+        GinSharedMemory.@Nullable Pinned[] made = new GinSharedMemory.Pinned[ranks];
+        for (int peer = 0; peer < ranks; peer++) {
+            boolean wanted = near[peer] && !tried[peer] && window.memory().reach(peer) == 0;
+            made[peer] = wanted ? make(peer, communicator.options().chunkBytes()) : null;
+        }
+        long[][] theirs = shared.exchange(made);
+        long[][] mine = new long[ranks][GinExchange.WORDS];
+        for (int peer = 0; peer < ranks; peer++) {
+            mine[peer][0] = peer != exchange.rank && open(communicator, peer, theirs[peer]) ? 1 : 0;
+        }
+        theirs = exchange.exchange(mine);
+        for (int peer = 0; peer < ranks; peer++) {
+            if (made[peer] != null && theirs[peer][0] == 1) {
+                communicator.stageOut(peer, ring(made[peer]));
+                NcclLog.info("GIN: bytes for rank " + peer + " are staged in memory shared with it");
+            } else if (made[peer] != null) {
+                made[peer].memory().deleteFile(); // the peer could not map it
+            }
+        }
+    }
+
+    private GinSharedMemory.@Nullable Pinned make(int peer, long chunkBytes) {
+        tried[peer] = true;
+        long share = Long.highestOneBit(GROUP_BYTES / (tried.length - 1));
+        long capacity = Math.max(2 * Long.highestOneBit(2 * chunkBytes - 1), Math.min(MOST_BYTES, share));
+        try {
+            return shared.create(StagingRing.bytes(capacity));
+        } catch (MillraceException e) {
+            NcclLog.info("GIN: bytes for rank " + peer + " travel over the network (" + e.getMessage() + ")");
+            return null;
+        }
+    }
+
+    /** Maps a peer's memory. Returns false if the peer created none or if it cannot be mapped. */
+    private boolean open(GinCommunicator communicator, int peer, long[] words) {
+        long bytes = words[SharedMemory.KEY_WORDS];
+        if (bytes == 0) {
+            return false;
+        }
+        try {
+            communicator.stageIn(peer, ring(shared.open(words, bytes)));
+            return true;
+        } catch (MillraceException | IllegalArgumentException e) {
+            NcclLog.info("GIN: what rank " + peer + " sends travels over the network (" + e.getMessage() + ")");
+            return false;
+        }
+    }
+
+    private static StagingRing ring(GinSharedMemory.Pinned pinned) {
+        return new StagingRing(pinned.memory().segment(), pinned.device());
+    }
+}

@@ -1,0 +1,343 @@
+package org.millrace.plugin.gin;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
+import org.millrace.agent.Agent;
+import org.millrace.agent.AgentRunner;
+import org.millrace.agent.IdleStrategy;
+import org.millrace.net.DeviceRegion;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.PeerClosedException;
+
+/**
+ * A thread that writes frames in place of GIN's agents while they have many, if writing copies the payload. Meanwhile
+ * an agent copies to and from its device and reads arriving frames. The thread sleeps while frames are few.
+ */
+final class SendHelper implements Agent, AutoCloseable {
+
+    private static final VarHandle PASSES;
+
+    static {
+        try {
+            PASSES = MethodHandles.lookup().findVarHandle(SendHelper.class, "passes", long.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    private final List<HelpedSender> senders = new CopyOnWriteArrayList<>();
+    private final AgentRunner runner;
+    /** Number of passes. Only the helper's thread writes it. */
+    private long passes;
+
+    /** Starts the thread. */
+    public SendHelper(IdleStrategy idle) {
+        runner = AgentRunner.start(this, idle);
+    }
+
+    /**
+     * {@return a sender for an agent's thread; while its frames are many, the helper's thread writes them to the wire}
+     */
+    public FrameSender help(FrameSender wire) {
+        HelpedSender helped = new HelpedSender(wire, this);
+        senders.add(helped);
+        return helped;
+    }
+
+    void leave(HelpedSender helped) {
+        senders.remove(helped);
+    }
+
+    void wake() {
+        runner.wake();
+    }
+
+    /**
+     * Returns the number of passes. The thread runs on a core if the number has changed since an earlier call. Callable
+     * from any thread.
+     */
+    long passes() {
+        return (long) PASSES.getOpaque(this);
+    }
+
+    @Override
+    public String name() {
+        return "gin-send";
+    }
+
+    @Override
+    public int doWork() {
+        PASSES.setOpaque(this, passes + 1);
+        int work = 0;
+        for (int i = 0; i < senders.size(); i++) {
+            work += senders.get(i).help();
+        }
+        return work;
+    }
+
+    @Override
+    public void onFailure(Throwable failure) {
+        // A sender keeps its failure for its own agent. After this thread has ended, agents write their frames.
+    }
+
+    /** Ends the thread. Open senders continue without it. */
+    @Override
+    public void close() {
+        runner.close();
+    }
+
+    /**
+     * Frames of an agent to one peer. The agent adds them to a queue. The agent's thread or the helper's thread writes
+     * them to the wire, whichever holds the lock {@code turn}.
+     *
+     * <pre>
+     *   FREE ──compareAndSet──▶ TAKEN     one thread at a time uses the wire. Its writes before FREE (release),
+     *        ◀───setRelease────           such as the wire's fields, are visible to the next one (compareAndSet: acquire)
+     *   FREE ──compareAndSet──▶ CLOSED    for good
+     * </pre>
+     *
+     * The agent leaves the lock to a helper that is awake, but not to a helper that sleeps or has lost its core.
+     */
+    static final class HelpedSender implements FrameSender {
+
+        private static final int FREE = 0;
+        private static final int TAKEN = 1;
+        private static final int CLOSED = 2;
+
+        /** Capacity of the queue in frames, a power of two. */
+        private static final int QUEUE = 256;
+        /**
+         * Minimum number of payload bytes, added in one pass of the agent, for which the agent wakes the helper. The
+         * agent itself has written a smaller amount before the helper is awake.
+         */
+        private static final long MANY_BYTES = 128 << 10;
+
+        private static final VarHandle TURN;
+        private static final VarHandle ADDED;
+        private static final VarHandle TAKEN_UP;
+        private static final VarHandle COMPLETED;
+
+        static {
+            try {
+                MethodHandles.Lookup lookup = MethodHandles.lookup();
+                TURN = lookup.findVarHandle(HelpedSender.class, "turn", int.class);
+                ADDED = lookup.findVarHandle(HelpedSender.class, "added", long.class);
+                TAKEN_UP = lookup.findVarHandle(HelpedSender.class, "taken", long.class);
+                COMPLETED = lookup.findVarHandle(HelpedSender.class, "completed", long.class);
+            } catch (ReflectiveOperationException impossible) {
+                throw new AssertionError(impossible);
+            }
+        }
+
+        private final FrameSender wire;
+        private final SendHelper helper;
+        private final FrameHeader[] headers = new FrameHeader[QUEUE];
+        private final @Nullable MemoryRegion[] regions = new MemoryRegion[QUEUE];
+        private final long[] offsets = new long[QUEUE];
+        /** Lock of the wire: FREE, TAKEN or CLOSED. Accessed only through {@link #TURN}. */
+        @SuppressWarnings("unused")
+        private int turn;
+        /**
+         * Number of frames that the agent added to the queue. The agent writes it with a release after the frame. Pairs
+         * with the acquire of the thread that holds the lock.
+         */
+        private long added;
+        /**
+         * Number of frames passed to the wire. The thread that holds the lock writes it with a release, after its last
+         * read of the frame. Pairs with the agent's acquire.
+         */
+        private long taken;
+        /**
+         * Number of frames that the wire has completed. The thread that holds the lock writes it with a release, after
+         * the last read of a payload. Pairs with the agent's acquire.
+         */
+        private long completed;
+        /**
+         * First failure if the peer has closed; null for none. The thread that holds the lock writes it after
+         * {@link #completed}. A second failure may follow, because more data of the peer may arrive.
+         */
+        private volatile @Nullable PeerClosedException left;
+        /** Final failure; null for none. Written like {@link #left}. Nothing is sent after it. */
+        private volatile @Nullable Throwable lost;
+
+        // Only the agent's thread uses the following fields.
+        private boolean toldThatLeft;
+        private long toldCompleted;
+        private long bytes;
+        private long helperPasses;
+
+        HelpedSender(FrameSender wire, SendHelper helper) {
+            this.wire = wire;
+            this.helper = helper;
+            for (int i = 0; i < QUEUE; i++) {
+                headers[i] = new FrameHeader();
+            }
+        }
+
+        @Override
+        public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
+            throwIfLost();
+            if (added - (long) TAKEN_UP.getAcquire(this) == QUEUE) {
+                return false;
+            }
+            int slot = (int) added & QUEUE - 1;
+            headers[slot].set(header);
+            regions[slot] = region;
+            offsets[slot] = offset;
+            bytes += header.payloadBytes();
+            ADDED.setRelease(this, added + 1);
+            return true;
+        }
+
+        @Override
+        public int progress() {
+            if (bytes >= MANY_BYTES) {
+                helper.wake();
+            }
+            bytes = 0;
+            long passes = helper.passes();
+            if (passes == helperPasses && enter()) {
+                try {
+                    pass();
+                } finally {
+                    leave();
+                }
+            }
+            helperPasses = passes;
+            throwIfLost();
+            long now = framesCompleted();
+            int work = (int) (now - toldCompleted);
+            toldCompleted = now;
+            return work;
+        }
+
+        private void throwIfLost() {
+            PeerClosedException closed = left;
+            if (closed != null && !toldThatLeft) {
+                toldThatLeft = true;
+                throw closed;
+            }
+            switch (lost) {
+                case null -> {}
+                case RuntimeException thrown -> throw thrown;
+                case Error thrown -> throw thrown;
+                case Throwable impossible -> throw new AssertionError(impossible);
+            }
+        }
+
+        /** Sends as many frames as possible, on the helper's thread. Returns the amount of work done. */
+        int help() {
+            if (!enter()) {
+                return 0;
+            }
+            try {
+                return pass();
+            } finally {
+                leave();
+            }
+        }
+
+        /** Sends as many frames as possible. The calling thread holds the lock. Returns the amount of work done. */
+        private int pass() {
+            if (lost != null) {
+                return 0;
+            }
+            Throwable thrown = null;
+            int work = 0;
+            try {
+                work = send();
+            } catch (RuntimeException | Error failed) {
+                thrown = failed;
+            }
+            COMPLETED.setRelease(this, wire.framesCompleted());
+            if (thrown instanceof PeerClosedException closed && left == null) {
+                left = closed;
+            } else if (thrown != null) {
+                lost = thrown;
+            }
+            return work;
+        }
+
+        private int send() {
+            long until = (long) ADDED.getAcquire(this);
+            int work = 0;
+            while (taken < until) {
+                int slot = (int) taken & QUEUE - 1;
+                if (!wire.offer(headers[slot], regions[slot], offsets[slot])) {
+                    break;
+                }
+                regions[slot] = null;
+                TAKEN_UP.setRelease(this, taken + 1);
+                work++;
+            }
+            return work + wire.progress();
+        }
+
+        private boolean enter() {
+            return TURN.compareAndSet(this, FREE, TAKEN);
+        }
+
+        private void leave() {
+            TURN.setRelease(this, FREE);
+        }
+
+        @Override
+        public long framesCompleted() {
+            return (long) COMPLETED.getAcquire(this);
+        }
+
+        @Override
+        public boolean sendsFrom(DeviceRegion memory) {
+            return wire.sendsFrom(memory);
+        }
+
+        @Override
+        public String peer() {
+            return wire.peer();
+        }
+
+        @Override
+        public void blame(String lostPeer) {
+            wire.blame(lostPeer);
+        }
+
+        @Override
+        public void close() {
+            if (takeForGood()) {
+                pass();
+            }
+            wire.close();
+        }
+
+        @Override
+        public void abort() {
+            takeForGood();
+            wire.abort();
+        }
+
+        /**
+         * Takes the lock permanently. Returns false if the sender was closed before. Yields while the helper holds the
+         * lock, which is short, because a pass of the helper does not block.
+         */
+        private boolean takeForGood() {
+            while (!TURN.compareAndSet(this, FREE, CLOSED)) {
+                if ((int) TURN.getVolatile(this) == CLOSED) {
+                    return false;
+                }
+                Thread.yield();
+            }
+            helper.leave(this);
+            return true;
+        }
+
+        @Override
+        public String toString() {
+            return wire.toString();
+        }
+    }
+}

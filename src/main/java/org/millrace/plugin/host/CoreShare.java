@@ -1,0 +1,161 @@
+package org.millrace.plugin.host;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Number of processor cores that this process may use for its own threads. The number determines how many threads poll,
+ * because the program needs cores as well.
+ *
+ * <p>
+ * A rank that is bound to its own cores may use all of them. Ranks of one host that are not bound, or are bound to the
+ * same cores, share them. The number of these ranks comes from the launcher's environment variables. Without such
+ * variables, the running processes with Millrace are counted. All processes in a control group share its quota.
+ *
+ * @param cores  number of cores, at least 1
+ * @param reason derivation of the number, for people
+ */
+public record CoreShare(int cores, String reason) {
+
+    /** Variables with the number of ranks on a host, from torchrun, Open MPI, MPICH, MVAPICH and Slurm's srun. */
+    private static final List<String> RANKS_OF_HOST = List.of("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+            "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE");
+
+    /** Variables with the number of ranks on this host, mapped to the variables with the number of ranks in the job. */
+    private static final Map<String, String> RANKS_OF_JOB =
+            Map.of("LOCAL_WORLD_SIZE", "WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE",
+                    "MPI_LOCALNRANKS", "PMI_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_SIZE");
+    private static final String SLURM_HOSTS = "SLURM_NNODES";
+
+    /**
+     * Minimum number of cores at which a proxy thread can have a core of its own. At least two cores then remain for
+     * the program's threads.
+     */
+    private static final int OWN_CORES_FROM = 4;
+    /**
+     * Maximum number of proxy threads. This number of threads saturates the host's memory bandwidth, and a training
+     * program needs the other cores.
+     */
+    private static final int MOST_PROXY_THREADS = 8;
+
+    /**
+     * Computes the share of this process.
+     *
+     * @param processes number of processes on this host with the same task, including this one. Used if the launcher
+     *                  does not set the number of ranks
+     */
+    public static CoreShare ofThisProcess(UnaryOperator<@Nullable String> environment, int processes) {
+        int usable = Runtime.getRuntime().availableProcessors();
+        int online = count(firstLine(Path.of("/sys/devices/system/cpu/online"))).orElse(usable);
+        int allowed = count(allowedList()).orElse(usable);
+        return of(usable, allowed, online, environment, processes);
+    }
+
+    /**
+     * Computes the share of a process.
+     *
+     * @param usable  minimum of the cores in the affinity mask and the quota
+     * @param allowed number of cores in the affinity mask
+     * @param online  number of online cores of the host
+     */
+    static CoreShare of(int usable, int allowed, int online, UnaryOperator<@Nullable String> environment,
+            int processes) {
+        for (String name : RANKS_OF_HOST) {
+            int ranks = number(environment.apply(name));
+            if (ranks > 1) {
+                return shared(usable, allowed, online, ranks, "ranks by " + name);
+            }
+        }
+        return shared(usable, allowed, online, Math.max(1, processes), "processes with Millrace");
+    }
+
+    private static CoreShare shared(int usable, int allowed, int online, int among, String whoTheyAre) {
+        boolean quota = usable < allowed;
+        int share = among == 1 ? usable : Math.max(1, Math.min(usable, (quota ? usable : online) / among));
+        return share == usable ? new CoreShare(usable, usable + " usable")
+                : new CoreShare(share, usable + " usable, " + (quota ? "by a quota" : online + " online") + ", " + among
+                        + " " + whoTheyAre);
+    }
+
+    /**
+     * Returns whether the launcher's variables place all ranks of the job on this host. The result is the same on all
+     * ranks.
+     */
+    public static boolean isWholeJobHere(UnaryOperator<@Nullable String> environment) {
+        for (Map.Entry<String, String> names : RANKS_OF_JOB.entrySet()) {
+            int here = number(environment.apply(names.getKey()));
+            if (here > 0 && number(environment.apply(names.getValue())) > 0) {
+                return here == number(environment.apply(names.getValue()));
+            }
+        }
+        return number(environment.apply(SLURM_HOSTS)) == 1;
+    }
+
+    /**
+     * Returns the number of ranks in the job by the launcher's variables; 0 if they are not set. The result is the same
+     * on all ranks.
+     */
+    public static int ranksOfJob(UnaryOperator<@Nullable String> environment) {
+        return Stream.concat(RANKS_OF_JOB.values().stream(), Stream.of("SLURM_NTASKS"))
+                .mapToInt(name -> number(environment.apply(name)))
+                .max()
+                .orElse(0);
+    }
+
+    /** Returns the default number of threads that serve connections. Half of the cores are left to the program. */
+    public int proxyThreads() {
+        return Math.clamp(cores / 2, 1, MOST_PROXY_THREADS);
+    }
+
+    /**
+     * Returns whether each proxy thread can have its own core. This process then needs at least
+     * {@value #OWN_CORES_FROM} cores and twice as many cores as proxy threads. The rest serves the program and
+     * short-lived threads.
+     */
+    public boolean coreForEach(int proxyThreads) {
+        return cores >= OWN_CORES_FROM && cores >= 2 * proxyThreads;
+    }
+
+    private static int number(@Nullable String text) {
+        try {
+            return text == null ? 0 : Integer.parseInt(text.strip());
+        } catch (NumberFormatException e) {
+            return 0; // not a number, so not set by the launcher
+        }
+    }
+
+    private static Optional<String> allowedList() {
+        try (var lines = Files.lines(Path.of("/proc/thread-self/status"))) {
+            String field = "Cpus_allowed_list:";
+            return lines.filter(line -> line.startsWith(field)).map(line -> line.substring(field.length())).findFirst();
+        } catch (IOException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static Optional<String> firstLine(Path file) {
+        try {
+            return Optional.of(Files.readString(file));
+        } catch (IOException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Returns the number of cores in a Linux list, for instance {@code 0-3,8}. */
+    static Optional<Integer> count(Optional<String> list) {
+        int sum = 0;
+        for (String range : list.orElse("").strip().split(",")) {
+            String[] ends = range.split("-");
+            int first = number(ends[0]);
+            sum += range.isEmpty() ? 0 : number(ends[ends.length - 1]) - first + 1;
+        }
+        return sum == 0 ? Optional.empty() : Optional.of(sum);
+    }
+}

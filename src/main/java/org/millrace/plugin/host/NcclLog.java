@@ -1,0 +1,70 @@
+package org.millrace.plugin.host;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.foreign.CFunction;
+
+/**
+ * Writes lines for the user through NCCL's own logger. They obey {@code NCCL_DEBUG} and contain host, process and GPU.
+ * {@code ncclGetLastError} returns the last warning. Lines are dropped until NCCL has passed its logger.
+ */
+public final class NcclLog {
+
+    private static final String PREFIX = "NET/Millrace: ";
+    private static final Arena NAMES = Arena.global();
+    private static final MemorySegment FILE = NAMES.allocateFrom("millrace");
+    private static final MemorySegment FORMAT = NAMES.allocateFrom("%s");
+
+    /**
+     * NCCL's logger. Written by every init, because the process may have loaded another libnccl since. Read by any
+     * thread.
+     */
+    private static volatile @Nullable CFunction logger;
+
+    private NcclLog() {}
+
+    public static void use(long function) {
+        logger = function == 0 ? null : CFunction.at(MemorySegment.ofAddress(function));
+    }
+
+    /** Logs a problem that the user should fix. Printed under NCCL_DEBUG=WARN. */
+    public static void warn(String message) {
+        log(plugin_h.NCCL_LOG_WARN(), message);
+    }
+
+    /** Logs an action and its parameters. Printed under NCCL_DEBUG=INFO. */
+    public static void info(String message) {
+        log(plugin_h.NCCL_LOG_INFO(), message);
+    }
+
+    /** Logs a detail for debugging of the plugin. Printed under NCCL_DEBUG=TRACE. */
+    public static void trace(String message) {
+        log(plugin_h.NCCL_LOG_TRACE(), message);
+    }
+
+    private static void log(int level, String message) {
+        CFunction function = logger;
+        if (function == null) {
+            return;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment line = arena.allocateFrom(PREFIX + message.replaceAll("\\s*\\R\\s*", " | "));
+            function.call(level, plugin_h.NCCL_INIT() | plugin_h.NCCL_NET(), FILE.address(), 0, FORMAT.address(),
+                    line.address());
+        }
+    }
+
+    /** Returns a failure and its causes in one line. */
+    public static String describe(Throwable failure) {
+        StringBuilder line = new StringBuilder();
+        for (Throwable each = failure; each != null; each = each.getCause()) {
+            String message = each.getMessage() == null ? each.getClass().getName() : each.getMessage();
+            if (line.indexOf(message) < 0) {
+                line.append(line.isEmpty() ? "" : ": ").append(message);
+            }
+        }
+        return line.toString();
+    }
+}

@@ -1,0 +1,72 @@
+package org.millrace.plugin.host;
+
+import java.util.Optional;
+import org.millrace.agent.IdleProfile;
+import org.millrace.agent.IdleStrategy;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Settings;
+
+/**
+ * Number of threads that serve connections that were taken over, with the settings of their idle strategy.
+ *
+ * @param count         number of threads
+ * @param ownCore       whether each thread has a core that no other thread needs, so that it may spin
+ * @param idleThreshold number of passes without work after which the threads sleep, if the user sets it. The emulated
+ *                      device's default does not apply, because passes here take longer, and the time of idle passes is
+ *                      measured
+ * @param maxParkNanos  the user's maximum sleep in nanoseconds, if set
+ * @param reason        derivation of the number of threads
+ */
+public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold, Optional<Long> maxParkNanos,
+        String reason) {
+
+    private static final int MOST_FOR_DEVICE_SLOTS = 2;
+
+    /**
+     * Decides for this process, as if it were the only process with Millrace on its host.
+     *
+     * @throws ConfigurationException if a setting is not usable
+     */
+    public static ProxyThreads decide(Configuration settings) {
+        return decide(settings, false, 1);
+    }
+
+    /**
+     * Decides for this process.
+     *
+     * @param deviceSlots whether GPUs copy. Threads then only request copies, and more threads would wait for each
+     *                    other
+     * @param processes   number of processes on this host that serve connections, including this one, see
+     *                    {@link CoreShare}
+     * @throws ConfigurationException if a setting is not usable
+     */
+    public static ProxyThreads decide(Configuration settings, boolean deviceSlots, int processes) {
+        return decide(settings, CoreShare.ofThisProcess(settings::variable, processes),
+                deviceSlots ? MOST_FOR_DEVICE_SLOTS : Integer.MAX_VALUE);
+    }
+
+    /** Returns whether another decision has the same number of threads, which may spin under the same conditions. */
+    public boolean isLike(ProxyThreads other) {
+        return count == other.count && ownCore == other.ownCore;
+    }
+
+    static ProxyThreads decide(Configuration settings, CoreShare share, int most) {
+        Optional<Integer> wanted = settings.get(Settings.THREADS);
+        int count = wanted.orElse(Math.min(most, share.proxyThreads()));
+        return new ProxyThreads(count, share.coreForEach(count), settings.ifSet(Settings.IDLE_THRESHOLD),
+                settings.get(Settings.IDLE_SLEEP_MICROS).map(micros -> micros * 1000L),
+                (wanted.isPresent() ? Settings.THREADS.name() + "; cores: " : "cores: ") + share.reason());
+    }
+
+    public IdleStrategy newIdleStrategy() {
+        return IdleProfile.takeoverProxy(ownCore, idleThreshold, maxParkNanos);
+    }
+
+    @Override
+    public String toString() {
+        return count + (count == 1 ? " thread" : " threads")
+                + (ownCore ? " that may spin" : count == 1 ? " that yields at once" : " that yield at once") + " ("
+                + reason + ")";
+    }
+}

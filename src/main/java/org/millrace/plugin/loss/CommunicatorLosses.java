@@ -1,0 +1,377 @@
+package org.millrace.plugin.loss;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.CFunction;
+import org.millrace.library.DynamicLoader;
+import org.millrace.plugin.loss.AsyncErrors.Reply;
+import org.millrace.trace.ProcessTrace;
+
+/**
+ * Lost connections of one NCCL communicator. They are recorded until NCCL closes the first of the communicator's
+ * connections. NCCL closes connections when the program aborts or destroys the communicator, and no report is needed
+ * from then on.
+ *
+ * <p>
+ * Not every loss is harmful. A peer that has done all its work may leave without a shutdown message, because its
+ * process exits without destroying anything. This process may then still write its results. A loss is therefore
+ * reported, and can end the process, only if this process waits for the peer. Either of two observations shows that
+ * this process waits. First, the device has posted data for the peer that the peer never received. Second, the device
+ * has not finished its work. The second observation is needed because a kernel that waits to receive leaves no mark in
+ * memory.
+ */
+public final class CommunicatorLosses {
+
+    /** Time that a device must be busy after a loss before it counts as waiting for the lost peer. */
+    private static final Duration BUSY = Duration.ofMillis(500);
+    /**
+     * Time after a loss during which a peer that closed in order is not reported. Such a peer may be one of several
+     * that close on purpose, and this process may close next.
+     */
+    private static final Duration AFTER_ORDERLY_END = Duration.ofMillis(500);
+
+    /** Reports whether a device makes progress with its work. */
+    interface Device {
+        void start();
+
+        void stop();
+
+        /**
+         * Returns the age of the current wait for the device's enqueued work, in nanoseconds; 0 if there is no such
+         * wait, because the device is idle.
+         */
+        long busyNanos(long now);
+    }
+
+    /** A connection that can be closed immediately when the process ends. */
+    @FunctionalInterface
+    public interface Leaver {
+        /** Closes the connection and tells the peer which process was lost. */
+        void leave(LostEnd lost);
+    }
+
+    /**
+     * Actions that the caller of {@link #look} must take.
+     *
+     * @param tell losses to report now, which have not been reported before
+     * @param end  whether the process must end
+     */
+    record Verdict(List<LostEnd> tell, boolean end) {
+    }
+
+    private final LossWatch watch;
+    private final long communicator;
+
+    private final List<LostEnd> lost = new ArrayList<>();
+    private final List<Leaver> open = new ArrayList<>();
+    private final Set<String> toldPeers = new HashSet<>();
+    private @Nullable Device device;
+    private long lostAt;
+    /** Time at which the process must end. Meaningless while {@link #waiting} is false. */
+    private long deadline;
+    private boolean waiting;
+    /** Whether NCCL has returned an error to the program. */
+    private boolean delivered;
+    private boolean ended;
+    /** First loss, which this process reports to its other peers when it closes; null for none. */
+    private @Nullable LostEnd culprit;
+    /** Error that a program receives when it enqueues again. Written under the lock, read by any thread. */
+    private volatile @Nullable String problem;
+
+    CommunicatorLosses(LossWatch watch, long communicator) {
+        this.watch = watch;
+        this.communicator = communicator;
+    }
+
+    public long communicator() {
+        return communicator;
+    }
+
+    /** Makes the calling thread's current device the communicator's device. */
+    public synchronized void useCurrentDevice() {
+        if (device == null) {
+            use(DeviceWork.ofThisThread());
+        }
+    }
+
+    synchronized void use(@Nullable Device watched) {
+        device = watched;
+    }
+
+    /** Records a lost connection. Does not block, because the thread that serves connections calls it. */
+    public void add(LostEnd end) {
+        boolean first;
+        synchronized (this) {
+            if (ended) {
+                return;
+            }
+            first = lost.isEmpty();
+            lost.add(end);
+            if (culprit == null) {
+                culprit = end;
+            }
+            if (first) {
+                lostAt = watch.now();
+            }
+            if (problem == null) {
+                problem = end.peer() + ": " + end.text();
+            }
+        }
+        if (first) {
+            watch.open(this);
+        }
+    }
+
+    /**
+     * Records a connection that is served. If this process ends because of a loss, the connection's peer is told why.
+     */
+    public synchronized void opened(Leaver connection) {
+        open.add(connection);
+    }
+
+    /**
+     * Records that NCCL closes a connection of the communicator. When this method returns, no thread of this class
+     * reads the connection's memory.
+     *
+     * @return the first peer that was lost before, or null if none was
+     */
+    public synchronized @Nullable LostEnd ending(Leaver connection) {
+        open.remove(connection);
+        settle();
+        return culprit;
+    }
+
+    /** Discards the losses, because the program closes its connections or continues in another communicator. */
+    private void settle() {
+        ended = true;
+        lost.clear();
+        problem = null;
+        if (waiting || delivered) {
+            waiting = false;
+            delivered = false;
+            watch.lost(communicator, false);
+        }
+        if (device != null) {
+            device.stop();
+        }
+    }
+
+    /** Closes all remaining connections and tells their peers the first loss, because this process ends. */
+    void leave() {
+        List<Leaver> left;
+        LostEnd why;
+        synchronized (this) {
+            left = List.copyOf(open);
+            why = culprit;
+        }
+        if (why != null) {
+            left.forEach(each -> each.leave(why));
+        }
+    }
+
+    /**
+     * Prepares for the connections of another communicator, if NCCL has closed connections before. In table versions
+     * without a context for each communicator, one object records the losses of all communicators.
+     */
+    public synchronized void restart() {
+        if (ended) {
+            ended = false;
+            toldPeers.clear();
+            culprit = null;
+            waiting = false;
+            delivered = false;
+        }
+    }
+
+    synchronized boolean isEmpty() {
+        return lost.isEmpty();
+    }
+
+    /**
+     * Returns the error of the communicator with the given number; null if it lost nothing, or if this object belongs
+     * to another communicator.
+     */
+    @Nullable
+    String problem(long number) {
+        return number == communicator ? problem : null;
+    }
+
+    /** Records that NCCL has returned the error to the program. Restarts the program's time of grace. */
+    synchronized void delivered(LossPolicy policy) {
+        deadline = watch.now() + policy.grace().toNanos();
+        delivered = true;
+    }
+
+    /**
+     * Evaluates the losses. The caller acts on the result after it has released this object's lock, because the actions
+     * may take time.
+     */
+    synchronized Verdict look(LossPolicy policy) {
+        if (device != null && !lost.isEmpty()) {
+            device.start();
+        }
+        long now = watch.now();
+        boolean hurts = false;
+        List<LostEnd> tell = new ArrayList<>();
+        for (LostEnd end : lost) {
+            if (hurts(end, now)) {
+                hurts = true;
+                if (policy.ends()) {
+                    end.release().run();
+                }
+                if (toldPeers.add(process(end.peer()))) {
+                    tell.add(end);
+                }
+            }
+        }
+        if (hurts && !waiting) {
+            deadline = now + policy.grace().toNanos();
+        }
+        Reply reply = hurts || delivered || waiting ? watch.lost(communicator, hurts || delivered) : Reply.NOT_ASKED;
+        waiting = hurts || delivered;
+        if (reply == Reply.GIVEN_UP) {
+            settle();
+            ProcessTrace trace = ProcessTrace.current();
+            if (trace != null) {
+                trace.settle(communicator);
+            }
+        }
+        return new Verdict(tell, hurts && policy.ends() && reply == Reply.NOT_ASKED && now - deadline >= 0);
+    }
+
+    /**
+     * Returns the part of a peer's name before the host: {@code pid 41}. Two peers may report the same lost process
+     * with different host names.
+     */
+    private static String process(String peer) {
+        return peer.replaceFirst(" on .*", "");
+    }
+
+    private boolean hurts(LostEnd end, long now) {
+        if (end.orderly() && now - lostAt < AFTER_ORDERLY_END.toNanos()) {
+            return false;
+        }
+        if (end.owesData().getAsBoolean()) {
+            return true;
+        }
+        return !end.orderly() && (device == null || device.busyNanos(now) >= BUSY.toNanos());
+    }
+
+    /**
+     * Reports whether a CUDA device makes progress. Its thread repeatedly calls cuCtxSynchronize, which returns when
+     * all enqueued work is done. While a kernel waits for a lost peer, the call does not return.
+     */
+    static final class DeviceWork implements CommunicatorLosses.Device {
+
+        private static final long PAUSE_NANOS = Duration.ofMillis(100).toNanos();
+        private static final int SUCCESS = 0;
+        /** CU_STREAM_CAPTURE_MODE_RELAXED: this thread's calls do not disturb another thread's stream capture. */
+        private static final int RELAXED = 2;
+
+        /** Functions of libcuda that this class needs. {@link #LOADED} is null without CUDA. */
+        private static final class Driver {
+            static final @Nullable Driver LOADED = load();
+
+            private final CFunction current;
+            private final CFunction makeCurrent;
+            private final CFunction synchronize;
+            private final CFunction captureMode;
+
+            private Driver(MemorySegment library) {
+                current = bind(library, "cuCtxGetCurrent");
+                makeCurrent = bind(library, "cuCtxSetCurrent");
+                synchronize = bind(library, "cuCtxSynchronize");
+                captureMode = bind(library, "cuThreadExchangeStreamCaptureMode");
+            }
+
+            private static @Nullable Driver load() {
+                MemorySegment library = DynamicLoader.open("libcuda.so.1").handle();
+                try {
+                    return library == null ? null : new Driver(library);
+                } catch (NullPointerException incomplete) {
+                    return null;
+                }
+            }
+
+            private static CFunction bind(MemorySegment library, String name) {
+                return CFunction.at(DynamicLoader.find(library, name));
+            }
+        }
+
+        private final Driver driver;
+        private final long context;
+        private volatile boolean stopped = true;
+        private @Nullable Thread thread;
+        /**
+         * Time at which the pending call of cuCtxSynchronize began, in nanoseconds; 0 if none is pending. Written by
+         * the waiting thread.
+         */
+        private volatile long busySince;
+
+        private DeviceWork(Driver driver, long context) {
+            this.driver = driver;
+            this.context = context;
+        }
+
+        static @Nullable DeviceWork ofThisThread() {
+            Driver driver = Driver.LOADED;
+            if (driver == null) {
+                return null;
+            }
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
+                int result = (int) driver.current.call(context.address());
+                long address = context.get(ValueLayout.JAVA_LONG, 0);
+                return result == SUCCESS && address != 0 ? new DeviceWork(driver, address) : null;
+            } catch (Throwable e) {
+                return null;
+            }
+        }
+
+        @Override
+        public void start() {
+            if (stopped) {
+                stopped = false;
+                thread = Thread.ofPlatform().daemon().name("millrace-device").start(this::run);
+            }
+        }
+
+        @Override
+        public void stop() {
+            stopped = true;
+            LockSupport.unpark(thread);
+        }
+
+        @Override
+        public long busyNanos(long now) {
+            long since = busySince;
+            return since == 0 ? 0 : Math.max(now - since, 0);
+        }
+
+        private void run() {
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment mode = arena.allocate(ValueLayout.JAVA_INT);
+                mode.set(ValueLayout.JAVA_INT, 0, RELAXED);
+                int result = (int) driver.makeCurrent.call(context);
+                result |= (int) driver.captureMode.call(mode.address());
+                while (result == SUCCESS && !stopped) {
+                    busySince = System.nanoTime() | 1;
+                    result = (int) driver.synchronize.call();
+                    busySince = 0;
+                    LockSupport.parkNanos(PAUSE_NANOS);
+                }
+                driver.makeCurrent.call(0L); // the program may destroy the context afterwards
+            } catch (Throwable e) {
+                busySince = 0;
+            }
+        }
+    }
+}

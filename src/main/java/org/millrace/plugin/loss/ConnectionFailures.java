@@ -1,0 +1,49 @@
+package org.millrace.plugin.loss;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
+import org.millrace.MillraceException;
+
+/**
+ * Reports lost connections to a Java program. libnccl cannot report them, because it does not poll connections that
+ * were taken over, and its kernels wait forever.
+ *
+ * <p>
+ * A listener receives reports of every connection of this process, from all communicators.
+ */
+public final class ConnectionFailures {
+
+    private static final List<Consumer<MillraceException>> LISTENERS = new CopyOnWriteArrayList<>();
+
+    /**
+     * Whether a listener was ever registered. A program that has registered one is written in Java and receives
+     * exceptions. It may have no listener for a time, between two communicators.
+     */
+    private static volatile boolean listenedTo;
+
+    private ConnectionFailures() {}
+
+    /**
+     * Adds a listener.
+     *
+     * @param listener receives an exception that names the connection, the cause and the last observed state of the
+     *                 connection. A proxy thread calls the listener, so the listener must not block
+     */
+    public static void listen(Consumer<MillraceException> listener) {
+        listenedTo = true;
+        LISTENERS.add(listener);
+    }
+
+    public static void forget(Consumer<MillraceException> listener) {
+        LISTENERS.remove(listener);
+    }
+
+    static boolean isListenedTo() {
+        return listenedTo;
+    }
+
+    public static void report(MillraceException failure) {
+        LISTENERS.forEach(listener -> listener.accept(failure));
+    }
+}

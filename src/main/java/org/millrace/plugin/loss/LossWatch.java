@@ -1,0 +1,266 @@
+package org.millrace.plugin.loss;
+
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Settings;
+import org.millrace.config.ValueTypes;
+import org.millrace.file.StaleFiles;
+import org.millrace.foreign.CFunction;
+import org.millrace.plugin.host.NativeEnvironment;
+import org.millrace.plugin.host.NcclLog;
+import org.millrace.plugin.host.PluginTrace;
+import org.millrace.plugin.loss.AsyncErrors.Reply;
+
+/**
+ * Watches the communicators of this process that have lost a peer. Its thread runs only while such communicators exist.
+ */
+public final class LossWatch {
+
+    private static final long PERIOD_NANOS = Duration.ofMillis(20).toNanos();
+    /**
+     * Time between two searches for libraries that call ncclCommGetAsyncError, in nanoseconds. The search is repeated,
+     * because a program may load such a library at any time.
+     */
+    private static final long LOOK_FOR_ASKERS_NANOS = Duration.ofMillis(500).toNanos();
+
+    /** Actions after a loss, in a program that receives no exceptions. */
+    interface Reaction {
+        /** Reports the loss of a peer. Called once for each peer. */
+        void tell(LostEnd lost, LossPolicy policy);
+
+        /**
+         * Ends the process.
+         *
+         * @param leave action that closes the connections before the process ends; may take some time
+         */
+        void end(Runnable leave);
+
+        /** Makes {@code ncclCommGetAsyncError} return the loss to every caller from now on. */
+        void answer();
+
+        /**
+         * Sets whether {@code ncclCommGetAsyncError} reports an error for a communicator. Returns the program's
+         * reaction since the communicator lost a peer.
+         */
+        Reply lost(long communicator, boolean is);
+    }
+
+    private final LongSupplier nanoClock;
+    /** Whether the program is written in Java and receives an exception for each loss. */
+    private final BooleanSupplier hasExceptions;
+    private final Reaction reaction;
+    private final List<CommunicatorLosses> open = new CopyOnWriteArrayList<>();
+    private volatile LossPolicy policy = new LossPolicy(true, Duration.ofSeconds(5), true);
+    private @Nullable Thread thread;
+    /** Time of the last search for callers, in nanoseconds. Used by the watching thread. */
+    private long answered;
+
+    public LossWatch() {
+        this(System::nanoTime, new ProcessReaction(), ConnectionFailures::isListenedTo);
+    }
+
+    LossWatch(LongSupplier nanoClock, Reaction reaction, BooleanSupplier hasExceptions) {
+        this.nanoClock = nanoClock;
+        this.hasExceptions = hasExceptions;
+        this.reaction = reaction;
+    }
+
+    public void use(LossPolicy wanted) {
+        policy = wanted;
+    }
+
+    /**
+     * Logs whether ncclCommGetAsyncError will report a loss to the program.
+     *
+     * @param library address at which the called NCCL is mapped
+     */
+    public void announce(long library) {
+        AsyncErrors shim = AsyncErrors.current();
+        if (shim == null || hasExceptions.getAsBoolean()) {
+            return;
+        }
+        AsyncErrors.Askers askers = policy.asyncErrors() ? shim.askers(library)
+                : new AsyncErrors.Askers(0, Settings.ASYNC_ERROR.name() + " switches it off");
+        NcclLog.info(
+                askers.count() > 0 ? "ncclCommGetAsyncError tells of a lost peer: it is called by " + askers.names()
+                        : "ncclCommGetAsyncError does not tell of a lost peer: " + askers.names()
+                                + ". The next enqueue does, and " + Settings.ON_LOSS.name() + " says what comes then");
+    }
+
+    /**
+     * Creates the list of one communicator's lost connections.
+     *
+     * @param number NCCL's number of the communicator
+     */
+    public CommunicatorLosses communicator(long number) {
+        return new CommunicatorLosses(this, number);
+    }
+
+    /**
+     * Returns the description of a communicator's loss. The caller returns the loss to the program as an error.
+     *
+     * @param number NCCL's number of the communicator
+     * @return one line; null if the communicator has lost nothing
+     */
+    public @Nullable String deliver(long number) {
+        for (CommunicatorLosses each : open) {
+            String problem = each.problem(number);
+            if (problem != null) {
+                each.delivered(policy);
+                if (policy.asyncErrors()) { // the shim then observes the program's next action, such as a shrink
+                    reaction.answer();
+                    reaction.lost(number, true);
+                }
+                return problem;
+            }
+        }
+        return null;
+    }
+
+    long now() {
+        return nanoClock.getAsLong();
+    }
+
+    /**
+     * Sets whether ncclCommGetAsyncError reports the loss of a peer that the communicator waits for. Returns the
+     * program's reaction.
+     */
+    Reply lost(long communicator, boolean is) {
+        return policy.asyncErrors() ? reaction.lost(communicator, is) : Reply.NOT_ASKED;
+    }
+
+    /** Starts to watch a communicator after its first lost connection. */
+    synchronized void open(CommunicatorLosses losses) {
+        if (hasExceptions.getAsBoolean()) {
+            return;
+        }
+        if (!open.contains(losses)) {
+            open.add(losses);
+        }
+        if (thread == null && reaction instanceof ProcessReaction) {
+            thread = Thread.ofPlatform().daemon().name("millrace-losses").start(this::run);
+        }
+    }
+
+    private void run() {
+        while (look()) {
+            LockSupport.parkNanos(PERIOD_NANOS);
+        }
+    }
+
+    /** Checks all communicators once. Returns false if none is left to watch; the thread then ends. */
+    boolean look() {
+        long now = now();
+        if (policy.asyncErrors() && (answered == 0 || now - answered >= LOOK_FOR_ASKERS_NANOS)) {
+            answered = now;
+            reaction.answer();
+        }
+        for (CommunicatorLosses each : open) {
+            CommunicatorLosses.Verdict verdict = each.look(policy);
+            verdict.tell().forEach(lost -> reaction.tell(lost, policy));
+            if (verdict.end()) {
+                reaction.end(each::leave);
+            }
+        }
+        synchronized (this) {
+            open.removeIf(CommunicatorLosses::isEmpty);
+            if (open.isEmpty()) {
+                answered = 0;
+                thread = null;
+                return false;
+            }
+            return true;
+        }
+    }
+
+    /** Reports losses on standard error, and ends the process if necessary. */
+    static final class ProcessReaction implements LossWatch.Reaction {
+
+        /** Exit status for a failure that a restart may fix (EX_TEMPFAIL in sysexits.h). */
+        static final int STATUS = 75;
+
+        /**
+         * Time limit of each step before the process ends. A step can block if standard error has no reader, or if a
+         * stuck thread holds a C stream.
+         */
+        private static final Duration PATIENCE = Duration.ofSeconds(1);
+
+        @Override
+        public void tell(LostEnd lost, LossPolicy policy) {
+            String consequence = policy.ends()
+                    ? "The process ends in " + ValueTypes.DurationType.text(policy.grace())
+                            + " unless the program aborts or destroys the communicator before"
+                            + (policy.asyncErrors() ? ", or is told by ncclCommGetAsyncError" : "") + " ("
+                            + Settings.LOSS_GRACE.name() + "; " + Settings.ON_LOSS.name() + "=report leaves it be)"
+                    : "The process goes on (" + Settings.ON_LOSS.name() + "=report)";
+            line(self() + ": " + lost.line() + ". " + consequence);
+        }
+
+        /**
+         * Ends the process at once, without C's exit handlers. CUDA's handlers wait for kernels, and these kernels wait
+         * forever. The process first writes the data in the program's C streams. It also deletes files in shared
+         * memory, including the lost peer's files.
+         */
+        @Override
+        public void end(Runnable leave) {
+            line(self() + ": ends with status " + STATUS + ", as the communicator that lost a peer was not aborted");
+            bounded(leave::run);
+            bounded(StaleFiles::leave);
+            bounded(() -> CFunction.named("fflush").call());
+            CFunction.named("_exit").call(STATUS);
+        }
+
+        @Override
+        public void answer() {
+            AsyncErrors shim = AsyncErrors.current();
+            if (shim != null) {
+                shim.answer();
+            }
+        }
+
+        @Override
+        public Reply lost(long communicator, boolean is) {
+            AsyncErrors shim = AsyncErrors.current();
+            return shim == null ? Reply.NOT_ASKED : shim.lost(communicator, is);
+        }
+
+        private static String self() {
+            return PluginTrace.LauncherRank.line(NativeEnvironment::get);
+        }
+
+        /** Writes a line with one call, so that lines of several processes do not mix. */
+        @SuppressWarnings("resource") // standard error stays open
+        private static void line(String text) {
+            byte[] bytes = (text.replaceAll("\\s*\\R\\s*", " | ") + "\n").getBytes(StandardCharsets.UTF_8);
+            bounded(() -> new FileOutputStream(FileDescriptor.err).write(bytes));
+        }
+
+        private interface Step {
+            void run() throws Throwable;
+        }
+
+        /** Runs a step on a separate thread, and waits for it no longer than {@link #PATIENCE}. */
+        private static void bounded(Step step) {
+            Thread thread = Thread.ofPlatform().daemon().start(() -> {
+                try {
+                    step.run();
+                } catch (Throwable failed) {
+                    // No report is possible any longer.
+                }
+            });
+            try {
+                thread.join(PATIENCE);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+package org.millrace.plugin.path;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Network;
+import org.millrace.net.Pending;
+import org.millrace.plugin.host.NativeMemory;
+import org.millrace.plugin.loss.CommunicatorLosses;
+
+/**
+ * Moves the data of connections, by Java's threads or NCCL's proxy. Both ends of a connection need the same path,
+ * because each path has its own frame format.
+ */
+public interface DataPath extends AutoCloseable {
+
+    /** Returns the number that identifies this path in the handles that peers exchange. */
+    byte id();
+
+    /** Returns whether kernels gather their received data from pages. */
+    default boolean unpacks() {
+        return false;
+    }
+
+    /** Returns whether Java moves the data in place of NCCL's own proxy. */
+    default boolean takesOver() {
+        return false;
+    }
+
+    /** Returns whether slots may be in GPU memory. */
+    default boolean takesDeviceMemory() {
+        return false;
+    }
+
+    /**
+     * Returns the maximum number of buffers of one receive. If it is more than 1, each message has a tag that selects
+     * its buffer.
+     */
+    default int maxRecvs() {
+        return 1;
+    }
+
+    /** Returns the maximum number of streams of a connection: 1, or more if messages have tags. */
+    default int streams() {
+        return 1;
+    }
+
+    /**
+     * Passes the endpoint of future connections to this path. The caller closes the endpoint after {@link #stop} and
+     * before {@link #close}.
+     */
+    default void opened(NetEndpoint endpoint) {
+        // no action by default
+    }
+
+    /** Wakes sleeping threads, because an operation is about to be launched. Called by the program's threads. */
+    default void operationComing() {
+        // no action by default, because only threads of Millrace sleep
+    }
+
+    @Override
+    String toString();
+
+    /**
+     * Creates the sending end of a new connection.
+     *
+     * @param sender sender that the path uses and closes
+     * @param number number of the connection in its communicator
+     * @param more   connects a further stream, given its number, 1 or more. It is null if the receiver takes messages
+     *               in order and not by their tags
+     */
+    Connection sending(FrameSender sender, Network network, Owner owner, ConnectionNumber number,
+            @Nullable IntFunction<Pending<FrameSender>> more);
+
+    /**
+     * Creates the receiving end of a new connection.
+     *
+     * @param receiver receiver that the path uses and closes
+     * @param number   number of the connection in its communicator
+     * @param more     further streams, for messages with tags. The sending side connects a stream when it needs it
+     */
+    Connection receiving(FrameReceiver receiver, Network network, Owner owner, ConnectionNumber number,
+            List<Pending<FrameReceiver>> more);
+
+    /**
+     * Identifies a connection within its communicator. NCCL does not pass the channel to a plugin.
+     *
+     * @param key   key that both ends share
+     * @param order zero-based index among the connections of this direction, in the order of NCCL's requests: by peer,
+     *              and for each peer by channel
+     */
+    record ConnectionNumber(ConnectionKey key, int order) {
+    }
+
+    /** Stops the path's threads. NCCL has closed its connections before, and the endpoint closes the others. */
+    default void stop() {
+        // no threads by default
+    }
+
+    /** Frees the resources of connections. {@link #stop} was called before, and no connection is left. */
+    @Override
+    void close();
+
+    /**
+     * The communicator that a connection belongs to.
+     *
+     * @param communicator NCCL's hash of the communicator
+     * @param drainTimeout time limit for the communicator's connections during teardown
+     * @param losses       the communicator's lost connections
+     */
+    record Owner(long communicator, DrainTimeout drainTimeout, CommunicatorLosses losses) {
+
+        /**
+         * Prepares for the connections of another communicator. In table versions without a context for each
+         * communicator, one owner serves all communicators, and earlier teardowns belonged to another one.
+         */
+        public void restart() {
+            drainTimeout.restart();
+            losses.restart();
+        }
+    }
+
+    /**
+     * Time limit for the connections of one communicator during teardown, if peers do not take the data that its
+     * kernels have posted.
+     *
+     * <p>
+     * NCCL closes connections one after the other and does not report whether the communicator was aborted. After an
+     * abort all peers of the communicator are stuck. The time limit therefore applies once to all its connections:
+     * after one connection has timed out, the others do not wait. Data that peers still accept meanwhile is sent
+     * nevertheless, because every connection continues until it is closed itself.
+     */
+    final class DrainTimeout {
+
+        private static final Duration TIMEOUT = Duration.ofSeconds(2);
+
+        private volatile boolean over;
+
+        /**
+         * Returns the time without progress after which the next connection to close drops its data; 0 after a timeout.
+         */
+        public Duration remaining() {
+            return over ? Duration.ZERO : TIMEOUT;
+        }
+
+        /** Records that a connection dropped its data. Returns whether it was the communicator's first. */
+        public synchronized boolean expire() {
+            boolean first = !over;
+            over = true;
+            return first;
+        }
+
+        /** Restores the full time for another communicator, see {@link Owner#restart}. */
+        public void restart() {
+            over = false;
+        }
+    }
+
+    /**
+     * A connection in NCCL's terms: one direction between two ranks. NCCL's service thread registers memory and closes
+     * the connection. NCCL's progress thread posts and tests, unless the connection is taken over. The two threads
+     * never call at the same time.
+     */
+    interface Connection extends AutoCloseable {
+
+        /** Result of {@link #post} if there is no room. NCCL calls again. */
+        int NO_REQUEST = -1;
+        /**
+         * Returns the address of an {@code ncclNetDeviceHandle_t} that lives as long as this connection, or 0 for none.
+         * The caller reads it once, right after the connection was made.
+         */
+        default long deviceHandle() {
+            return 0;
+        }
+
+        /**
+         * Registers memory that will hold payloads. Returns the region's number, 0 to
+         * {@code ConnectionHandle.REGIONS - 1}.
+         *
+         * @param onDevice whether it is GPU memory, which requires a path that {@link DataPath#takesDeviceMemory
+         *                 accepts} it
+         */
+        int register(long address, long bytes, boolean onDevice);
+
+        default boolean takesDeviceMemory() {
+            return false;
+        }
+
+        /** Returns the maximum number of buffers of one {@link #receive}. */
+        default int maxRecvs() {
+            return 1;
+        }
+
+        /**
+         * Deregisters memory. When it returns, no thread accesses the memory any longer, even if transfers were in
+         * flight.
+         */
+        void deregister(int region);
+
+        /**
+         * Begins to send or to receive a message.
+         *
+         * @param address address of the message's first byte, within the region
+         * @param bytes   length of a sent message, or maximum length of a received one; 0 needs no region
+         * @param tag     tag of the message, which selects the buffer if a receive has several
+         * @return the request's number modulo {@code ConnectionHandle.REQUEST_NUMBERS}, or {@link #NO_REQUEST}
+         */
+        int post(long address, long bytes, int region, int tag);
+
+        /**
+         * Begins to receive one message into each of several buffers. All messages form one request. The arguments are
+         * C arrays with {@code count} elements each.
+         */
+        default int receive(long connection, int count, long addresses, long lengths, long tags, long memories) {
+            long bytes = NativeMemory.getLong(lengths);
+            return post(NativeMemory.getLong(addresses), bytes,
+                    ConnectionHandle.regionOf(connection, bytes, NativeMemory.getLong(memories)),
+                    NativeMemory.getInt(tags));
+        }
+
+        /**
+         * Makes progress and returns whether a request is complete. The number of a completed request is free again.
+         *
+         * @param sizes address at which completion stores 32-bit numbers: the number of bytes sent, or received into
+         *              each buffer; 0 if they are not needed
+         */
+        boolean test(int request, long sizes);
+
+        @Override
+        void close();
+    }
+}

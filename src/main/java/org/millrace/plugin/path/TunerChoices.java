@@ -1,0 +1,97 @@
+package org.millrace.plugin.path;
+
+import java.lang.foreign.ValueLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.plugin.host.NativeMemory;
+
+/**
+ * Choice of the protocol and the number of channels of a collective. NCCL estimates the cost from the speed of a
+ * network card. The plugin instead uses the cost that was measured on two H200s, with NCCL 2.28.9 and both networks.
+ * One pass of the proxy moves a slot of LL lines and publishes it line by line. LL is faster than Simple up to a few
+ * hundred kilobytes for each rank. LL128 is never the fastest of the three. NCCL still chooses the algorithm. All ranks
+ * must decide alike, so the choice depends only on size, number of ranks and operation.
+ *
+ * @param path            path that moves the data
+ * @param choosesChannels whether the user leaves the number of channels to the plugin
+ */
+public record TunerChoices(DataPath path, boolean choosesChannels) {
+
+    /**
+     * Maximum size for each rank at which LL is used. Above it Simple is faster. Measured: the time of LL divided by
+     * the time of Simple, in an all-reduce of two ranks. With 16 cores for each rank, the ratio is 0.6 to 0.8 for 128
+     * KiB and 0.6 to 0.86 for 256 KiB. With 2 cores for each rank, it is 1.05 and 1.7. For 512 KiB it is 1.1 and more.
+     */
+    private static final long LL_BYTES_PER_RANK = 64 << 10;
+    /** Cost far above any estimate in the table, in microseconds. */
+    private static final float UNATTRACTIVE = 1e9f;
+    /**
+     * Bytes for each channel if a GPU makes the copies. Each copy costs the same time however short it is. Measured: an
+     * all-reduce of two ranks with two cores each, with 1, 2, 4 and 8 channels. It takes 91, 134, 199 and 209 us for
+     * 512 KiB, and 146, 124, 171 and 340 us for 2 MiB. It takes 523, 251, 218 and 421 us for 8 MiB.
+     */
+    private static final long BYTES_PER_CHANNEL = 1 << 20;
+    /** Minimum size at which all of NCCL's channels are used. */
+    private static final long BYTES_FOR_ALL_CHANNELS = 16 << 20;
+    private static final long MOST_OF_SOME_CHANNELS = 4;
+    /**
+     * Size limits if threads copy. Fewer rings have longer slices, and each slice costs system calls and passes.
+     *
+     * <p>
+     * Measured: an all-reduce of two ranks over TCP. With two cores for each rank, 8 and 2 channels take 161 and 114 us
+     * for 32 KiB, and 409 and 229 us for 256 KiB. For 2 MiB, 8, 4 and 2 channels take 1485, 929 and 793 us. With 16
+     * cores for each rank, 8 and 2 channels take 164 and 105 us for 256 KiB. For 128 MiB, 8 and 4 channels take 18.7
+     * and 24.9 ms.
+     */
+    private static final long BYTES_FOR_TWO_CHANNELS = 8 << 10;
+    private static final long BYTES_FOR_FOUR_CHANNELS = 1 << 20;
+
+    /**
+     * Leaves one protocol of each algorithm attractive, and makes the others unattractive. Writes the number of
+     * channels if {@code channels} is not 0.
+     */
+    public void tune(long ranks, long bytes, long costs, int algorithms, int protocols, long channels) {
+        boolean small = bytes <= ranks * LL_BYTES_PER_RANK;
+        if (channels != 0 && choosesChannels) {
+            NativeMemory.putInt(channels,
+                    !small && path.takesDeviceMemory() ? channelsOfCopies(bytes) : channelsOfThreads(bytes));
+        }
+        if (protocols <= Protocol.SIMPLE.id()) {
+            return; // a row without a column for each protocol
+        }
+        for (int algorithm = 0; algorithm < algorithms; algorithm++) {
+            long row = costs + (long) algorithm * protocols * Float.BYTES;
+            if (small && NativeMemory.at(row, Float.BYTES).get(ValueLayout.JAVA_FLOAT, 0) >= 0) {
+                discourage(row, Protocol.LL128);
+                discourage(row, Protocol.SIMPLE);
+            } else if (!small) {
+                discourage(row, Protocol.LL);
+                discourage(row, Protocol.LL128);
+            }
+        }
+    }
+
+    /** Returns the number of channels of an operation with copies by GPUs; 0 to leave it to NCCL. */
+    private static int channelsOfCopies(long bytes) {
+        return bytes >= BYTES_FOR_ALL_CHANNELS ? 0
+                : (int) Long.highestOneBit(Math.clamp(bytes / BYTES_PER_CHANNEL, 1, MOST_OF_SOME_CHANNELS));
+    }
+
+    /** Returns the number of channels of an operation with copies by threads; 0 to leave it to NCCL. */
+    private static int channelsOfThreads(long bytes) {
+        if (bytes < BYTES_FOR_TWO_CHANNELS || bytes >= BYTES_FOR_ALL_CHANNELS) {
+            return 0;
+        }
+        return bytes < BYTES_FOR_FOUR_CHANNELS ? 2 : 4;
+    }
+
+    /**
+     * Makes a protocol unattractive, unless its cost is negative. A negative cost means that the algorithm does not
+     * support the protocol.
+     */
+    private static void discourage(long row, Protocol protocol) {
+        var cost = NativeMemory.at(row + (long) protocol.id() * Float.BYTES, Float.BYTES);
+        if (cost.get(ValueLayout.JAVA_FLOAT, 0) >= 0) {
+            cost.set(ValueLayout.JAVA_FLOAT, 0, UNATTRACTIVE);
+        }
+    }
+}

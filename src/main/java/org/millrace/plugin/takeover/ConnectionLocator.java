@@ -1,0 +1,147 @@
+package org.millrace.plugin.takeover;
+
+import java.lang.foreign.MemorySegment;
+import java.util.StringJoiner;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.FifoLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.abi.SendMem;
+import org.millrace.config.Settings;
+import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.NativeMemory;
+
+/**
+ * Finds a connection's control memory from the buffers that NCCL registers: LL, LL128 and Simple, in this order.
+ * {@code ncclSendMem} and {@code ncclRecvMem} are not registered. They lie behind the three buffers if all of these are
+ * in host memory. If LL's buffer is a separate allocation ({@code NCCL_ALLOC_P2P_NET_LL_BUFFERS=1}), the control memory
+ * lies behind that buffer at the sending end, and before it at the receiving end. The locator verifies each assumption.
+ * The buffers must be adjacent, and the control memory must hold NCCL's initial values at registration.
+ */
+final class ConnectionLocator {
+
+    private final long[] addresses = new long[Protocol.values().length];
+    private final long[] sizes = new long[addresses.length];
+    private final boolean[] onDevice = new boolean[addresses.length];
+    private int registered;
+
+    /** Adds the next of the three registered buffers. Returns its index, 0 to 2. */
+    int add(long address, long bytes, boolean isOnDevice) {
+        addresses[registered] = address;
+        sizes[registered] = bytes;
+        onDevice[registered] = isOnDevice;
+        return registered++;
+    }
+
+    boolean complete() {
+        return registered == addresses.length;
+    }
+
+    boolean simpleOnDevice() {
+        return onDevice[Protocol.SIMPLE.id()];
+    }
+
+    long address(Protocol protocol) {
+        return addresses[protocol.id()];
+    }
+
+    /** Returns the layout that follows from the registered sizes. */
+    ConnectionLayout layout() {
+        return new ConnectionLayout(sizes[Protocol.LL.id()], sizes[Protocol.LL128.id()], sizes[Protocol.SIMPLE.id()]);
+    }
+
+    /** Returns whether LL's buffer is a separate allocation and not adjacent to the other two buffers. */
+    boolean llIsApart() {
+        return address(Protocol.LL128) != address(Protocol.LL) + layout().llBytes();
+    }
+
+    MemorySegment ll() {
+        if (onDevice[Protocol.LL.id()]) {
+            throw refusal("the LL buffer is in a device's memory, where no processor reads its lines");
+        }
+        return NativeMemory.at(address(Protocol.LL), layout().llBytes());
+    }
+
+    /**
+     * Returns one range of host memory that contains the three buffers. If LL's buffer is separate, NCCL leaves the
+     * part of the range for LL unused.
+     *
+     * @throws MillraceException if the buffers are not adjacent
+     */
+    MemorySegment buffers() {
+        ConnectionLayout layout = layout();
+        long base = address(Protocol.LL128) - layout.bufferOffset(Protocol.LL128);
+        long expected = base + layout.bufferOffset(Protocol.SIMPLE);
+        if (address(Protocol.SIMPLE) != expected) {
+            throw refusal("the SIMPLE buffer is at 0x" + Long.toHexString(address(Protocol.SIMPLE))
+                    + " and not behind the one before, at 0x" + Long.toHexString(expected));
+        }
+        return NativeMemory.at(base, layout.sendMemOffset());
+    }
+
+    record Control(SendMem sendMem, RecvMem recvMem) {
+    }
+
+    /**
+     * Locates {@code ncclSendMem} and, behind it, {@code ncclRecvMem}.
+     *
+     * @param receives whether this is the receiving end
+     * @param nccl     owner of the memory
+     * @throws MillraceException if the memory does not hold the initial values of that NCCL
+     */
+    Control control(boolean receives, CallingNccl nccl) {
+        ConnectionLayout layout = layout();
+        long bytes = SendMem.BYTES + RecvMem.BYTES;
+        long at = !llIsApart() ? address(Protocol.LL) + layout.sendMemOffset()
+                : receives ? address(Protocol.LL) - bytes : address(Protocol.LL) + layout.llBytes();
+        MemorySegment control = NativeMemory.at(at, bytes);
+        SendMem sendMem = SendMem.of(control.asSlice(0, SendMem.BYTES));
+        MemorySegment second = control.asSlice(SendMem.BYTES, RecvMem.BYTES);
+        StringJoiner problems = new StringJoiner("; ");
+        for (FifoLayout fifo : nccl.layouts()) {
+            RecvMem recvMem = RecvMem.of(second, fifo);
+            String problem = difference(sendMem, recvMem);
+            if (problem == null) {
+                return new Control(sendMem, recvMem);
+            }
+            problems.add("with " + fifo + " " + problem);
+        }
+        throw refusal(problems + seen(sendMem, second, nccl) + ". This is " + nccl);
+    }
+
+    /**
+     * Returns a clause that names a layout that the memory matches, apart from those of the calling NCCL; empty if it
+     * matches none. The clause continues a sentence that names the failed layouts.
+     */
+    private static String seen(SendMem sendMem, MemorySegment recvMem, CallingNccl nccl) {
+        for (FifoLayout other : FifoLayout.values()) {
+            if (!nccl.layouts().contains(other) && difference(sendMem, RecvMem.of(recvMem, other)) == null) {
+                return ": it has " + other;
+            }
+        }
+        return "";
+    }
+
+    /** Returns the first difference from NCCL's initial values at registration; null for none. */
+    private static @Nullable String difference(SendMem sendMem, RecvMem recvMem) {
+        String found = difference("head", sendMem.headAcquire(), 0);
+        found = found != null ? found : difference("tail", recvMem.tailAcquire(), 0);
+        for (int slot = 0; slot < ConnectionLayout.SLOTS && found == null; slot++) {
+            found = difference("the size of slot " + slot, recvMem.sizeAcquire(slot), RecvMem.EMPTY);
+            found = found != null ? found
+                    : difference("the mode of slot " + slot, recvMem.modePlain(slot), RecvMem.MODE_NORMAL);
+        }
+        return found;
+    }
+
+    private static @Nullable String difference(String field, long found, long expected) {
+        return found == expected ? null : field + " is " + found + " where " + expected + " was expected";
+    }
+
+    private static MillraceException refusal(String what) {
+        return new MillraceException("cannot take this connection over, as its memory is laid out in a way that is not"
+                + " known: " + what + ". " + Settings.TAKEOVER.name() + "=0 leaves it to NCCL's proxy");
+    }
+}

@@ -1,0 +1,141 @@
+package org.millrace.plugin.takeover;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameEnd;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.InFlight;
+
+/**
+ * Receives payloads into a device's memory. The network writes to that memory directly if the payloads also lie in a
+ * device's memory at the peer, and the network can access both. Otherwise the payloads pass through host memory, with
+ * several copies in flight. Used by one thread.
+ */
+final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
+
+    private static final int LIMIT = 16;
+
+    private final FrameReceiver wire;
+    private final Staging staging;
+    /** Number of frames that the network had received before this object was created. */
+    private final long first;
+    /**
+     * Accepted frames that are not complete, by slot of {@link #window}: number of bytes to copy or 0 for none, offset
+     * of the bytes, and the copy's number.
+     */
+    private final long[] bytes = new long[LIMIT];
+    private final long[] offsets = new long[LIMIT];
+    private final long[] copies = new long[LIMIT];
+    /** Accepted frames that are not complete. */
+    private final InFlight window = new InFlight(LIMIT);
+    /** Number of frames that the network has received since {@link #first}, and whose copies, if any, have begun. */
+    private long copied;
+
+    /**
+     * Creates a receiver into one device's memory, and into other memory that the network receives directly. Closing
+     * the receiver closes the wire.
+     */
+    public StagedReceiver(FrameReceiver wire, Staging staging) {
+        super(wire);
+        this.wire = wire;
+        this.staging = staging;
+        first = wire.framesCompleted();
+    }
+
+    @Override
+    public @Nullable FrameHeader poll() {
+        if (window.isFull()) {
+            return null;
+        }
+        try {
+            return wire.poll();
+        } catch (ConnectionException over) {
+            return afterCopies(over);
+        }
+    }
+
+    /**
+     * Advances frames that the network received before the connection ended. Returns null while there are such frames.
+     * Rethrows the failure when none is left.
+     */
+    private @Nullable FrameHeader afterCopies(ConnectionException over) {
+        if (advance() == 0 && window.done() == copied) {
+            throw over;
+        }
+        return null; // the caller processes arrived frames before it polls again
+    }
+
+    @Override
+    public void accept(@Nullable MemoryRegion region, long offset) {
+        FrameHeader header = wire.poll();
+        long payload = header == null ? 0 : header.payloadBytes();
+        boolean stages = region == staging.device() && payload > 0 && !wire.isOnDevice();
+        int index = window.slot(window.begun());
+        bytes[index] = stages ? payload : 0;
+        offsets[index] = offset;
+        copies[index] = Staging.NO_COPY;
+        wire.accept(stages ? staging.host() : region, offset);
+        window.begin();
+    }
+
+    @Override
+    public int progress() {
+        int work = 0;
+        try {
+            work = wire.progress();
+        } catch (ConnectionException over) {
+            afterCopies(over);
+        }
+        return work + advance();
+    }
+
+    /** Begins copies for frames that the network has received, and completes frames whose copies are complete. */
+    private int advance() {
+        int work = 0;
+        while (copied != window.begun() && wire.framesCompleted() - first > copied) {
+            int index = window.slot(copied);
+            if (bytes[index] > 0) {
+                if (!staging.hasRoom()) {
+                    break;
+                }
+                copies[index] = staging.copyIn(offsets[index], bytes[index]);
+            }
+            copied++;
+            work++;
+        }
+        while (window.done() != copied && staging.isCopied(copies[window.oldest()])) {
+            window.finishOldest();
+            work++;
+        }
+        return work;
+    }
+
+    @Override
+    public long framesCompleted() {
+        advance(); // a frame without a copy may have been complete when it was accepted
+        return window.done();
+    }
+
+    @Override
+    public boolean isOnDevice() {
+        return wire.isOnDevice();
+    }
+
+    @Override
+    public boolean storesWholeWords(long longest) {
+        return wire.storesWholeWords(longest);
+    }
+
+    /** Waits for the copies, because their sources and targets are freed next. */
+    @Override
+    public void close() {
+        long last = Staging.NO_COPY;
+        while (window.done() != copied) {
+            last = Math.max(last, copies[window.finishOldest()]);
+        }
+        staging.awaitCopy(last);
+        wire.close();
+    }
+}

@@ -1,0 +1,100 @@
+package org.millrace.plugin.takeover;
+
+import java.util.List;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Network;
+import org.millrace.net.Pending;
+import org.millrace.plugin.path.DataPath;
+import org.millrace.plugin.path.NetEndpoint;
+import org.millrace.plugin.path.UnpackDevice;
+
+/**
+ * Path on which Java threads move the data. The device handle of a connection tells NCCL that the connection needs no
+ * progress from NCCL's proxy. Millrace's own proxies serve the memory of the connections.
+ */
+public final class TakeoverPath implements DataPath {
+
+    private static final byte ID = 2;
+    private static final byte ID_WITH_DEVICE_SLOTS = 3;
+
+    private final TakeoverService service;
+    private final @Nullable UnpackDevice unpack;
+
+    /**
+     * Creates the path.
+     *
+     * @param service threads and memory of the connections, closed with the path
+     * @param unpack  memory that the plugin and unpacking kernels share, closed with the path; null for other kernels
+     */
+    public TakeoverPath(TakeoverService service, @Nullable UnpackDevice unpack) {
+        this.service = service;
+        this.unpack = unpack;
+    }
+
+    @Override
+    public byte id() {
+        return service.hasDeviceSlots() ? ID_WITH_DEVICE_SLOTS : ID;
+    }
+
+    @Override
+    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
+            DataPath.ConnectionNumber number, @Nullable IntFunction<Pending<FrameSender>> more) {
+        return new TakeoverSender(sender, network, service, owner, number);
+    }
+
+    @Override
+    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
+            DataPath.ConnectionNumber number, List<Pending<FrameReceiver>> more) {
+        return new TakeoverReceiver(receiver, network, service, owner, number,
+                unpack == null ? null : unpack.connection(network, false));
+    }
+
+    @Override
+    public boolean takesOver() {
+        return true;
+    }
+
+    @Override
+    public void opened(NetEndpoint endpoint) {
+        if (endpoint.faults().isEmpty()) { // planted faults are meant for the program's frames
+            service.warmUp(endpoint, this);
+        }
+    }
+
+    /** {@inheritDoc} A caller that waits for one of the threads calls this method too. */
+    @Override
+    public void operationComing() {
+        service.wake();
+    }
+
+    @Override
+    public void stop() {
+        service.stop();
+    }
+
+    @Override
+    public void close() {
+        if (unpack != null) {
+            unpack.close();
+        }
+        service.close();
+    }
+
+    @Override
+    public boolean takesDeviceMemory() {
+        return service.hasDeviceSlots();
+    }
+
+    @Override
+    public boolean unpacks() {
+        return unpack != null;
+    }
+
+    @Override
+    public String toString() {
+        return "Java takes the proxy over, with " + service + (unpack == null ? "" : "; " + unpack);
+    }
+}

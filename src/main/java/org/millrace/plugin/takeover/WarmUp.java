@@ -1,0 +1,267 @@
+package org.millrace.plugin.takeover;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Pending;
+import org.millrace.plugin.host.NcclLog;
+import org.millrace.plugin.path.DataPath;
+import org.millrace.plugin.path.NetEndpoint;
+import org.millrace.plugin.path.TunerChoices;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyAgent;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ReceiveProxy;
+import org.millrace.proxy.SendProxy;
+import org.millrace.proxy.SlotBuffers;
+import org.millrace.trace.ProcessTrace;
+
+/**
+ * Sends steps of every protocol from this process to itself while NCCL still initializes, so that the proxies' code is
+ * compiled when the first kernel posts. Without it the first thousands of steps would be interpreted, at several times
+ * their cost. The first steps use slots in host memory. LL always uses host memory, even if other slots lie in GPU
+ * memory. The next steps use slots that a GPU copies. Sizes, protocols and pace are random, because the compiler turns
+ * a branch that the warm-up never takes into a deoptimization.
+ */
+final class WarmUp implements Runnable {
+
+    private static final Duration ENOUGH = Duration.ofMillis(1500);
+    /** Maximum time that the first connection waits for the warm-up. */
+    private static final Duration PATIENCE = Duration.ofMillis(300);
+    private static final int STEPS = 40_000;
+    /**
+     * Number of steps that suffices with few cores, where C1 is the only compiler. A rank's start must not wait for
+     * more.
+     */
+    private static final int STEPS_ON_FEW_CORES = 10_000;
+    /** Number of steps through slots that a GPU copies. Each such step takes microseconds. */
+    private static final int STEPS_ON_DEVICE = 500;
+    private static final int TUNER_CALLS = 1_000;
+    private static final long POLL_NANOS = 50_000;
+    private static final ConnectionLayout LAYOUT = KernelPair.LAYOUT;
+
+    private static final AtomicBoolean STARTED = new AtomicBoolean();
+
+    private final NetEndpoint endpoint;
+    private final DataPath path;
+    private final List<ProxyAgent> agents;
+    private final @Nullable DeviceSlots deviceSlots;
+    private final boolean fewCores;
+    /** Number of the GPU that copies in the warm-up; null for none. */
+    private final @Nullable Integer device;
+    private final Thread thread = Thread.ofPlatform().daemon().name("millrace-warm-up").unstarted(this);
+    private volatile boolean stopped;
+
+    /**
+     * Creates a warm-up, which {@link #begin} starts.
+     *
+     * @param path        path that the tuner chooses protocols for
+     * @param agents      the path's agents
+     * @param deviceSlots slots in GPU memory; null if slots are in host memory
+     */
+    WarmUp(NetEndpoint endpoint, DataPath path, List<ProxyAgent> agents, @Nullable DeviceSlots deviceSlots,
+            boolean fewCores) {
+        this.endpoint = endpoint;
+        this.path = path;
+        this.agents = agents;
+        this.deviceSlots = deviceSlots;
+        this.fewCores = fewCores;
+        device = deviceSlots == null ? null : deviceSlots.currentDevice();
+    }
+
+    /**
+     * Begins the warm-up on a separate thread that terminates itself. Returns null if this process has run one before.
+     */
+    static @Nullable WarmUp startOnce(NetEndpoint endpoint, DataPath path, List<ProxyAgent> agents,
+            @Nullable DeviceSlots deviceSlots, boolean fewCores) {
+        if (!STARTED.compareAndSet(false, true)) {
+            return null;
+        }
+        WarmUp warmUp = new WarmUp(endpoint, path, agents, deviceSlots, fewCores);
+        warmUp.begin();
+        return warmUp;
+    }
+
+    void begin() {
+        thread.start();
+    }
+
+    /** Waits for the end of the warm-up. Returns whether it has ended. */
+    boolean join(Duration atMost) {
+        try {
+            return thread.join(atMost);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    /** Returns whether the warm-up has ended, or was told to end. */
+    boolean isOver() {
+        return stopped || !thread.isAlive();
+    }
+
+    /** Ends the warm-up early, because the threads have real work from now on. */
+    void cease() {
+        stopped = true;
+    }
+
+    /** Ends the warm-up early and waits for its end, because the endpoint is closed next. */
+    void stop() {
+        cease();
+        join(ENOUGH);
+    }
+
+    /**
+     * Waits a short time for the end of the warm-up and then ends it. Called when the first connection is made. Later
+     * compilation would use the cores that the first operations need.
+     */
+    void finish() {
+        join(PATIENCE);
+        cease();
+    }
+
+    @Override
+    public void run() {
+        long begun = System.nanoTime();
+        long deadline = begun + ENOUGH.toNanos();
+        List<Pair> pairs = new ArrayList<>();
+        try {
+            chooseProtocols();
+            send(pairs, deadline, false);
+            if (device != null) {
+                // This comes last. The driver takes as long to create a context for copies as everything above takes,
+                // and longer while NCCL initializes.
+                send(pairs, deadline, true);
+            }
+        } catch (MillraceException e) {
+            NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will report the problem
+        } finally {
+            pairs.forEach(Pair::close);
+            NcclLog.trace("warm-up: " + (System.nanoTime() - begun) / 1_000_000 + " ms");
+        }
+    }
+
+    /** Makes the calls that NCCL makes to the tuner for every collective. */
+    private void chooseProtocols() {
+        TunerChoices choices = new TunerChoices(path, true);
+        try (Arena arena = Arena.ofConfined()) {
+            int algorithms = 7; // number in NCCL 2.28 to 2.32
+            int protocols = Protocol.values().length;
+            MemorySegment costs = arena.allocate((long) algorithms * protocols * Float.BYTES, Float.BYTES);
+            long channels = arena.allocate(Integer.BYTES, Integer.BYTES).address();
+            for (int i = 0; i < TUNER_CALLS && !stopped; i++) {
+                costs.fill((byte) 0);
+                choices.tune(2, 8L << i % 24, costs.address(), algorithms, protocols, channels);
+            }
+        }
+    }
+
+    /** Sends through every thread until all steps have arrived or the warm-up must end. */
+    private void send(List<Pair> all, long deadline, boolean onDevice) {
+        List<Pair> pairs = new ArrayList<>();
+        for (ProxyAgent agent : agents) {
+            Pair pair = connect(agent, deadline, onDevice);
+            pairs.add(pair);
+            all.add(pair);
+        }
+        for (boolean busy = true; busy && goesOn(deadline);) {
+            busy = false;
+            for (Pair pair : pairs) {
+                busy |= pair.turn();
+            }
+            Thread.yield(); // lets the proxies run, which may have no other core
+        }
+    }
+
+    private Pair connect(ProxyAgent agent, long deadline, boolean onDevice) {
+        ConnectionKey key = new ConnectionKey(System.nanoTime(), agent.hashCode());
+        try (Pending<FrameReceiver> accepting = endpoint.listener().expect(key);
+                Pending<FrameSender> connecting = endpoint.network().connect(endpoint.listener().address(), key)) {
+            FrameSender sender = null;
+            FrameReceiver receiver = null;
+            while (sender == null || receiver == null) {
+                sender = sender == null ? connecting.poll() : sender;
+                receiver = receiver == null ? accepting.poll() : receiver;
+                if (!goesOn(deadline)) {
+                    throw new MillraceException("no connection to this process itself");
+                }
+                LockSupport.parkNanos(POLL_NANOS);
+            }
+            return new Pair(endpoint, agent, sender, receiver, onDevice);
+        }
+    }
+
+    private Staging rehearsal(ProxyAgent agent, boolean receives) {
+        return Objects.requireNonNull(deviceSlots)
+                .rehearsal(agent, receives, Objects.requireNonNull(device), endpoint.network(),
+                        LAYOUT.bufferBytes(Protocol.SIMPLE));
+    }
+
+    private boolean goesOn(long deadline) {
+        return !stopped && deadline - System.nanoTime() > 0;
+    }
+
+    /** Both ends of a connection, with an emulated kernel at each end. */
+    private final class Pair {
+        private final ProxyAgent agent;
+        private final List<ProxyConnection> proxies;
+        private final KernelPair kernels;
+
+        /**
+         * Creates a pair. Its memory, about 150 KiB for each agent, is never freed. Freeing it would require a wait
+         * until a busy agent has released it. The memory is allocated only once in a process.
+         */
+        Pair(NetEndpoint endpoint, ProxyAgent agent, FrameSender sender, FrameReceiver receiver, boolean onDevice) {
+            this.agent = agent;
+            MemorySegment from = KernelPair.memory(Arena.global());
+            MemorySegment to = KernelPair.memory(Arena.global());
+            MemorySegment staging = Arena.global().allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), RecvMem.BYTES);
+            ConnectionName name = ConnectionName.of("warm-up");
+            Staging out = onDevice ? rehearsal(agent, false) : null;
+            Staging in = onDevice ? rehearsal(agent, true) : null;
+            SendProxy send = SendProxy.byMemory(name, buffers(endpoint.network().register(from), out), 0,
+                    out == null ? sender : new StagedSender(sender, out), (connection, failure) -> {});
+            ReceiveProxy receive = ReceiveProxy.byMemory(name, buffers(endpoint.network().register(to), in),
+                    endpoint.network().register(staging), 0, in == null ? receiver : new StagedReceiver(receiver, in),
+                    (connection, failure) -> {});
+            ProcessTrace trace = ProcessTrace.current();
+            if (trace != null) {
+                send.tracedBy(trace.rehearsal(true));
+                receive.tracedBy(trace.rehearsal(false));
+            }
+            proxies = List.of(send, receive);
+            kernels = new KernelPair(from, to, onDevice ? STEPS_ON_DEVICE : fewCores ? STEPS_ON_FEW_CORES : STEPS,
+                    device == null);
+            agent.add(proxies);
+        }
+
+        private static SlotBuffers buffers(MemoryRegion memory, @Nullable Staging device) {
+            SlotBuffers one = SlotBuffers.inOne(LAYOUT, memory);
+            return device == null ? one
+                    : new SlotBuffers(LAYOUT, one.sendMem(), one.recvMem(), memory, memory, device.device());
+        }
+
+        boolean turn() {
+            return kernels.turn();
+        }
+
+        void close() {
+            agent.remove(proxies, Duration.ZERO);
+        }
+    }
+}

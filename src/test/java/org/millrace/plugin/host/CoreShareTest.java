@@ -1,0 +1,87 @@
+package org.millrace.plugin.host;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Number of cores that a process has for itself, by affinity mask, quota and number of ranks on the host. */
+class CoreShareTest {
+
+    private static CoreShare share(int usable, int allowed, int online, Map<String, String> environment) {
+        return CoreShare.of(usable, allowed, online, environment::get, 1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+            // usable, allowed, online, ranks: cores
+            "32, 32, 32, 2, 16", // not bound: shared by all
+            "2, 2, 32, 2, 2", // each bound to its own cores
+            "16, 16, 32, 4, 8", // two ranks on each of two sockets
+            "2, 32, 32, 2, 1", // a quota of two is shared
+            "1, 32, 32, 4, 1", // never less than one
+            "3, 3, 4, 1, 3"})
+    void coresOfARank(int usable, int allowed, int online, int ranks, int cores) {
+        CoreShare share = share(usable, allowed, online, Map.of("LOCAL_WORLD_SIZE", Integer.toString(ranks)));
+        assertEquals(cores, share.cores(), share.reason());
+        assertTrue(share.reason().startsWith(usable + " usable"), share.reason());
+    }
+
+    /** Covers programs that start their ranks themselves. */
+    @Test
+    void withoutALauncherThoseThatRunAreCounted() {
+        CoreShare counted = CoreShare.of(32, 32, 32, name -> null, 8);
+        assertEquals(4, counted.cores());
+        assertEquals("32 usable, 32 online, 8 processes with Millrace", counted.reason());
+        assertEquals(16, CoreShare.of(32, 32, 32, Map.of("LOCAL_WORLD_SIZE", "2")::get, 8).cores(), "it knows better");
+        assertEquals(2, CoreShare.of(2, 2, 32, name -> null, 8).cores(), "cores of its own");
+        assertEquals(1, CoreShare.of(4, 4, 4, name -> null, 8).cores());
+    }
+
+    @Test
+    void launchersSayHowManyRanksThereAre() {
+        assertEquals(8, share(32, 32, 32, Map.of("OMPI_COMM_WORLD_LOCAL_SIZE", "4")).cores());
+        assertEquals(8, share(32, 32, 32, Map.of("MPI_LOCALNRANKS", " 4")).cores());
+        assertEquals(32, share(32, 32, 32, Map.of("SLURM_NTASKS_PER_NODE", "4(x2)")).cores(), "not understood");
+        assertEquals(32, share(32, 32, 32, Map.of()).cores());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 1, false", "2, 1, false", "3, 1, false", "4, 2, true", "8, 4, true", "16, 8, true", "64, 8, true"})
+    void halfOfTheCoresPoll(int cores, int threads, boolean own) {
+        CoreShare share = new CoreShare(cores, "");
+        assertEquals(threads, share.proxyThreads());
+        assertEquals(own, share.coreForEach(threads));
+    }
+
+    @Test
+    void listsOfCoresAreCounted() {
+        assertEquals(Optional.of(5), CoreShare.count(Optional.of("0-3,8\n")));
+        assertEquals(Optional.of(1), CoreShare.count(Optional.of("\t7")));
+        assertEquals(Optional.empty(), CoreShare.count(Optional.of("")));
+        assertEquals(Optional.empty(), CoreShare.count(Optional.empty()));
+    }
+
+    @Test
+    void thisProcessHasSome() {
+        assertTrue(CoreShare.ofThisProcess(name -> null, 1).cores() >= 1);
+    }
+
+    @Test
+    void launchersSayWhetherAllRanksAreHere() {
+        assertTrue(
+                CoreShare.isWholeJobHere(Map.of("OMPI_COMM_WORLD_LOCAL_SIZE", "2", "OMPI_COMM_WORLD_SIZE", "2")::get));
+        assertFalse(
+                CoreShare.isWholeJobHere(Map.of("OMPI_COMM_WORLD_LOCAL_SIZE", "2", "OMPI_COMM_WORLD_SIZE", "4")::get));
+        assertTrue(CoreShare.isWholeJobHere(Map.of("LOCAL_WORLD_SIZE", "8", "WORLD_SIZE", "8")::get));
+        assertFalse(CoreShare.isWholeJobHere(Map.of("LOCAL_WORLD_SIZE", "1", "WORLD_SIZE", "2")::get));
+        assertTrue(CoreShare.isWholeJobHere(Map.of("SLURM_NNODES", "1")::get));
+        assertFalse(CoreShare.isWholeJobHere(Map.of("SLURM_NNODES", "2")::get));
+        assertFalse(CoreShare.isWholeJobHere(Map.of("WORLD_SIZE", "2")::get), "nobody says how many are here");
+    }
+}

@@ -1,0 +1,279 @@
+package org.millrace.plugin.loss;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.millrace.plugin.loss.AsyncErrors.Reply;
+
+/** Decides which losses are reported and when the process must end. The test moves the clock. */
+class CommunicatorLossesTest {
+
+    private static final long NUMBER = 7;
+
+    private long now = 1_000_000_000_000L;
+    private final List<String> told = new ArrayList<>();
+    private int ends;
+    private int answers;
+    /** Communicators that NCCL's answer reports as lost. */
+    private final Set<Long> lost = new HashSet<>();
+    private Reply reply = Reply.NOT_ASKED;
+    private boolean owes;
+    private boolean isJava;
+    /** Time that the device has been busy, in milliseconds. Negative for a host without a device. */
+    private long busyMillis = -1;
+
+    private final LossWatch watch = new LossWatch(() -> now, new LossWatch.Reaction() {
+        @Override
+        public void tell(LostEnd lost, LossPolicy policy) {
+            told.add(lost.peer());
+        }
+
+        @Override
+        public void end(Runnable leave) {
+            ends++;
+        }
+
+        @Override
+        public void answer() {
+            answers++;
+        }
+
+        @Override
+        public Reply lost(long communicator, boolean is) {
+            if (is) {
+                lost.add(communicator);
+            } else {
+                lost.remove(communicator);
+            }
+            return reply;
+        }
+    }, () -> isJava);
+    private final CommunicatorLosses losses = watch.communicator(NUMBER);
+
+    CommunicatorLossesTest() {
+        watch.use(new LossPolicy(true, Duration.ofSeconds(5), true));
+    }
+
+    private void withDevice(long busy) {
+        busyMillis = busy;
+        losses.use(new CommunicatorLosses.Device() {
+            @Override
+            public void start() {
+                // the answer is requested when the loss is examined
+            }
+
+            @Override
+            public void stop() {
+                busyMillis = 0;
+            }
+
+            @Override
+            public long busyNanos(long at) {
+                return Duration.ofMillis(busyMillis).toNanos();
+            }
+        });
+    }
+
+    private void lose(String peer, boolean orderly) {
+        losses.add(new LostEnd(peer, "connection to " + peer, orderly, () -> owes));
+    }
+
+    private void after(long millis) {
+        now += Duration.ofMillis(millis).toNanos();
+        watch.look();
+    }
+
+    @Test
+    void aPeerThatIsKilledIsToldOfAtOnceAndOnceAndThenTheProcessEnds() {
+        lose("A", false);
+        lose("A", false);
+        lose("B", false);
+        after(0);
+        assertEquals(List.of("A", "B"), told);
+        after(4_900);
+        assertEquals(0, ends);
+        after(200);
+        assertEquals(1, ends);
+        assertEquals(List.of("A", "B"), told);
+    }
+
+    @Test
+    void aJavaProgramHasItsExceptions() {
+        isJava = true;
+        lose("A", false);
+        after(0);
+        after(60_000);
+        assertEquals(List.of(), told);
+        assertEquals(0, ends);
+    }
+
+    @Test
+    void whoOnlyWantsReportsGoesOn() {
+        watch.use(new LossPolicy(false, Duration.ofSeconds(5), true));
+        lose("A", false);
+        after(0);
+        after(60_000);
+        assertEquals(List.of("A"), told);
+        assertEquals(0, ends);
+    }
+
+    @Test
+    void anAbortWithinTheGraceIsAllThatIsNeeded() {
+        lose("A", false);
+        after(0);
+        losses.ending(peer -> {});
+        lose("B", false); // the other connections end with it
+        after(60_000);
+        assertEquals(List.of("A"), told);
+        assertEquals(0, ends);
+        assertNull(watch.deliver(NUMBER));
+        assertFalse(watch.look(), "nothing is left to watch");
+    }
+
+    @Test
+    void anErrorThatTheProgramGotGivesItTheGraceOnceMore() {
+        lose("A", false);
+        after(0);
+        after(4_000);
+        assertNull(watch.deliver(NUMBER + 1), "another communicator is whole");
+        assertEquals("A: connection to A", watch.deliver(NUMBER));
+        after(4_000);
+        assertEquals(0, ends);
+        after(1_100);
+        assertEquals(1, ends);
+    }
+
+    @Test
+    void ncclAnswersThatAPeerIsLostUntilTheProgramAborts() {
+        lose("A", false);
+        after(0);
+        assertEquals(Set.of(NUMBER), lost);
+        losses.ending(peer -> {});
+        assertEquals(Set.of(), lost);
+    }
+
+    /** The program aborts on its own schedule, as it would with NCCL's own proxy. */
+    @Test
+    void aProgramThatWasToldIsNotEnded() {
+        lose("A", false);
+        after(0);
+        reply = Reply.TOLD;
+        after(60_000);
+        assertEquals(0, ends);
+    }
+
+    /** The communicator's connections stay, and so does the posted data on them. */
+    @Test
+    void aCommunicatorThatWasShrunkIsLookedAtNoMore() {
+        withDevice(1_000);
+        owes = true;
+        lose("A", false);
+        reply = Reply.GIVEN_UP;
+        after(0);
+        assertEquals(Set.of(), lost);
+        assertEquals(0, busyMillis, "its device is no longer watched");
+        lose("B", false);
+        after(60_000);
+        assertEquals(List.of("A"), told);
+        assertEquals(0, ends);
+        assertFalse(watch.look(), "nothing is left to watch");
+    }
+
+    /**
+     * The program shrinks before anything waits for the peer: an enqueue reported the loss, and the program reacts at
+     * once.
+     */
+    @Test
+    void aProgramThatAnEnqueueToldIsSeenToShrink() {
+        withDevice(0);
+        lose("A", false);
+        watch.deliver(NUMBER);
+        assertEquals(Set.of(NUMBER), lost);
+        assertEquals(1, answers, "calls are led here before the program makes the next");
+        reply = Reply.GIVEN_UP;
+        after(0);
+        assertNull(watch.deliver(NUMBER), "it is settled");
+        assertEquals(Set.of(), lost);
+    }
+
+    /** Code that the program loads later may also query errors. */
+    @Test
+    void whoAsksIsLookedForAgainAndAgain() {
+        lose("A", false);
+        for (int i = 0; i < 100; i++) {
+            after(20);
+        }
+        assertEquals(4, answers);
+    }
+
+    @Test
+    void ncclsOwnAnswerIsLeftAloneIfItIsToBe() {
+        watch.use(new LossPolicy(true, Duration.ofSeconds(5), false));
+        lose("A", false);
+        after(0);
+        reply = Reply.TOLD;
+        after(5_100);
+        assertEquals(0, answers);
+        assertEquals(Set.of(), lost);
+        assertEquals(1, ends);
+    }
+
+    /**
+     * A process may exit without a shutdown message when all work is done. A device without work does not wait for it.
+     */
+    @Test
+    void anIdleDeviceMissesNobody() {
+        withDevice(0);
+        lose("A", false);
+        after(0);
+        after(60_000);
+        assertEquals(List.of(), told);
+        assertEquals(0, ends);
+        busyMillis = 1_000;
+        after(20);
+        assertEquals(List.of("A"), told);
+        busyMillis = 0; // the device was busy with other work
+        after(3_000);
+        busyMillis = 1_000;
+        after(3_000);
+        assertEquals(0, ends);
+        after(5_100);
+        assertEquals(1, ends);
+    }
+
+    @Test
+    void whatWasPostedForALostPeerIsReasonEnough() {
+        withDevice(0);
+        owes = true;
+        lose("A", false);
+        after(0);
+        assertEquals(List.of("A"), told);
+        after(5_100);
+        assertEquals(1, ends);
+    }
+
+    /** Both sides may abort. The peer's shutdown message is then no loss. */
+    @Test
+    void aShutdownHurtsOnlyWhoseDataIsLeft() {
+        lose("A", true);
+        after(60_000);
+        assertEquals(List.of(), told);
+        owes = true;
+        after(0);
+        assertEquals(List.of("A"), told);
+        CommunicatorLosses other = watch.communicator(NUMBER + 1);
+        other.add(new LostEnd("B", "connection to B", true, () -> true));
+        after(400);
+        assertFalse(told.contains("B"));
+        after(200);
+        assertTrue(told.contains("B"));
+    }
+}

@@ -1,0 +1,21 @@
+package org.millrace.plugin.loss;
+
+import org.millrace.MillraceException;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyException.DisagreementException;
+
+/** Lets a test report that a connection of this process was lost. */
+public final class LostConnection {
+
+    private LostConnection() {}
+
+    public static void report(String what) {
+        ConnectionFailures.report(new MillraceException(what));
+    }
+
+    /** Reports that the connection's ends run different operations. */
+    public static void reportDisagreement(String what) {
+        ConnectionFailures.report(
+                new MillraceException(what, new DisagreementException(ConnectionName.of("connection 3"), what)));
+    }
+}

@@ -1,0 +1,189 @@
+package org.millrace.plugin.takeover;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.util.List;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.net.shm.SingleCopy;
+import org.millrace.plugin.HostProgram;
+import org.millrace.plugin.path.DataPath;
+
+/**
+ * The end of communicators after a takeover of their connections. The host makes a connection's memory inaccessible
+ * when its first part is deregistered. A thread that accesses it then crashes.
+ */
+@Tag("slow")
+class TakeoverTeardownTest {
+
+    private static final int CHANNELS = 4;
+    /** Enough channels to show whether they wait one after the other. */
+    private static final int STUCK_CHANNELS = 8;
+    private static final long EACH_WAITING_MILLIS = STUCK_CHANNELS * new DataPath.DrainTimeout().remaining().toMillis();
+    /** Number of cycles after which the open resources must not grow further. */
+    private static final int EARLY_CYCLES = 20;
+    private static final int CYCLES = 60;
+
+    /** Slots keep their data in place until the peer has read them. */
+    private static final String IN_PLACE = "shm in place";
+
+    private static HostProgram host(String network) throws Exception {
+        return HostProgram.compile("teardown_host", "-DNET_VERSION=11")
+                .withNetwork(network)
+                .with("MILLRACE_SHM_SINGLE_COPY", network.equals(IN_PLACE) ? "1" : "0")
+                .with("MILLRACE_ON_LOSS", "report"); // a rank may need more than the grace period to end
+    }
+
+    private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
+        var outcome = host(network).run(HostProgram.library(), way, channels);
+        assertEquals(0, outcome.exit(), outcome.output());
+        return outcome;
+    }
+
+    private static int number(HostProgram.Outcome outcome, String pattern) {
+        return Integer.parseInt(text(outcome, pattern));
+    }
+
+    private static String text(HostProgram.Outcome outcome, String pattern) {
+        return Pattern.compile(pattern)
+                .matcher(outcome.output())
+                .results()
+                .findFirst()
+                .map(found -> found.group(1))
+                .orElseThrow(() -> new AssertionError("no " + pattern + " in\n" + outcome.output()));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm", IN_PLACE, "ucx", "ucx tcp"})
+    void whatWasPostedBeforeTheEndArrives(String network) throws Exception {
+        assumeTrue(!network.equals(IN_PLACE) || SingleCopy.isPossible(), SingleCopy::describe);
+        var outcome = end("drain", network, CHANNELS);
+        assertTrue(number(outcome, "(\\d+) steps were not sent yet") > 0, outcome.output());
+        assertEquals(text(outcome, "rank 0 sent: (.*)"), text(outcome, "rank 1 received: (.*)"));
+        assertEquals(List.of(), outcome.warnings());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
+    void allConnectionsWaitOnceForPeersThatTakeNothing(String network) throws Exception {
+        var outcome = end("abort", network, STUCK_CHANNELS);
+        assertEquals(1, outcome.count("the peer takes nothing"), outcome.output());
+        assertTrue(number(outcome, "rank 0 was torn down in (\\d+) ms") < EACH_WAITING_MILLIS, outcome.output());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
+    void bothRanksMayEndInTheMiddle(String network) throws Exception {
+        var outcome = end("together", network, CHANNELS);
+        assertTrue(number(outcome, "rank 0 was torn down in (\\d+) ms") < EACH_WAITING_MILLIS, outcome.output());
+        assertTrue(number(outcome, "rank 1 was torn down in (\\d+) ms") < EACH_WAITING_MILLIS, outcome.output());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
+    void aKernelThatRunsOnWithoutCreditsIsNotWaitedFor(String network) throws Exception {
+        var outcome = end("runaway", network, CHANNELS);
+        assertEquals(CHANNELS, outcome.count("the device ran on without credits"), outcome.output());
+        assertEquals(0, outcome.count("the peer takes nothing"), outcome.output());
+    }
+
+    /** By then the memory belongs to the program again, which may have stored anything there. */
+    @ParameterizedTest
+    @CsvSource({"socket, host", "shm, host", IN_PLACE + ", host", "ucx, host", "socket, device", "shm, device"})
+    void nothingIsWrittenAfterTheFirstDeregistration(String network, String slots) throws Exception {
+        assumeTrue(!network.equals(IN_PLACE) || SingleCopy.isPossible(), SingleCopy::describe);
+        HostProgram host = host(network);
+        if (slots.equals("device")) {
+            host.with("HOST_SLOTS", "device")
+                    .with("LD_LIBRARY_PATH", HostProgram.compileStub("cuda.c", "libcuda.so.1").toString())
+                    .with("MILLRACE_DEVICE_SLOTS", "1");
+        }
+        var outcome = host.run(HostProgram.library(), "reuse", CHANNELS);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertTrue(number(outcome, "(\\d+) steps were not sent yet") > 0, outcome.output());
+        if (slots.equals("device")) {
+            String copies = network.equals("shm") ? "(\\d+) copies within devices" : "(\\d+) with the host";
+            assertTrue(number(outcome, copies) > 0, outcome.output());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm", IN_PLACE, "ucx", "ucx tcp"})
+    void everyConnectionOfAKilledPeerIsNamed(String network) throws Exception {
+        assumeTrue(!network.equals(IN_PLACE) || SingleCopy.isPossible(), SingleCopy::describe);
+        // the process ends when the first loss is reported, and the connections are not tried again before
+        var outcome =
+                host(network).with("MILLRACE_RECONNECT_DEADLINE", "0s").run(HostProgram.library(), "kill", CHANNELS);
+        assertEquals(0, outcome.exit(), outcome.output());
+        long named = Pattern
+                .compile("LOG 2 NET/Millrace: (socket|shared-memory|UCX) connection (\\S+) (from|to) .*connection lost")
+                .matcher(outcome.output())
+                .results()
+                .map(found -> found.group(2))
+                .distinct()
+                .count();
+        assertEquals(2 * CHANNELS, named, outcome.output());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
+    void communicatorsOneAfterTheOtherLeaveNothingOpen(String network) throws Exception {
+        var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12")
+                .withNetwork(network)
+                .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx24m")
+                // with one arena per thread, the growth of arenas is random: UCX takes a megabyte for each worker
+                .with("MALLOC_ARENA_MAX", "1")
+                .run(HostProgram.library(), CYCLES, 2);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(List.of(), outcome.warnings());
+        assertTrue(returned(outcome) > 48 << 10, () -> "of 64 MiB that the host has freed: " + outcome.output());
+        MatchResult early = open(outcome, EARLY_CYCLES);
+        MatchResult late = open(outcome, CYCLES);
+        assertEquals(early.group(1), late.group(1), "file descriptors");
+        assertGrowth(early, late, 2, 3, outcome); // the JVM's compiler threads come and go
+        assertGrowth(early, late, 3, 20, outcome);
+        assertGrowth(early, late, 4, 20 << 10, outcome); // the JVM starts and ends compiler threads
+    }
+
+    /** Memory that went back to the system with the first communicator's end, in KiB. */
+    private static long returned(HostProgram.Outcome outcome) {
+        return Pattern.compile("finalize returned (-?\\d+) KiB")
+                .matcher(outcome.output())
+                .results()
+                .mapToLong(found -> Long.parseLong(found.group(1)))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static MatchResult open(HostProgram.Outcome outcome, int cycle) {
+        return Pattern.compile("after " + cycle + ": (\\d+) fds, (\\d+) threads, (\\d+) mappings, (\\d+) KiB")
+                .matcher(outcome.output())
+                .results()
+                .findFirst()
+                .orElseThrow(() -> new AssertionError(outcome.output()));
+    }
+
+    private static void assertGrowth(MatchResult early, MatchResult late, int group, int most,
+            HostProgram.Outcome outcome) {
+        int growth = Integer.parseInt(late.group(group)) - Integer.parseInt(early.group(group));
+        assertTrue(growth <= most, () -> early.group() + "\n" + late.group() + "\n" + outcome.output());
+    }
+
+    @Test
+    void theDrainTimeoutIsOneForAllAndNewForNewConnections() {
+        DataPath.DrainTimeout timeout = new DataPath.DrainTimeout();
+        assertTrue(timeout.remaining().isPositive());
+        assertTrue(timeout.expire());
+        assertTrue(timeout.remaining().isZero());
+        assertTrue(!timeout.expire());
+        timeout.restart();
+        assertTrue(timeout.remaining().isPositive());
+    }
+}

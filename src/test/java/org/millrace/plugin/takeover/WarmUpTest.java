@@ -1,0 +1,66 @@
+package org.millrace.plugin.takeover;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.millrace.config.Configuration;
+import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.ProxyThreads;
+import org.millrace.plugin.path.NetEndpoint;
+import org.millrace.proxy.ProxyAgent;
+
+/** Preparations before NCCL's first step. */
+class WarmUpTest {
+
+    private static final Map<String, String> SETTINGS = Map.of("MILLRACE_NET", "shm", "NCCL_SOCKET_IFNAME", "lo");
+
+    private static ProxyThreads threads(int count) {
+        return new ProxyThreads(count, false, Optional.empty(), Optional.empty(), "a test");
+    }
+
+    /** The number of ranks on a host is known when the first connection is created. */
+    @Test
+    void theNumberOfThreadsIsSettledOnce() {
+        AtomicInteger asked = new AtomicInteger();
+        TakeoverService service = new TakeoverService(CallingNccl.UNTOLD, threads(3), processes -> {
+            asked.incrementAndGet();
+            return threads(2);
+        }, null);
+        try {
+            List<ProxyAgent> first = service.agents();
+            assertEquals(3, first.size());
+            service.connectionComing();
+            service.connectionComing();
+            assertEquals(1, asked.get());
+            assertEquals(2, service.agents().size());
+            assertEquals(service.agents(), List.of(service.assign(true), service.assign(true)));
+            assertFalse(first.contains(service.assign(false)));
+        } finally {
+            service.stop();
+            service.close();
+        }
+    }
+
+    @Test
+    void theFirstConnectionFindsItOver() {
+        TakeoverService service = new TakeoverService(CallingNccl.UNTOLD, threads(1), processes -> threads(1), null);
+        try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(SETTINGS::get))) {
+            WarmUp warmUp = new WarmUp(endpoint, new TakeoverPath(service, null), service.agents(), null, true);
+            warmUp.begin();
+            assertFalse(warmUp.isOver());
+            warmUp.finish();
+            assertTrue(warmUp.isOver());
+            assertTrue(warmUp.join(Duration.ofSeconds(30)), "it does not go on when it was told to cease");
+        } finally {
+            service.stop();
+            service.close();
+        }
+    }
+}
