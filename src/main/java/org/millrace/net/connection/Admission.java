@@ -50,7 +50,7 @@ public final class Admission<C> {
      * batches are accepted before a new client can be dropped, so the client's messages are read several times.
      */
     public static final int MAX_ACCEPTED = 64;
-    /** Time to the next attempt in nanoseconds, if no connection can be accepted and no client can be dropped. */
+    /** Pause in nanoseconds before the next attempt, if no connection can be accepted and no client can be dropped. */
     private static final long PAUSE_NANOS = 100_000_000;
 
     private final int most;
@@ -117,7 +117,7 @@ public final class Admission<C> {
         }
     }
 
-    /** Frees descriptors for a connection that could not be accepted: the reserve, and the descriptor of one client. */
+    /** Frees descriptors after an accept has failed: the unused descriptor, and the descriptor of one client. */
     private void makeRoom(IOException e) {
         closeReserve();
         shortageSeen = System.nanoTime();

@@ -1,9 +1,9 @@
 package org.millrace.net.connection;
 
 /**
- * Items in flight on a connection, such as frames or requests, in the order of their beginning. Each has a number,
- * counted from 0 over the life of the connection. Until it is done it also has a slot, which the window's user applies
- * as an index to its own arrays. One thread.
+ * Numbers the items in flight on a connection, such as frames or requests, in the order in which they begin. Each item
+ * has a number, counted from 0 over the life of the connection. From its beginning to its end, an item also has a slot.
+ * The user of this window applies the slot as an index to its own arrays. Used by one thread.
  */
 public final class InFlight {
 

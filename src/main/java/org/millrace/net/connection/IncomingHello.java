@@ -25,9 +25,9 @@ public abstract class IncomingHello {
     private @Nullable ConnectionKey key;
 
     /**
-     * Takes ownership of a non-blocking channel.
+     * Creates a client. It owns the non-blocking channel from now on.
      *
-     * @param deadline time, by the listener's clock, until which the client must have become part of a connection
+     * @param deadline time, by the listener's clock, until which the client must be part of a connection
      */
     protected IncomingHello(SocketChannel channel, HelloFormat format, String peer, long deadline) {
         this.channel = channel;
@@ -37,12 +37,12 @@ public abstract class IncomingHello {
         received = ByteBuffer.allocate(format.bytes()).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** Takes ownership of a non-blocking TCP stream. The remote address serves as the client's name. */
+    /** Creates a client that owns a non-blocking TCP stream. The remote address serves as the client's name. */
     protected IncomingHello(SocketChannel channel, HelloFormat format, long deadline) throws IOException {
         this(channel, format, channel.getRemoteAddress().toString().replaceFirst("^/", ""), deadline);
     }
 
-    /** Returns the description of the process with an ID at the other end of the TCP stream. */
+    /** Describes the process at the other end of the TCP stream by its ID and its address. */
     protected final String process(long pid) throws IOException {
         return "pid " + pid + " on " + ((InetSocketAddress) channel.getRemoteAddress()).getAddress().getHostAddress();
     }

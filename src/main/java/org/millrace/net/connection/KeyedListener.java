@@ -81,7 +81,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     /** Selector of the thread in {@link #attend}; null without one. */
     private @Nullable Selector selector;
 
-    /** Takes ownership of bound, non-blocking channels. */
+    /** Creates a listener. It owns the bound, non-blocking channels from now on. */
     protected KeyedListener(OpenResources network, String name, byte[] secret, Duration handshakeDeadline,
             List<ServerSocketChannel> servers) {
         this.network = network;
@@ -128,7 +128,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     /**
      * Wraps a new client before it has sent anything.
      *
-     * @param deadline time, by the listener's clock, until which the client must have become part of a connection
+     * @param deadline time, by the listener's clock, until which the client must be part of a connection
      * @throws Refusal if the client cannot be a peer
      */
     protected abstract C newClient(SocketChannel channel, long deadline) throws IOException, Refusal;

@@ -29,7 +29,7 @@ public final class OpenResources {
     public void opened(Object what, Runnable close) {
         open.put(what, close);
         if (closed) {
-            // The network was closed by another thread, whose loop may have missed the resource.
+            // Another thread has closed the network. Its loop may not have closed this resource.
             close.run();
             checkOpen();
         }

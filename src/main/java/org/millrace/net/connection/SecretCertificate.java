@@ -20,10 +20,10 @@ import javax.net.ssl.SSLEngine;
 import javax.net.ssl.X509ExtendedTrustManager;
 
 /**
- * Certificate derived from a secret. It is the same in each process that knows the secret. A process that proves
- * possession of the private key therefore knows the secret. The key is an Ed25519 key. Its private half can be any 32
- * bytes, and here it is a hash of the secret. Session keys do not depend on it, so recorded data stays unreadable if
- * the secret becomes known.
+ * A certificate that is derived from a secret. All processes that know the secret derive the same certificate, so a
+ * process that proves possession of the private key knows the secret. The key is an Ed25519 key. Its private half can
+ * be any 32 bytes, and here it is a hash of the secret. Session keys do not depend on the private key, so recorded data
+ * stays unreadable even if the secret becomes known.
  */
 record SecretCertificate(PrivateKey key, X509Certificate certificate) {
 

@@ -34,8 +34,8 @@ public final class TcpStream {
     private static final long HEARD_NANOS = TimeUnit.SECONDS.toNanos(4);
 
     /**
-     * Duration after which a stream is lost. A kernel needs as long for an idle stream, see
-     * {@link TcpStreams#keepAlive}.
+     * Duration after which a stream is lost. The kernel takes as long for an idle stream
+     * ({@link TcpStreams#keepAlive}).
      */
     private static final long LOST_NANOS = TimeUnit.SECONDS.toNanos(14);
 

@@ -57,9 +57,9 @@ public final class TlsChannel extends FilterSocketChannel {
     private boolean drained;
 
     /**
-     * Takes ownership of an unused stream.
+     * Creates a channel. It owns the unused stream from now on.
      *
-     * @param engines creates an engine for this stream, once
+     * @param engines creates an engine for this stream; called once
      */
     TlsChannel(SocketChannel stream, ChallengeResponse challenge, Supplier<SSLEngine> engines) {
         super(stream);
@@ -275,7 +275,7 @@ public final class TlsChannel extends FilterSocketChannel {
         } catch (ProtocolException e) {
             throw e;
         } catch (IOException e) {
-            // Also for a reset: a peer that refuses without reading all bytes ends the stream with one.
+            // The reason may be a reset: the kernel of a peer that refuses before it has read all bytes sends one.
             throw new IOException("TLS: " + e.getMessage() + " in the handshake" + SAME, e);
         }
     }
