@@ -50,8 +50,9 @@ public final class InProcessPlugin {
         Path path = BundledLibrary.load(InProcessPlugin::load);
         NativeEnvironment.set(PLUGIN, path.toString());
         if (NativeEnvironment.get(REFERENCES) == null) {
-            // One user more than NCCL itself counts. NCCL therefore does not close the plugin after the last
-            // communicator, and the plugin keeps its state.
+            // This call counts as one more user than NCCL itself counts. NCCL therefore does not close the plugin after
+            // the
+            // last communicator, and the plugin keeps its state.
             NativeEnvironment.set(REFERENCES, "1");
         }
         active = true;

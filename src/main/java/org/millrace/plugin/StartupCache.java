@@ -22,8 +22,8 @@ import org.millrace.foreign.CFunction;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
- * Cache that a JVM starts with. It contains loaded and linked classes, and profiles of their methods from an earlier
- * run, for the compiler (JEP 483, 514, 515). A JVM creates the cache while it runs a program. Later JVMs accept the
+ * Cache for the start of a JVM. It contains loaded and linked classes, and profiles of their methods for the compiler,
+ * both from an earlier run (JEP 483, 514, 515). A JVM creates the cache while it runs a program. Later JVMs accept the
  * cache only with the same class path and Java release. The cache of the plugin's JVM is created from a
  * {@link TrainingRun}.
  */

@@ -76,7 +76,7 @@ final class CudaHostMemory extends CudaMemory {
 
     @Override
     public void abandon(WindowTransfer transfer) {
-        mover.submit(); // as in CudaWindowMemory
+        mover.submit(); // begins the waiting copies now, so that their end can be awaited before memory is freed
     }
 
     @Override

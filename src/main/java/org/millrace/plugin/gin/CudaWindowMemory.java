@@ -171,7 +171,7 @@ final class CudaWindowMemory extends CudaMemory {
 
     /**
      * Begins to read a value into a staging buffer. {@link #storeSums} adds and stores it after the read. Returns false
-     * if there is no room now.
+     * without room for the read.
      */
     private boolean beginAddition(WindowTransfer transfer, long offset, long from, long length, int order,
             boolean isCopy, long addend) {
@@ -184,7 +184,8 @@ final class CudaWindowMemory extends CudaMemory {
         try {
             transfer.ticket(mover.in().copy(mover.staging().address(buffer), from, length, order));
         } catch (Throwable failure) {
-            mover.staging().buffers().abandon(buffer); // as in openRead
+            mover.staging().buffers().abandon(buffer); // the addition is not recorded, so no other code releases the
+                                                       // buffer
             throw failure;
         }
         Addition added = additions[additionCount++];

@@ -50,7 +50,9 @@ final class GinResources {
     private @Nullable NetEndpoint endpoint;
     private int endpointUsers;
     private int groups;
-    /** Thread that writes frames for the threads of devices; null if it has no core, or if there is no group. */
+    /**
+     * Thread that writes frames for the threads of devices; null without a core for the thread, and without a group.
+     */
     private @Nullable SendHelper helper;
     private @Nullable GinSettings settings;
 
@@ -197,7 +199,7 @@ final class GinResources {
 
     /**
      * Returns a group's connections with senders that share their work with the helper's thread. Only senders on which
-     * a processor copies the payload are replaced. Returns the given connections if there is no helper.
+     * a processor copies the payload are replaced. Without a helper the given connections are returned.
      */
     synchronized FullMesh helped(FullMesh data) {
         SendHelper helping = helper;

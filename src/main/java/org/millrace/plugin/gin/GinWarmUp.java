@@ -180,7 +180,7 @@ final class GinWarmUp implements Runnable {
         while (kernels[0].turn() | kernels[1].turn()) {
             Thread.yield(); // lets the agents run, which may have no other core
             long now = System.nanoTime();
-            if (now - looked > LOOK_NANOS) { // true after each long yield, too
+            if (now - looked > LOOK_NANOS) { // also checked after each long yield
                 looked = now;
                 if (!goesOn()) {
                     break;

@@ -112,8 +112,8 @@ final class SendHelper implements Agent, AutoCloseable {
         /** Capacity of the queue in frames, a power of two. */
         private static final int QUEUE = 256;
         /**
-         * Minimum number of payload bytes, added in one pass of the agent, for which the agent wakes the helper. The
-         * agent itself has written a smaller amount before the helper is awake.
+         * Minimum number of payload bytes of one pass that makes the agent wake the helper. The agent itself would have
+         * written fewer bytes before the helper is awake.
          */
         private static final long MANY_BYTES = 128 << 10;
 

@@ -1,6 +1,6 @@
 package org.millrace.plugin.host;
 
-/** Declines a request of NCCL, which continues without it. It is logged, but not as a warning. */
+/** Thrown to decline a request of NCCL, which then continues without it. The log does not show it as a warning. */
 public final class DeclinedException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;

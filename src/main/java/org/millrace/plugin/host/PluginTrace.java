@@ -69,7 +69,7 @@ public final class PluginTrace {
         }
     }
 
-    /** Logs the path of the trace, or that there is none, for a user who set NCCL_PROXY_TRACE=1. */
+    /** Logs the path of the trace, or the lack of a trace, for a user who set NCCL_PROXY_TRACE=1. */
     private static void say(@Nullable ProcessTrace trace) {
         if (trace == null) {
             NcclLog.warn(Settings.PROXY_TRACE.name() + "=1, and there is no space for the trace of proxies in "

@@ -167,7 +167,7 @@ public interface DataPath extends AutoCloseable {
      */
     interface Connection extends AutoCloseable {
 
-        /** Result of {@link #post} if there is no room. NCCL calls again. */
+        /** Result of {@link #post} without room for a request. NCCL calls again. */
         int NO_REQUEST = -1;
         /**
          * Returns the address of an {@code ncclNetDeviceHandle_t} that lives as long as this connection, or 0 for none.

@@ -50,7 +50,7 @@ final class TakeoverReceiver extends TakeoverConnection {
         return true;
     }
 
-    /** Returns the space in which received LL and LL128 lines wait until they are stored one by one, in bytes. */
+    /** Returns the size in bytes of the space for received LL and LL128 lines, until they are stored one by one. */
     @Override
     long stagingBytes(ConnectionLayout layout) {
         return layout.bufferOffset(Protocol.SIMPLE);

@@ -130,7 +130,8 @@ public final class TakeoverService {
 
     /**
      * Returns the agent for the next connection. It is the agent with the fewest connections of the same direction,
-     * because receivers copy more than senders do. Among equals, it is the one with the fewest connections.
+     * because receivers copy more than senders do. Of several such agents, the one with the fewest connections in all
+     * is returned.
      */
     synchronized ProxyAgent assign(boolean receives) {
         Server least = Collections.min(serving.servers,
