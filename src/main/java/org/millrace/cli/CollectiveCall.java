@@ -18,7 +18,7 @@ record CollectiveCall(Operation operation, int ranks) {
     static final int ROOT = 0;
 
     /**
-     * A part of a rank's result. Parts are listed in the order in which they lie in the receive operand.
+     * A part of a rank's result. The parts of a result are listed in the order of their positions.
      *
      * @param source rank that owns the copied operand; {@link #ALL} for the reduction of all ranks' operands
      */

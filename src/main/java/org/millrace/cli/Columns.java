@@ -5,8 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A table. Each column is as wide as its widest cell. Empty columns are left out, and so are the last columns if the
- * table exceeds a width.
+ * A table. Each column is as wide as its widest cell. Empty columns are left out. If the table exceeds a given width,
+ * its last columns are left out, too.
  */
 final class Columns {
 

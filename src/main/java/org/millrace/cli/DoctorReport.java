@@ -70,7 +70,7 @@ final class DoctorReport {
         out.flush();
     }
 
-    /** Returns those of the given subjects that do not work, by the checks so far. */
+    /** Returns which of the given subjects do not work, according to the checks so far. */
     String notWorking(Set<String> subjects) {
         return found.entrySet()
                 .stream()

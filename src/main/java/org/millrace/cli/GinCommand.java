@@ -178,7 +178,7 @@ final class GinCommand extends Subcommand {
             return onGpus(plan, settings);
         }
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
-        // here, so that only this process reports an error, and not every rank
+        // checked here, so that only this process reports an error, and not every rank
         EngineProvider.requireUsable(Configuration.load(settings));
         ResultTable table = new ResultTable(spec.commandLine().getOut());
         table.say(
@@ -221,8 +221,8 @@ final class GinCommand extends Subcommand {
     }
 
     /**
-     * Returns the commands of the ranks, by rank. Each consists of the arguments of this process and of those that make
-     * the process a rank. The rank derives the same plan from them.
+     * Returns the command of each rank: the arguments of this process, and further arguments that make the process a
+     * rank. The rank derives the same plan from them.
      */
     private IntFunction<List<String>> worker(String rendezvous, Path image) {
         return rank -> {

@@ -13,7 +13,7 @@ record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int 
     /** Maximum number of bytes to transfer for each size. It limits the rounds of large sizes. */
     private static final long VOLUME = 1L << 28;
 
-    /** Returns the sizes of the puts in ascending order; 0 stands for a signal without data. */
+    /** Returns the sizes of the puts in bytes, in ascending order; 0 stands for a signal without data. */
     List<Long> sizes() {
         if (pattern == GinPattern.SIGNAL) {
             return List.of(0L);

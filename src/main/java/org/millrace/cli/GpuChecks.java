@@ -214,7 +214,7 @@ final class GpuChecks {
         return checks;
     }
 
-    /** Checks if a device can be used. Does not repeat problems that earlier checks have reported. */
+    /** Checks whether a device can be used. Does not repeat problems that earlier checks have reported. */
     static CheckResult device(CommunicatorProvider provider, Map<String, String> settings, String missing) {
         if (!missing.isEmpty()) {
             return CheckResult.missing("needs what does not work: " + missing + ", see above");

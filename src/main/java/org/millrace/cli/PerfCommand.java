@@ -156,8 +156,8 @@ final class PerfCommand extends Subcommand {
     }
 
     /**
-     * Returns the arguments of a rank: the arguments of this process, and those that make the process a rank. The rank
-     * derives the same plan from them.
+     * Returns the arguments of a rank: the arguments of this process, and further arguments that make the process a
+     * rank. The rank derives the same plan from them.
      */
     private List<String> workerArguments(PerfPlan plan, int rank, String rendezvous) {
         List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());

@@ -85,7 +85,7 @@ final class PerfTable implements RankRun.Listener<PerfEvent> {
                 "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
     }
 
-    /** Prints a line of the table. Prints the route before it if the route differs from that of the previous line. */
+    /** Prints a line of the table. If its route differs from the previous line's route, first prints the route. */
     void print(PerfResults.Row row) {
         if (!row.route().equals(route)) {
             route = row.route();

@@ -7,8 +7,8 @@ import java.util.function.LongSupplier;
 import java.util.function.UnaryOperator;
 
 /**
- * The automatic warm-up of a measurement. It runs operations in rounds. It ends for all ranks together when its time in
- * all lines adds up to two seconds on one rank.
+ * The automatic warm-up of a measurement, which runs operations in rounds. Its time is added up over all lines. When
+ * the total reaches two seconds on one rank, the warm-up ends for all ranks together.
  */
 final class PerfWarmUp {
 

@@ -86,7 +86,8 @@ final class PerfWorker implements RankWorker {
                 new CheckedCollectives(communicator, stream, arena, plan.largestBytes(), deadline, plan.register())) {
             new Measurement(plan, communicator, collectives).run(reporter);
         } catch (Throwable failure) {
-            reporter.fail(failure); // before the abort, which makes the peers fail, so that the cause is reported first
+            reporter.fail(failure); // reported before the abort, which makes the peers fail, so that the cause is the
+                                    // first report
             communicator.abort();
             throw failure;
         }

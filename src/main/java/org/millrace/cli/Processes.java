@@ -49,8 +49,8 @@ final class Processes {
     }
 
     /**
-     * Returns those of the processes from {@link #read} that are alive, or were alive in an earlier call. Returns all
-     * of them if the user has named processes.
+     * Returns which processes from {@link #read} are alive, or were alive in an earlier call. Returns all of them if
+     * the user has named processes.
      */
     List<TracedProcess> living(List<TracedProcess> read) {
         read.stream().filter(TracedProcess::alive).map(TracedProcess::file).forEach(lived::add);

@@ -60,7 +60,7 @@ final class RankCache {
     private static final Pattern KEPT = Pattern
             .compile("--(add-(modules|opens|exports|reads)|enable-native-access)=.*|--enable-preview|-Xm[nsx]\\w+"
                     + "|-XX:[+-](Use(?!Shared)|Unlock)\\w+|-XX:\\w*(HeapSize|RAM|Alignment)\\w*=.*");
-    /** Options with which no cache is used: modules, agents, the user's own archives, and options in files. */
+    /** Options that exclude a cache: modules, agents, the user's own archives, and options in files. */
     private static final Pattern REFUSED = Pattern.compile("@.*|--.*|-[pm]|-(agent|javaagent"
             + "|X(run|share|debug|bootclasspath)).*|-XX:.*(AOT|Archive|Shared|Flags=|OptionsFile).*");
 

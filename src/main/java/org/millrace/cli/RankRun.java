@@ -31,7 +31,7 @@ final class RankRun<E extends RankEvent> {
         /** Called when no event has arrived for some time. */
         default void waiting() {}
 
-        /** Returns the message for a run whose deadline has passed. */
+        /** Returns the message for a run that has exceeded its deadline. */
         default String overdue(RunDeadline deadline) {
             return "not finished after " + ValueTypes.DurationType.text(deadline.allowed()) + " (--deadline)";
         }

@@ -296,7 +296,7 @@ final class ReplayCommand extends Subcommand {
                 replay.warmUp(plan.warmUp());
                 replay.run(plan.launches(workerRank));
             } catch (Throwable failure) {
-                reporter.fail(failure); // before the abort, which makes the peers fail
+                reporter.fail(failure); // reported before the abort, which makes the peers fail
                 made.abort();
                 throw failure;
             }

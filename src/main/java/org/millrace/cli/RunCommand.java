@@ -110,7 +110,7 @@ final class RunCommand extends Subcommand {
         Map<String, String> settings = settings();
         require(port == null || port > 0 && port < 1 << Short.SIZE, "--master-port: a number from 1 to 65535");
         List<String> hosts = hosts();
-        LinkNetwork.require(Configuration.load(settings), hosts); // here, so that the error is reported once
+        LinkNetwork.require(Configuration.load(settings), hosts); // checked here, so that the error is reported once
         Map<String, String> common = common(settings);
         RankCache cache = cache(common);
         CommandRanks.Command command = new CommandRanks.Command(cache == null ? words : cache.words(),
