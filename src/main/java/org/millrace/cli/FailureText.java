@@ -1,11 +1,18 @@
 package org.millrace.cli;
 
 import org.millrace.MillraceException;
+import picocli.CommandLine.Help;
 
 /** Text of a failure for messages without a stack trace. */
 final class FailureText {
 
     private FailureText() {}
+
+    /** Returns the prefix of messages, red on a terminal unless {@code NO_COLOR} is set. */
+    static String prefix() {
+        Help.Ansi ansi = StatusLine.isTerminal(StatusLine.ERR) ? Help.Ansi.AUTO : Help.Ansi.OFF;
+        return Help.defaultColorScheme(ansi).errorText("millrace:") + " ";
+    }
 
     /** Returns the message of a failure, with the failure's type if the message alone is not enough. */
     static String of(Throwable failure) {

@@ -27,7 +27,7 @@ final class HelpCommand implements Runnable {
         for (String name : names) {
             CommandLine named = shown.getSubcommands().get(name);
             if (named == null) {
-                throw new ParameterException(spec.commandLine(), Main.UsageErrors.unknown(name, shown));
+                throw new ParameterException(spec.commandLine(), UsageErrors.unknown(name, shown));
             }
             shown = named;
         }

@@ -7,30 +7,27 @@ import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.nio.charset.Charset;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.NearestName;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Help;
-import picocli.CommandLine.MissingParameterException;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.RunLast;
 import picocli.CommandLine;
-import picocli.CommandLine.UnmatchedArgumentException;
 
 /**
  * Entry point of {@code java -jar millrace.jar}. Exit status: 0 success, 1 a failure or wrong values, 2 wrong usage.
  */
 public final class Main {
+
+    /** Commands in the order of the help. */
+    private static final List<Class<?>> COMMANDS = List.of(RunCommand.class, PerfCommand.class, CompareCommand.class,
+            DoctorCommand.class, GinCommand.class, PsCommand.class, TopCommand.class, WhyCommand.class,
+            DumpCommand.class, MetricsCommand.class, TraceCommand.class, RecordCommand.class, ReplayCommand.class,
+            SimulateCommand.class, PluginCommand.class, CompletionCommand.class, ManCommand.class, HelpCommand.class);
 
     private Main() {}
 
@@ -72,11 +69,12 @@ public final class Main {
         try {
             Millrace.requireNativeAccess(); // before commands and their options initialize the layouts of native memory
         } catch (MillraceException denied) {
-            err.println(prefix() + denied.getMessage());
+            err.println(FailureText.prefix() + denied.getMessage());
             return ExitCode.SOFTWARE;
         }
         MillraceCommand command = new MillraceCommand();
         CommandLine line = new CommandLine(command);
+        COMMANDS.forEach(line::addSubcommand);
         commands.forEach(line::addSubcommand);
         line.getSubcommands().get("run").setStopAtPositional(true); // the words after the command of run belong to that
                                                                     // command
@@ -95,15 +93,9 @@ public final class Main {
                 .execute(arguments);
     }
 
-    /** Returns the prefix of messages, red on a terminal unless {@code NO_COLOR} is set. */
-    static String prefix() {
-        Help.Ansi ansi = StatusLine.isTerminal(StatusLine.ERR) ? Help.Ansi.AUTO : Help.Ansi.OFF;
-        return Help.defaultColorScheme(ansi).errorText("millrace:") + " ";
-    }
-
     private static int failure(Exception failure, CommandLine commandLine, boolean stackTraces) {
         PrintWriter err = commandLine.getErr();
-        err.println(prefix() + FailureText.of(failure));
+        err.println(FailureText.prefix() + FailureText.of(failure));
         if (stackTraces) {
             failure.printStackTrace(err);
         } else if (FailureText.isUnexpected(failure)) {
@@ -162,74 +154,6 @@ public final class Main {
             IOException thrown = failure;
             return thrown == null || "Broken pipe".equals(thrown.getMessage()) ? null
                     : "the results could not be written: " + thrown.getMessage();
-        }
-    }
-
-    /** Messages for a command line that cannot be parsed. */
-    static final class UsageErrors {
-
-        private UsageErrors() {}
-
-        /** Writes the message to standard error, and how to get help. Returns the exit status. */
-        static int report(ParameterException failure, String[] arguments) {
-            CommandLine commandLine = failure.getCommandLine();
-            PrintWriter err = commandLine.getErr();
-            err.println(Main.prefix() + text(failure, List.of(arguments)));
-            err.println("Try '" + commandLine.getCommandSpec().qualifiedName() + " --help'.");
-            return ExitCode.USAGE;
-        }
-
-        private static String text(ParameterException failure, List<String> arguments) {
-            CommandLine commandLine = failure.getCommandLine();
-            String option = unknownOption(commandLine, arguments);
-            if (option != null) {
-                List<String> options = commandLine.getCommandSpec()
-                        .options()
-                        .stream()
-                        .filter(each -> !each.hidden())
-                        .flatMap(each -> Arrays.stream(each.names()))
-                        .toList();
-                return NearestName.of(option, options)
-                        .map(near -> "there is no option " + option + "; did you mean " + near + "?")
-                        .orElse("there is no option " + option);
-            }
-            if (failure instanceof UnmatchedArgumentException unmatched) {
-                return unknown(unmatched.getUnmatched().getFirst(), commandLine);
-            }
-            if (failure instanceof MissingParameterException incomplete && incomplete.getMissing().size() == 1) {
-                return failure.getMessage() + ": " + String.join(" ", incomplete.getMissing().getFirst().description());
-            }
-            return String.valueOf(failure.getMessage())
-                    .replaceFirst("^Invalid value for positional parameter at index \\d+ \\((.*?)\\): ", "$1: ")
-                    .replaceFirst("^Invalid value for option '(.*?)'(?: \\(.*?\\))?: ", "$1: ");
-        }
-
-        /** Returns the message for a word that is not one of a command's subcommands. */
-        static String unknown(String name, CommandLine of) {
-            Set<String> commands = of.getSubcommands().keySet();
-            return commands.isEmpty()
-                    ? "nothing more is expected behind '" + of.getCommandSpec().qualifiedName()
-                            + "' and what it needs: '" + name + "'"
-                    : "there is no '" + name + "'; "
-                            + NearestName.hint(name, commands, "there are: " + String.join(", ", commands));
-        }
-
-        /**
-         * Returns the first word that looks like an option and is not an option of the command; null if all options are
-         * known. Picocli's own message may name a later word.
-         */
-        private static @Nullable String unknownOption(CommandLine commandLine, List<String> arguments) {
-            CommandSpec spec = commandLine.getCommandSpec();
-            int begin = spec.parent() == null ? 0 : arguments.indexOf(spec.name()) + 1;
-            List<String> words = new ArrayList<>(arguments.subList(begin, arguments.size()));
-            int end = words.indexOf("--");
-            return words.subList(0, end < 0 ? words.size() : end)
-                    .stream()
-                    .filter(word -> word.startsWith("--"))
-                    .map(word -> word.split("=", 2)[0])
-                    .filter(word -> spec.findOption(word) == null)
-                    .findFirst()
-                    .orElse(null);
         }
     }
 }

@@ -13,16 +13,12 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.Spec;
 
-/** The command {@code millrace} and the options that all its commands share. */
+/** The command {@code millrace} and the options that all its commands share. {@code Main} adds the commands. */
 @Command(
         name = "millrace",
         description = "NCCL for Java, and NCCL's network proxy in Java.",
         synopsisSubcommandLabel = "COMMAND",
         versionProvider = Version.class,
-        subcommands = {RunCommand.class, PerfCommand.class, CompareCommand.class, DoctorCommand.class, GinCommand.class,
-                PsCommand.class, TopCommand.class, WhyCommand.class, DumpCommand.class, MetricsCommand.class,
-                TraceCommand.class, RecordCommand.class, ReplayCommand.class, SimulateCommand.class,
-                PluginCommand.class, CompletionCommand.class, ManCommand.class, HelpCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
 final class MillraceCommand implements Runnable {
