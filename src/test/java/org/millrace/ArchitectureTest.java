@@ -44,7 +44,7 @@ class ArchitectureTest {
      */
     // @formatter:off
     private static final String PLAN = """
-            6 cli:              .
+            6 cli:              base, run, perf, gin, inspect, doctor, rehearsal, .
             5 engine:           .
             5 gpu:              .
             4 bootstrap:        .

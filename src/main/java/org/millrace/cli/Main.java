@@ -13,6 +13,23 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
+import org.millrace.cli.base.FailureText;
+import org.millrace.cli.base.MillraceCommand;
+import org.millrace.cli.base.StatusLine;
+import org.millrace.cli.doctor.DoctorCommand;
+import org.millrace.cli.gin.GinCommand;
+import org.millrace.cli.inspect.DumpCommand;
+import org.millrace.cli.inspect.MetricsCommand;
+import org.millrace.cli.inspect.PsCommand;
+import org.millrace.cli.inspect.TopCommand;
+import org.millrace.cli.inspect.TraceCommand;
+import org.millrace.cli.inspect.WhyCommand;
+import org.millrace.cli.perf.CompareCommand;
+import org.millrace.cli.perf.PerfCommand;
+import org.millrace.cli.rehearsal.RecordCommand;
+import org.millrace.cli.rehearsal.ReplayCommand;
+import org.millrace.cli.rehearsal.SimulateCommand;
+import org.millrace.cli.run.RunCommand;
 import org.millrace.config.ConfigurationException;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.RunLast;
@@ -85,7 +102,7 @@ public final class Main {
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setParameterExceptionHandler(UsageErrors::report)
                 .setExecutionExceptionHandler(
-                        (failure, commandLine, parsed) -> failure(failure, commandLine, command.stackTraces))
+                        (failure, commandLine, parsed) -> failure(failure, commandLine, command.stackTraces()))
                 .setExecutionStrategy(parsed -> {
                     command.prepareLogging();
                     return new RunLast().execute(parsed);

@@ -6,13 +6,14 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.millrace.cli.base.FailureText;
 import org.millrace.config.NearestName;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.MissingParameterException;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
-import picocli.CommandLine;
 import picocli.CommandLine.UnmatchedArgumentException;
+import picocli.CommandLine;
 
 /** Messages for a command line that cannot be parsed. */
 final class UsageErrors {

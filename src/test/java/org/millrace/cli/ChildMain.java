@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /** Starts a main class of the test class path in a separate process. */
-final class ChildMain {
+public final class ChildMain {
 
     /** Options for JVMs that live for a second or two: fast compilation, and no separate collector threads. */
     static final String BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
@@ -19,7 +19,7 @@ final class ChildMain {
         return builder(main, arguments).start();
     }
 
-    static ProcessBuilder builder(Class<?> main, String... arguments) {
+    public static ProcessBuilder builder(Class<?> main, String... arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of(BRIEF.split(" "))); // its own children inherit the options
@@ -30,7 +30,7 @@ final class ChildMain {
     }
 
     /** Reads until a line contains a text, and returns the line. Returns null if the stream ends before. */
-    static String readUntil(BufferedReader reader, String text) throws IOException {
+    public static String readUntil(BufferedReader reader, String text) throws IOException {
         String line = reader.readLine();
         while (line != null && !line.contains(text)) {
             line = reader.readLine();

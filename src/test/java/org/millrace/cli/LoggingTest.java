@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.cli.base.MillraceCommand;
 import org.millrace.config.Settings.LogSubsystem;
 import org.millrace.config.Settings;
 
@@ -50,7 +51,7 @@ class LoggingTest {
                 }
                 return;
             }
-            Logger logger = LogManager.getLogger("org.millrace.cli.Probe");
+            Logger logger = LogManager.getLogger("org.millrace.cli.doctor.Probe");
             logger.error("an error", new IllegalStateException("the cause"));
             logger.warn("a warning");
             logger.info("an info");

@@ -24,7 +24,7 @@ import org.millrace.MillraceException;
  */
 public final class MappedProvider implements CommunicatorProvider {
 
-    static final String DEVICE = "mapped";
+    public static final String DEVICE = "mapped";
     /** Maximum number of bytes that a rank may reduce. */
     static final long LIMIT = 1 << 20;
 

@@ -4,6 +4,7 @@ import java.io.PrintWriter;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import org.millrace.cli.run.JavaCommand;
 
 /**
  * Runs every collective over every transport, in every protocol and mode, and checks every element:

@@ -7,6 +7,10 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.BiFunction;
+import org.millrace.cli.run.ProcessRanks;
+import org.millrace.cli.run.RankRun;
+import org.millrace.cli.run.RunDeadline;
+import org.millrace.cli.run.ThreadRanks;
 
 /** Runs ranks through the groups. All groups with the same number of ranks use the same threads or processes. */
 final class MatrixRun implements RankRun.Listener<MatrixWorker.CellReport> {

@@ -12,6 +12,14 @@ import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
+import org.millrace.cli.base.FailureText;
+import org.millrace.cli.perf.CheckedCollectives;
+import org.millrace.cli.perf.CollectiveCall;
+import org.millrace.cli.perf.RandomOperands;
+import org.millrace.cli.perf.Reduction;
+import org.millrace.cli.run.RankEvent;
+import org.millrace.cli.run.RankWorker;
+import org.millrace.cli.run.RunDeadline;
 
 /**
  * Runs one rank through the groups. Each group has a communicator that runs its cells. A failure ends the group, and

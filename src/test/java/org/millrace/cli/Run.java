@@ -4,9 +4,10 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;
 import java.util.stream.Stream;
+import org.millrace.cli.run.JavaCommand;
 
 /** A command that has run in this process, with its exit status and its output. */
-record Run(int status, String out, String err) {
+public record Run(int status, String out, String err) {
 
     static {
         System.setProperty(JavaCommand.OPTIONS, ChildMain.BRIEF);
@@ -23,7 +24,7 @@ record Run(int status, String out, String err) {
         return new Run(status, out.toString(), err.toString());
     }
 
-    static Run of(String... arguments) {
+    public static Run of(String... arguments) {
         return of(Main::run, arguments);
     }
 
@@ -33,7 +34,7 @@ record Run(int status, String out, String err) {
     }
 
     /** Returns the lines of the table as columns. */
-    List<String[]> rows() {
+    public List<String[]> rows() {
         return out.lines()
                 .filter(line -> !line.startsWith("#") && !line.isBlank())
                 .map(line -> line.strip().split(" +"))

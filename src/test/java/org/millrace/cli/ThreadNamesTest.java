@@ -7,6 +7,7 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.millrace.cli.gin.CudaGinRank;
 
 @EnabledOnOs(OS.LINUX)
 class ThreadNamesTest {

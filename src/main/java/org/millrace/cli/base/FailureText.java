@@ -1,0 +1,33 @@
+package org.millrace.cli.base;
+
+import org.millrace.MillraceException;
+import picocli.CommandLine.Help;
+
+/** Text of a failure for messages without a stack trace. */
+public final class FailureText {
+
+    private FailureText() {}
+
+    /** Returns the prefix of messages, red on a terminal unless {@code NO_COLOR} is set. */
+    public static String prefix() {
+        Help.Ansi ansi = StatusLine.isTerminal(StatusLine.ERR) ? Help.Ansi.AUTO : Help.Ansi.OFF;
+        return Help.defaultColorScheme(ansi).errorText("millrace:") + " ";
+    }
+
+    /** Returns the message of a failure, with the failure's type if the message alone is not enough. */
+    public static String of(Throwable failure) {
+        if (failure instanceof OutOfMemoryError) {
+            return "memory ran out: " + failure.getMessage() + "; smaller sizes and fewer ranks need less";
+        }
+        return isUnexpected(failure) ? failure.toString() : failure.getMessage();
+    }
+
+    /**
+     * Returns whether a failure is unexpected, so that only its stack trace explains it. A failure that Millrace
+     * reports on purpose has a certain type and a message.
+     */
+    public static boolean isUnexpected(Throwable failure) {
+        return failure.getMessage() == null
+                || !(failure instanceof MillraceException || failure instanceof IllegalArgumentException);
+    }
+}

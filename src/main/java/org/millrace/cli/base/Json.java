@@ -1,0 +1,116 @@
+package org.millrace.cli.base;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonParseException;
+import com.google.gson.Strictness;
+import com.google.gson.ToNumberPolicy;
+import com.google.gson.TypeAdapter;
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonWriter;
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+
+/** Maps, collections, strings, numbers, booleans and null as JSON (RFC 8259), by Gson. */
+public final class Json {
+
+    private static final Gson GSON = new GsonBuilder().setPrettyPrinting()
+            .serializeNulls()
+            .disableHtmlEscaping()
+            .setStrictness(Strictness.STRICT)
+            .setObjectToNumberStrategy(ToNumberPolicy.LONG_OR_DOUBLE)
+            .registerTypeAdapter(Double.class, new FiniteNumbers())
+            .create();
+
+    private Json() {}
+
+    /** {@return a modifiable object, from names that are each followed by their value, in this order} */
+    public static Map<String, Object> object(@Nullable Object... namesAndValues) {
+        Map<String, Object> object = new LinkedHashMap<>();
+        for (int i = 0; i < namesAndValues.length; i += 2) {
+            object.put((String) namesAndValues[i], namesAndValues[i + 1]);
+        }
+        return object;
+    }
+
+    /**
+     * Converts a value to text with a line end. Each level is indented by two blanks.
+     *
+     * @param value value to write; numbers that JSON does not have (infinities, NaN) become null
+     * @throws IllegalArgumentException if the value contains an object of a type without a JSON form
+     */
+    public static String write(@Nullable Object value) {
+        check(value);
+        return GSON.toJson(value) + '\n';
+    }
+
+    /** Writes a text to the file that an option names. */
+    public static void save(String option, Path file, String text) {
+        try {
+            Files.writeString(file, text);
+        } catch (IOException failure) {
+            throw new MillraceException(option + " " + file + " cannot be written: " + failure, failure);
+        }
+    }
+
+    /**
+     * Parses a value. A whole number becomes a {@link Long}, any other number a {@link Double}.
+     *
+     * @throws IllegalArgumentException if the text is not JSON; the message names the position
+     */
+    public static @Nullable Object read(String text) {
+        if (text.isBlank()) {
+            throw new IllegalArgumentException("no JSON: the text is empty");
+        }
+        try {
+            return GSON.fromJson(text, Object.class);
+        } catch (JsonParseException e) {
+            throw new IllegalArgumentException("no JSON: "
+                    + String.valueOf(e.getMessage()).lines().findFirst().orElse("").replaceFirst("^.*Exception: ", ""),
+                    e);
+        }
+    }
+
+    /** Checks that a value has only types with a JSON form. Gson would otherwise read any object by reflection. */
+    private static void check(@Nullable Object value) {
+        switch (value) {
+            case null -> {}
+            case Map<?, ?> map -> map.values().forEach(Json::check);
+            case Collection<?> collection -> collection.forEach(Json::check);
+            case String string -> {}
+            case Number number -> {}
+            case Boolean bool -> {}
+            default -> throw new IllegalArgumentException("no JSON for " + value.getClass());
+        }
+    }
+
+    private static final class FiniteNumbers extends TypeAdapter<Double> {
+
+        /** Smallest number that is written with an exponent. Without one, its many digits would be hard to read. */
+        private static final double LONGEST = 1e15;
+
+        @Override
+        public void write(JsonWriter out, Double value) throws IOException {
+            if (Double.isFinite(value)) {
+                // no exponent, so that people can read times, which have many digits
+                String plain = new BigDecimal(value.toString()).toPlainString();
+                out.jsonValue(
+                        Math.abs(value) < LONGEST ? plain.contains(".") ? plain : plain + ".0" : value.toString());
+            } else {
+                out.nullValue();
+            }
+        }
+
+        @Override
+        public Double read(JsonReader in) throws IOException {
+            return in.nextDouble();
+        }
+    }
+}

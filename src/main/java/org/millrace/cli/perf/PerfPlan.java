@@ -1,0 +1,181 @@
+package org.millrace.cli.perf;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.DataType;
+import org.millrace.Operation;
+
+/**
+ * Plan of a measurement. It is the same for every rank. Each rank derives the plan from the command line alone, so that
+ * ranks need not exchange it.
+ */
+public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking checking, long seed,
+        Duration deadline, boolean profile, boolean register, boolean warmsUp) {
+
+    /** Selection of the operations whose results are compared with a reference. */
+    public enum Checking {
+        /** No operation, so that the run only measures times. */
+        NONE,
+        /** One additional operation after the timed ones, on separate operands. */
+        AFTERWARDS,
+        /**
+         * Every operation, each on separate operands, because a planted fault may hit any of them. The times then
+         * include filling and comparing the operands.
+         */
+        EVERY
+    }
+
+    /**
+     * One line of the table.
+     *
+     * @param count  number of elements of one rank's larger operand. The count that is passed to the call is smaller if
+     *               the other operand is only a part of this one
+     * @param warmup number of operations before the timed ones; an upper bound if the plan warms up automatically
+     */
+    public record Case(int index, DataType type, Reduction reduction, long count, int warmup, int iterations) {
+
+        long bytes() {
+            return count * type.bytes();
+        }
+
+        @Override
+        public String toString() {
+            return bytes() + " B " + type.label() + " " + reduction;
+        }
+    }
+
+    /**
+     * The sizes of nccl-tests, from the smallest to the largest. Each follows from the previous one by a factor or a
+     * step.
+     *
+     * @param max    upper limit of all sizes, in bytes
+     * @param factor quotient of a size and the previous size; 1 if {@code step} is used
+     * @param step   difference of a size and the previous size, in bytes; 0 if {@code factor} is used
+     */
+    record Sizes(long min, long max, int factor, long step) {
+
+        List<Long> list() {
+            List<Long> sizes = new ArrayList<>();
+            // the list ends with the largest size, or when sizes no longer grow (factor 0)
+            for (long size = min; size <= max && (sizes.isEmpty() || size > sizes.getLast()); size =
+                    size * factor + step) {
+                sizes.add(size);
+            }
+            return sizes;
+        }
+    }
+
+    /**
+     * Bounds for the default number of timed operations of a line. The JIT compiler takes the cores for a few
+     * milliseconds. With 20,000 operations, this hardly changes the average of operations that take microseconds. For
+     * large operands, a line moves at most BYTES_PER_LINE for each rank, but runs at least 4 operations.
+     */
+    private static final long BYTES_PER_LINE = 256L << 20;
+    private static final int MOST_ITERATIONS = 20_000;
+    private static final int FEWEST_ITERATIONS = 4;
+    /**
+     * Number of warm-up operations of the first line, during which the JIT compiler is busy. Without them, small
+     * operations would run in the interpreter during the measurement.
+     */
+    private static final int WARMUP_OF_THE_FIRST = 10_000;
+    /**
+     * Number of warm-up operations of the sizes from FIRST_OF_LOOPS to LAST_OF_LOOPS. These sizes run loops that
+     * smaller ones never enter, so that the JIT compiler is busy again. Larger sizes run no other loops.
+     */
+    private static final int WARMUP_OF_LOOPS = 2000;
+    private static final long FIRST_OF_LOOPS = 64 << 10;
+    private static final long LAST_OF_LOOPS = 4 << 20;
+    private static final int WARMUP_SHARE = 5;
+    /** Number of operations of the automatic warm-up before the first line. It is enough to start the JIT compiler. */
+    private static final int STARTERS = 300;
+    /**
+     * Number of operations of the automatic warm-up before the first line, if small operations are measured. The JIT
+     * compiler needs this number. Compiled operations take a tenth of the time.
+     */
+    private static final int STARTERS_OF_SMALL = 30_000;
+
+    /** Returns the number of timed operations of a size. {@code asked} is the user's number, or 0 for the default. */
+    static int iterations(int asked, long bytes) {
+        return asked > 0 ? asked : Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), FEWEST_ITERATIONS, MOST_ITERATIONS);
+    }
+
+    /**
+     * Returns the default number of warm-up operations of a line of the first type and reduction. Used if the user has
+     * chosen neither this number nor the number of timed operations.
+     */
+    private static int warmup(boolean first, int timed, long bytes) {
+        if (first && timed == MOST_ITERATIONS) {
+            return WARMUP_OF_THE_FIRST;
+        }
+        return bytes >= FIRST_OF_LOOPS && bytes <= LAST_OF_LOOPS ? WARMUP_OF_LOOPS : Math.max(1, timed / WARMUP_SHARE);
+    }
+
+    /**
+     * Returns the lines of the table: all types, for each type all reductions, and for each reduction all sizes. Sizes
+     * are rounded down to a multiple of the type's size and of the operand's parts. If two sizes become equal, one line
+     * measures both.
+     *
+     * @param parts  number of equal parts of the larger operand
+     * @param warmup number of operations before the timed ones; negative for the default
+     */
+    static List<Case> cases(List<DataType> types, List<Reduction> reductions, Sizes sizes, int parts, int iterations,
+            int warmup) {
+        List<Case> cases = new ArrayList<>();
+        for (DataType type : types) {
+            List<Long> counts =
+                    sizes.list().stream().map(size -> size / type.bytes() / parts * parts).distinct().toList();
+            for (Reduction reduction : reductions) {
+                for (long count : counts) {
+                    int timed = iterations(iterations, count * type.bytes());
+                    boolean usual = iterations > 0 || cases.size() >= counts.size();
+                    int before = warmup >= 0 ? warmup
+                            : bounded(
+                                    usual ? Math.max(1, timed / WARMUP_SHARE)
+                                            : warmup(cases.isEmpty(), timed, count * type.bytes()),
+                                    count * type.bytes());
+                    cases.add(new Case(cases.size(), type, reduction, count, before, timed));
+                }
+            }
+        }
+        return cases;
+    }
+
+    /** Returns a number of warm-up operations that moves at most BYTES_PER_LINE with the given size, and at least 1. */
+    static int bounded(int operations, long bytes) {
+        return Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), 1, operations);
+    }
+
+    /**
+     * Returns the number of operations of the smallest size before the first line; 0 if the plan does not warm up
+     * automatically. After a large number, more operations follow until the JIT compiler is idle. The number is small
+     * if the first line has few warm-up operations, or if each operation is checked.
+     */
+    int starters() {
+        return !warmsUp ? 0
+                : bounded(checking != Checking.EVERY && cases.getFirst().warmup() >= WARMUP_OF_THE_FIRST
+                        ? STARTERS_OF_SMALL
+                        : STARTERS, smallestBytes());
+    }
+
+    CollectiveCall call() {
+        return new CollectiveCall(collective, ranks);
+    }
+
+    /** Returns the quotient of the larger operand's count and the count that is passed to the call. */
+    int parts() {
+        return collective.parts(ranks);
+    }
+
+    boolean check() {
+        return checking != Checking.NONE;
+    }
+
+    long largestBytes() {
+        return cases.stream().mapToLong(Case::bytes).max().orElse(0);
+    }
+
+    long smallestBytes() {
+        return cases.stream().mapToLong(Case::bytes).min().orElse(0);
+    }
+}

@@ -1,0 +1,58 @@
+package org.millrace.cli.perf;
+
+import java.time.Duration;
+import java.util.function.BooleanSupplier;
+import java.util.function.IntConsumer;
+import java.util.function.LongSupplier;
+import java.util.function.UnaryOperator;
+
+/**
+ * The automatic warm-up of a measurement, which runs operations in rounds. Its time is added up over all lines. When
+ * the total reaches two seconds on one rank, the warm-up ends for all ranks together.
+ */
+final class PerfWarmUp {
+
+    /** Maximum number of operations of a round. After each round the ranks compare their times. */
+    static final int ROUND = 1000;
+    private static final long ROUND_BYTES = 8 << 20;
+    private static final Duration TIME = Duration.ofSeconds(2);
+
+    private final LongSupplier nanoTime;
+    private final BooleanSupplier timeIsUp;
+    private final BooleanSupplier halfIsUp;
+    private long spentNanos;
+
+    /**
+     * Creates a warm-up that has taken no time yet.
+     *
+     * @param forAny converts a question of one rank to a question of all ranks, which is true if it is true for any
+     */
+    PerfWarmUp(LongSupplier nanoTime, UnaryOperator<BooleanSupplier> forAny) {
+        this.nanoTime = nanoTime;
+        timeIsUp = forAny.apply(() -> spentNanos >= TIME.toNanos());
+        halfIsUp = forAny.apply(() -> spentNanos >= TIME.toNanos() / 2);
+    }
+
+    /**
+     * Runs at least one operation, so that a line's connections and memory have been used. The size of rounds doubles,
+     * so that a warm-up of slow operations ends soon after its time.
+     *
+     * @param operations number of operations to run if the time suffices
+     * @param bytes      size of an operation
+     * @param more       whether to run more operations after that number, within half of the time; collective
+     * @param round      runs a number of operations and waits for them
+     */
+    void run(int operations, long bytes, BooleanSupplier more, IntConsumer round) {
+        int most = Math.clamp(ROUND_BYTES / Math.max(1, bytes), 1, ROUND);
+        int done = 0;
+        boolean goesOn;
+        do {
+            int next = Math.min(most, Math.max(1, done < operations ? Math.min(done, operations - done) : done));
+            long begun = nanoTime.getAsLong();
+            round.accept(next);
+            spentNanos += nanoTime.getAsLong() - begun;
+            done += next;
+            goesOn = done < operations ? !timeIsUp.getAsBoolean() : more.getAsBoolean() && !halfIsUp.getAsBoolean();
+        } while (goesOn);
+    }
+}

@@ -1,0 +1,118 @@
+package org.millrace.cli.run;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.MillraceException;
+import org.millrace.cli.base.ExitStatus;
+
+/**
+ * A command that runs as one rank, in a process of this host. A second process, which rank.sh starts, ends the command
+ * when the launcher ends.
+ */
+final class CommandRank {
+
+    /** Maximum wait for the end of the rank's output. Processes that an ended rank has started may keep it open. */
+    private static final Duration OUTPUT_TIMEOUT = Duration.ofSeconds(2);
+
+    private final int rank;
+    private final Process process;
+    private final CommandRanks ranks;
+    private final Thread end;
+
+    /**
+     * Starts the process.
+     *
+     * @param script text of rank.sh, a shell script that starts the second process and then becomes the command
+     * @throws MillraceException if no process can be started
+     */
+    CommandRank(int rank, CommandRanks.Command command, String script, CommandRanks.RankOutput out,
+            CommandRanks.RankOutput err, CommandRanks ranks) {
+        this.rank = rank;
+        this.ranks = ranks;
+        List<String> shell = new ArrayList<>(List.of("sh", "-c", script, String.valueOf(command.grace().toSeconds())));
+        shell.addAll(command.words());
+        ProcessBuilder builder = new ProcessBuilder(shell);
+        command.variables().apply(rank).forEach((name, value) -> {
+            if (value.isEmpty()) {
+                builder.environment().remove(name);
+            } else {
+                builder.environment().put(name, value);
+            }
+        });
+        try {
+            process = builder.start();
+        } catch (IOException failure) {
+            throw new MillraceException("rank " + rank + " cannot be started: " + failure.getMessage(), failure);
+        }
+        List<Thread> readers = List.of(thread("output", () -> out.pass(rank, process.getInputStream())),
+                thread("messages", () -> err.pass(rank, process.getErrorStream())));
+        end = thread("end", () -> awaitEnd(readers));
+    }
+
+    private Thread thread(String role, Runnable action) {
+        return Thread.ofPlatform().daemon().name("rank-" + rank + "-" + role).start(() -> {
+            try {
+                action.run();
+            } catch (UncheckedIOException unwritten) {
+                ranks.unwritten(this, unwritten.getCause());
+            }
+        });
+    }
+
+    int rank() {
+        return rank;
+    }
+
+    private void awaitEnd(List<Thread> readers) {
+        try {
+            int status = process.waitFor();
+            close(); // ends the processes that the rank has started and not ended
+            RunDeadline deadline = RunDeadline.after(OUTPUT_TIMEOUT);
+            for (Thread reader : readers) {
+                reader.join(deadline.remaining());
+            }
+            ranks.ended(this, status);
+        } catch (InterruptedException spurious) {
+            Thread.currentThread().interrupt(); // impossible: no other object knows this thread and can interrupt it
+        }
+    }
+
+    String describe(int status) {
+        return "its process (pid " + process.pid() + ") ended: " + ExitStatus.text(status);
+    }
+
+    /** Sends a signal to the rank, and to the processes that it has started unless the signal is USR1. */
+    synchronized void signal(String name) {
+        try {
+            OutputStream input = process.getOutputStream();
+            input.write((name + "\n").getBytes(StandardCharsets.US_ASCII));
+            input.flush();
+        } catch (IOException gone) {
+            // the rank has ended, and the thread "end" reports that
+        }
+    }
+
+    /** Ends the rank and the processes that it has started: SIGTERM first, SIGKILL after the grace. Idempotent. */
+    synchronized void close() {
+        try {
+            process.getOutputStream().close();
+        } catch (IOException gone) {
+            // the rank has ended
+        }
+    }
+
+    /** Kills the rank's process. */
+    void terminate() {
+        process.destroyForcibly();
+    }
+
+    /** Waits until the rank has ended and its end is reported. Returns false on a timeout. */
+    boolean awaitEnd(Duration timeout) throws InterruptedException {
+        return end.join(timeout);
+    }
+}

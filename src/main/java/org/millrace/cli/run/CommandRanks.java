@@ -1,0 +1,315 @@
+package org.millrace.cli.run;
+
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.cli.base.ExitStatus;
+
+/** Ranks that run a command on this host. */
+final class CommandRanks implements Ranks {
+
+    /**
+     * The command that all ranks run.
+     *
+     * @param words     the command and its arguments
+     * @param variables additional environment variables of a rank; an empty value removes a variable of this process
+     * @param grace     time between a signal that asks a rank to end and SIGKILL, in whole seconds
+     */
+    record Command(List<String> words, IntFunction<Map<String, String>> variables, Duration grace) {
+    }
+
+    /** Signals that ask a program to end. */
+    private static final List<String> ENDING = List.of("INT", "TERM", "HUP");
+    /** Maximum time that processes need to end after SIGKILL. */
+    private static final Duration KILLED = Duration.ofSeconds(3);
+
+    private final int size;
+    private final Command command;
+    private final RankOutput out;
+    private final RankOutput err;
+    private final Consumer<RankEvent> events;
+    private final String script = script();
+    private final List<CommandRank> started = new ArrayList<>();
+    private @Nullable Signals signals;
+    private boolean stopped;
+    private int status;
+    /** First ending signal, and the deadline for the ranks' end; both are null until such a signal has arrived. */
+    private @Nullable String ending;
+    private @Nullable RunDeadline end;
+
+    CommandRanks(int size, Command command, OutputStream out, OutputStream err, Consumer<RankEvent> events) {
+        this.size = size;
+        this.command = command;
+        this.out = new RankOutput(out);
+        this.err = new RankOutput(err);
+        this.events = events;
+    }
+
+    private static String script() {
+        try (InputStream text = CommandRanks.class.getResourceAsStream("rank.sh")) {
+            return new String(text.readAllBytes(), StandardCharsets.US_ASCII);
+        } catch (IOException unreadable) {
+            throw new MillraceException("rank.sh is missing in the jar", unreadable);
+        }
+    }
+
+    @Override
+    public void start() {
+        synchronized (this) {
+            signals = new Signals(this::pass);
+        }
+        for (int rank = 0; rank < size; rank++) {
+            start(rank);
+        }
+    }
+
+    private synchronized void start(int rank) {
+        if (stopped) {
+            events.accept(new RankEvent.Finished(rank));
+            return;
+        }
+        try {
+            started.add(new CommandRank(rank, command, script, out, err, this));
+        } catch (MillraceException failure) {
+            fail(rank, String.valueOf(failure.getMessage()), 1);
+        }
+    }
+
+    /** Records that a rank's process has ended and that all its output is passed on. */
+    synchronized void ended(CommandRank rank, int code) {
+        int number = rank.rank();
+        if (code == 0) {
+            events.accept(new RankEvent.Finished(number));
+        } else if (ending != null && code == ExitStatus.of(ending)) { // the signal that was passed on has ended the
+                                                                      // rank
+            status = status == 0 ? code : status;
+            events.accept(new RankEvent.Finished(number));
+        } else {
+            String forced =
+                    ending == null || code != ExitStatus.of("KILL") ? "" : " (SIG" + ending + " had been passed on)";
+            fail(number, rank.describe(code) + forced, code);
+        }
+    }
+
+    synchronized void unwritten(CommandRank rank, IOException why) {
+        fail(rank.rank(), "what it writes cannot be passed on: " + why.getMessage(), 1);
+    }
+
+    private void fail(int rank, String message, int code) {
+        status = status == 0 ? code : status;
+        events.accept(new RankEvent.Failed(rank, message, "", true));
+    }
+
+    /** Returns the status of the first rank that did not end with 0; 0 if all did. */
+    synchronized int status() {
+        return status;
+    }
+
+    /** Returns the ending signal that was passed on to the ranks; null if none has arrived. */
+    synchronized @Nullable String ending() {
+        return ending;
+    }
+
+    /** Passes a signal on to all ranks. After a second ending signal, or after the grace, the ranks are killed. */
+    void pass(String signal) {
+        synchronized (this) {
+            boolean again = ending != null && ENDING.contains(signal);
+            started.forEach(rank -> rank.signal(again ? "KILL" : signal));
+            if (again || !ENDING.contains(signal)) {
+                return;
+            }
+            stopped = true;
+            ending = signal;
+            end = RunDeadline.after(command.grace);
+        }
+        Thread.ofPlatform().daemon().name("grace").start(() -> {
+            if (!awaitEnd(command.grace)) {
+                all().forEach(rank -> rank.signal("KILL"));
+            }
+        });
+    }
+
+    private synchronized List<CommandRank> all() {
+        return List.copyOf(started);
+    }
+
+    @Override
+    public void stop() {
+        RunDeadline asked;
+        Signals heard;
+        synchronized (this) {
+            stopped = true;
+            asked = end;
+            heard = signals;
+            signals = null;
+        }
+        if (asked == null || !awaitEnd(asked.remaining())) {
+            all().forEach(CommandRank::close);
+            if (!awaitEnd(command.grace.plus(KILLED))) {
+                all().forEach(CommandRank::terminate);
+            }
+        }
+        if (heard != null) {
+            heard.close();
+        }
+    }
+
+    @Override
+    public boolean awaitEnd(Duration patience) {
+        RunDeadline deadline = RunDeadline.after(patience);
+        try {
+            for (CommandRank rank : all()) {
+                if (!rank.awaitEnd(deadline.remaining())) {
+                    return false;
+                }
+            }
+            return true;
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    /**
+     * Makes signals of this process call a function instead of ending the process. Uses {@code sun.misc.Signal} of
+     * {@code jdk.unsupported}, because Java has no other API for signals. Accesses it by reflection, because the
+     * compiler warns about direct access. Without that module, signals end this process as usual.
+     */
+    static final class Signals implements AutoCloseable {
+
+        /** Handled signals. SIGQUIT and SIGUSR2 are missing, because the JVM uses them itself. */
+        static final List<String> NAMES = List.of("INT", "TERM", "HUP", "USR1");
+
+        private final List<Runnable> undo = new ArrayList<>();
+
+        /** @param to called on a thread of the JVM with the name of each signal that arrives */
+        Signals(Consumer<String> to) {
+            try {
+                Class<?> signal = Class.forName("sun.misc.Signal");
+                Class<?> handler = Class.forName("sun.misc.SignalHandler");
+                Method handle = signal.getMethod("handle", signal, handler);
+                Object ignore = handler.getField("SIG_IGN").get(null);
+                for (String name : NAMES) {
+                    Object number = signal.getConstructor(String.class).newInstance(name);
+                    Object before = handle.invoke(null, number, handler(handler, () -> to.accept(name)));
+                    if (before == ignore) {
+                        handle.invoke(null, number, before); // ignored signals stay ignored, as with nohup
+                    } else {
+                        undo.add(() -> restore(handle, number, before));
+                    }
+                }
+            } catch (ReflectiveOperationException absent) {
+                // the signals end this process, and the ranks end with it
+            }
+        }
+
+        private static Object handler(Class<?> type, Runnable action) {
+            InvocationHandler method = (proxy, called, arguments) -> switch (called.getName()) {
+                case "handle" -> {
+                    action.run();
+                    yield null;
+                }
+                case "equals" -> proxy == arguments[0];
+                case "hashCode" -> System.identityHashCode(proxy);
+                default -> type.getName();
+            };
+            return Proxy.newProxyInstance(Signals.class.getClassLoader(), new Class<?>[] {type}, method);
+        }
+
+        private static void restore(Method handle, Object number, Object before) {
+            try {
+                handle.invoke(null, number, before);
+            } catch (ReflectiveOperationException unexpected) {
+                throw new IllegalStateException(unexpected);
+            }
+        }
+
+        @Override
+        public void close() {
+            undo.forEach(Runnable::run);
+        }
+    }
+
+    /**
+     * Destination of the ranks' output. Writes one line at a time, each with its rank as a prefix. Bytes are not
+     * decoded, so that output in any encoding stays unchanged. Callable from any thread.
+     */
+    static final class RankOutput {
+
+        /** Maximum length of a line, in bytes. Longer lines are divided, so that memory is bounded. */
+        private static final int LONGEST_LINE = 1 << 20;
+
+        private final OutputStream to;
+
+        RankOutput(OutputStream to) {
+            this.to = to;
+        }
+
+        /**
+         * Passes on the output of a rank until it ends. A carriage return also ends a line, so that a progress display
+         * of the rank is passed on at once.
+         *
+         * @throws UncheckedIOException if the output cannot be written
+         */
+        void pass(int rank, InputStream from) {
+            byte[] prefix = ("[rank " + rank + "] ").getBytes(StandardCharsets.US_ASCII);
+            ByteArrayOutputStream line = new ByteArrayOutputStream();
+            try (InputStream bytes = new BufferedInputStream(from)) {
+                boolean returned = false;
+                for (int next = read(bytes); next >= 0; next = read(bytes)) {
+                    boolean end = next == '\r' || next == '\n';
+                    if (end && !(next == '\n' && returned)) {
+                        write(prefix, line);
+                    } else if (!end) {
+                        line.write(next);
+                        if (line.size() == LONGEST_LINE) {
+                            write(prefix, line);
+                        }
+                    }
+                    returned = next == '\r';
+                }
+                if (line.size() > 0) {
+                    write(prefix, line);
+                }
+            } catch (IOException unwritten) {
+                throw new UncheckedIOException(unwritten);
+            }
+        }
+
+        /** Returns the next byte. Treats a read error as the end of the output. */
+        private static int read(InputStream bytes) {
+            try {
+                return bytes.read();
+            } catch (IOException closed) {
+                return -1;
+            }
+        }
+
+        private void write(byte[] prefix, ByteArrayOutputStream line) throws IOException {
+            byte[] whole = new byte[prefix.length + line.size() + 1];
+            System.arraycopy(prefix, 0, whole, 0, prefix.length);
+            System.arraycopy(line.toByteArray(), 0, whole, prefix.length, line.size());
+            whole[whole.length - 1] = '\n';
+            synchronized (this) {
+                to.write(whole);
+                to.flush();
+            }
+            line.reset();
+        }
+    }
+}

@@ -1,0 +1,30 @@
+package org.millrace.cli.run;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import org.millrace.cli.base.FailureText;
+
+/**
+ * Report of a rank to the process that started it. Every command adds its own records. {@link EventCodec} must be able
+ * to write the components of each record.
+ */
+public interface RankEvent {
+
+    int rank();
+
+    /** Last event of a rank that has completed its work. */
+    record Finished(int rank) implements RankEvent {
+    }
+
+    /**
+     * Last event of a rank that failed. {@code died} is true if its process ended without reporting the failure itself.
+     */
+    record Failed(int rank, String message, String trace, boolean died) implements RankEvent {
+
+        static Failed of(int rank, Throwable failure) {
+            StringWriter trace = new StringWriter();
+            failure.printStackTrace(new PrintWriter(trace, true));
+            return new Failed(rank, FailureText.of(failure), trace.toString(), false);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+package org.millrace.cli.run;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintStream;
+import java.time.Duration;
+
+/** Main program of a rank that is a separate process. */
+public final class RankMain {
+
+    /**
+     * Time for the communicator to notify its peers. It is shorter than the time that the parent process waits, so that
+     * the parent need not kill this process.
+     */
+    private static final Duration PATIENCE = Duration.ofSeconds(2);
+
+    private RankMain() {}
+
+    /**
+     * Runs the rank until it ends or the parent process ends. Never throws, because a failure is reported as an event.
+     */
+    public static void run(int rank, RankWorker worker) {
+        PrintStream events = System.out;
+        System.setOut(System.err); // standard output carries only events, and other output in it would corrupt them
+        Thread.ofPlatform().daemon().name("parent-watch").start(() -> {
+            awaitEnd(System.in);
+            endEarly(worker);
+        });
+        new RankWorker.Reporter(rank, event -> {
+            synchronized (events) {
+                events.println(EventCodec.encode(event));
+                events.flush();
+            }
+        }).run(worker);
+    }
+
+    private static void endEarly(RankWorker worker) {
+        Thread abort = Thread.ofPlatform().daemon().name("abort").start(worker::abort);
+        try {
+            abort.join(PATIENCE);
+        } catch (InterruptedException ended) {
+            Thread.currentThread().interrupt();
+        }
+        System.exit(1); // the rank may be in a wait that an abort does not end, as in join
+    }
+
+    /** Returns when the parent process has closed the stream or has ended. */
+    private static void awaitEnd(InputStream parent) {
+        try {
+            while (parent.read() >= 0) {
+                // the parent writes nothing
+            }
+        } catch (IOException gone) {
+            // treated as the end of the stream
+        }
+    }
+}

@@ -1,0 +1,19 @@
+package org.millrace.cli.run;
+
+import java.time.Duration;
+
+/** The ranks of a run, as threads or processes. */
+public interface Ranks {
+
+    /** Starts all ranks, which then report events. The last event of every rank is Finished or Failed. */
+    void start();
+
+    /**
+     * Ends ranks that still run. Returns when all have ended, or when every means to end them was used. Callable from
+     * any thread, and more than once.
+     */
+    void stop();
+
+    /** Waits until the ranks' threads or processes have ended. Returns false on a timeout. */
+    boolean awaitEnd(Duration patience);
+}

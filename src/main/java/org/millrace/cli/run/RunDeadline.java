@@ -1,0 +1,26 @@
+package org.millrace.cli.run;
+
+import java.time.Duration;
+
+/** Time limit, and the time at which it passes. */
+public record RunDeadline(Duration allowed, long nanoTime) {
+
+    public static RunDeadline after(Duration allowed) {
+        return new RunDeadline(allowed, System.nanoTime() + allowed.toNanos());
+    }
+
+    public boolean passed() {
+        return System.nanoTime() - nanoTime >= 0;
+    }
+
+    /** Returns the remaining time; zero if the deadline has passed. */
+    public Duration remaining() {
+        return Duration.ofNanos(Math.max(0, nanoTime - System.nanoTime()));
+    }
+
+    /** Returns the remaining time, but at most the given time. */
+    Duration remaining(Duration most) {
+        Duration remaining = remaining();
+        return remaining.compareTo(most) < 0 ? remaining : most;
+    }
+}

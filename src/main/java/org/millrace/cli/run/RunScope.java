@@ -1,0 +1,167 @@
+package org.millrace.cli.run;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.file.PrivateFile;
+import org.millrace.file.SharedDirectory;
+
+/**
+ * Resources that a run creates on the machine: the ranks, and a private directory where they meet. They are removed
+ * however the run ends.
+ */
+final class RunScope implements AutoCloseable {
+
+    private static final String PREFIX = "millrace-perf-";
+    /**
+     * Name of a file that is locked as long as the run exists. The system releases the lock when the process is killed,
+     * in any container.
+     */
+    private static final String OWNER = "owner";
+
+    private final Path directory;
+    private final FileChannel owner;
+    private final Thread hook = new Thread(this::clean, "perf-cleanup");
+    private volatile @Nullable Ranks ranks;
+
+    RunScope() {
+        try {
+            directory = newDirectory();
+            owner = lock(directory);
+            deleteLeftOvers(directory);
+        } catch (IOException failure) {
+            throw new MillraceException(
+                    "no directory for the ranks to meet can be made in " + System.getProperty("java.io.tmpdir") + ": "
+                            + failure + "; make room there or choose another with -Djava.io.tmpdir=DIR",
+                    failure);
+        }
+        try {
+            Runtime.getRuntime().addShutdownHook(hook);
+        } catch (IllegalStateException shuttingDown) {
+            delete(directory);
+            throw new MillraceException("the run was interrupted", shuttingDown);
+        }
+    }
+
+    /**
+     * Creates a directory that only its owner can read. If the directory for temporary files is not writable, the new
+     * directory lies in memory.
+     */
+    private static Path newDirectory() throws IOException {
+        String name = PREFIX + ProcessHandle.current().pid() + "-";
+        try {
+            return Files.createTempDirectory(name);
+        } catch (IOException readOnly) {
+            if (!Files.isWritable(SharedDirectory.MEMORY)) {
+                throw readOnly;
+            }
+            return Files.createTempDirectory(SharedDirectory.MEMORY, name);
+        }
+    }
+
+    /**
+     * Locks the file under a temporary name, and then renames it to {@link #OWNER}. A directory without a file of that
+     * name is therefore still being created.
+     */
+    private static FileChannel lock(Path directory) throws IOException {
+        Path making = directory.resolve(OWNER + ".new");
+        FileChannel channel = FileChannel.open(making, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+        try {
+            channel.lock();
+            Files.move(making, directory.resolve(OWNER), StandardCopyOption.ATOMIC_MOVE);
+            return channel;
+        } catch (IOException failure) {
+            channel.close();
+            throw failure;
+        }
+    }
+
+    /** Deletes the directories of this user's killed runs. */
+    private static void deleteLeftOvers(Path own) {
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(own.getParent(), PREFIX + "*")) {
+            for (Path each : all) {
+                if (isLeftOver(each)) {
+                    delete(each);
+                }
+            }
+        } catch (IOException | DirectoryIteratorException unreadable) {
+            // the run does not need the cleanup of other runs' directories
+        }
+    }
+
+    private static boolean isLeftOver(Path directory) {
+        // excludes directories of this process: closing a second channel would release the process's own lock
+        boolean own = directory.getFileName().toString().startsWith(PREFIX + ProcessHandle.current().pid() + "-");
+        try {
+            if (own || !Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS) || !PrivateFile.isOurs(directory)) {
+                return false;
+            }
+            try (FileChannel channel =
+                    FileChannel.open(directory.resolve(OWNER), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
+                return channel.tryLock() != null;
+            }
+        } catch (IOException | OverlappingFileLockException notOurs) {
+            return false;
+        }
+    }
+
+    String rendezvous() {
+        return "file:" + directory.resolve("rendezvous");
+    }
+
+    /** Adds ranks that must not outlive the run. */
+    void owns(Ranks started) {
+        ranks = started;
+    }
+
+    @Override
+    public void close() {
+        clean();
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException shuttingDown) {
+            // the hook runs too, and finds nothing to clean
+        }
+    }
+
+    private void clean() {
+        if (ranks != null) {
+            ranks.stop();
+        }
+        delete(directory);
+        try {
+            owner.close();
+        } catch (IOException closed) {
+            // the end of the process releases the lock
+        }
+    }
+
+    private static void delete(Path directory) {
+        List<Path> deepestFirst;
+        try (Stream<Path> files = Files.walk(directory)) {
+            deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
+        } catch (IOException | UncheckedIOException gone) {
+            return; // the directory was deleted before
+        }
+        for (Path path : deepestFirst) {
+            try {
+                Files.deleteIfExists(path);
+            } catch (IOException failure) {
+                System.err.println("millrace: " + path + " is left behind: " + failure);
+            }
+        }
+    }
+}

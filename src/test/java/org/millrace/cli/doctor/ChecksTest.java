@@ -1,0 +1,226 @@
+package org.millrace.cli.doctor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.cli.MappedProvider;
+import org.millrace.cli.doctor.CheckResult.State;
+import org.millrace.config.Configuration;
+import org.millrace.cuda.CudaReport;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.library.NativeLibrary;
+import org.millrace.net.plugin.TestNet;
+
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ChecksTest {
+
+    @TempDir
+    private Path directory;
+
+    private CheckResult driver() {
+        return GpuChecks.driver(directory.resolve("proc"), directory);
+    }
+
+    @Test
+    void whatAJvmMeetsInAnotherProgram() throws IOException {
+        Map<String, String> environment = Map.of("JAVA_TOOL_OPTIONS", "-XX:+UseG1GC", "_JAVA_OPTIONS", " ");
+        Path jsig = directory.resolve("lib/libjsig.so");
+        assertEquals(State.MISSING, MachineChecks.jvmInPrograms(directory, environment).state());
+        Files.createDirectories(jsig.getParent());
+        Files.createFile(jsig);
+        CheckResult there = MachineChecks.jvmInPrograms(directory, environment);
+        assertEquals(State.WORKS, there.state());
+        assertTrue(there.summary().endsWith(jsig + "; started with JAVA_TOOL_OPTIONS=-XX:+UseG1GC, too"),
+                there.summary());
+    }
+
+    @Test
+    void theDriverIsMissingUnusableOrWorks() throws IOException {
+        assertEquals(State.MISSING, driver().state());
+        assertTrue(driver().summary().contains(directory.resolve("proc/version").toString()), driver().toString());
+
+        Files.createDirectory(directory.resolve("proc"));
+        Files.writeString(directory.resolve("proc/version"),
+                "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 10:11:16 UTC 2025\nGCC "
+                        + "version: 12\n");
+        assertEquals(State.UNUSABLE, driver().state());
+        assertTrue(driver().summary().contains("580.95.05") && driver().advice().toString().contains("--gpus all"),
+                driver().toString());
+
+        Files.createFile(directory.resolve("nvidiactl"));
+        assertEquals(CheckResult.works("NVIDIA's driver 580.95.05"), driver());
+    }
+
+    @Test
+    void theOpenDriverWritesItsVersionElsewhereInTheLine() throws IOException {
+        Files.createDirectory(directory.resolve("proc"));
+        Files.writeString(directory.resolve("proc/version"),
+                "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (nixbld@)  \n");
+        Files.createFile(directory.resolve("nvidiactl"));
+        assertEquals(CheckResult.works("NVIDIA's driver 580.159.04"), driver());
+    }
+
+    @Test
+    void gpusAreListedByTheDriver() throws IOException {
+        CudaReport none =
+                new CudaReport(new NativeLibrary.Report("CUDA runtime", Path.of("/l"), "13.0", null, false, List.of()),
+                        null, List.of(), "no device. Do this");
+        assertEquals(State.MISSING, gpus(none).state());
+        assertTrue(gpus(none).summary().contains(directory.resolve("gpus").toString())
+                && gpus(none).advice().contains("no device. Do this"), gpus(none).toString());
+        for (String address : new String[] {"0000:0b:00.0", "0000:0a:00.0"}) {
+            Path gpu = Files.createDirectories(directory.resolve("gpus").resolve(address));
+            Files.writeString(gpu.resolve("information"), "Model: \t\t NVIDIA H200\nIRQ:   \t\t 1\n");
+        }
+        assertEquals(CheckResult
+                .unusable("2 listed by the driver (NVIDIA H200 at 0000:0a:00.0, NVIDIA H200 at 0000:0b:00.0), but this "
+                        + "process can use none", "no device. Do this"),
+                gpus(none));
+        assertEquals(List.of("the CUDA runtime cannot be loaded"), gpus(null).advice());
+        CudaReport one = new CudaReport(none.library(), "13.0",
+                List.of(new CudaReport.Device(0, "NVIDIA H200", 141L << 30, "0000:0b:00.0", "9.0")), null);
+        assertEquals(
+                CheckResult.works(
+                        "1: 0 NVIDIA H200 (141.0 GiB, compute capability 9.0) at 0000:0b:00.0; the driver lists 2"),
+                gpus(one));
+    }
+
+    private CheckResult gpus(CudaReport report) {
+        return GpuChecks.gpus(directory, Optional.ofNullable(report));
+    }
+
+    private static CheckResult library(NativeLibrary.Report report) {
+        return GpuChecks.library(Optional.empty(), () -> report);
+    }
+
+    @Test
+    void aLibraryIsMissingUnusableOrWorks() {
+        Path file = Path.of("/lib/libnccl.so.2");
+        assertEquals(CheckResult.missing("NCCL was not found: looked for libnccl.so.2 in /a", "Install it, or set X"),
+                library(new NativeLibrary.Report("NCCL", null, null,
+                        "NCCL was not found: looked for libnccl.so.2 in /a. Install it, or set X", true, List.of())));
+        assertEquals(CheckResult.unusable("X=/x is not a usable NCCL: invalid ELF header", "Correct it"),
+                library(new NativeLibrary.Report("NCCL", null, null,
+                        "X=/x is not a usable NCCL: invalid ELF header. Correct it", false, List.of())));
+        assertEquals(CheckResult.unusable(file + ": ncclGetVersion failed"),
+                library(new NativeLibrary.Report("NCCL", file, null, "ncclGetVersion failed", false, List.of())));
+        assertEquals(CheckResult.works("2.28.9, " + file, "passed over, because it is broken: /b: bad"),
+                library(new NativeLibrary.Report("NCCL", file, "2.28.9", null, false, List.of("/b: bad"))));
+    }
+
+    @Test
+    void aLibraryThatDoesHarmIsNotLoaded() {
+        CheckResult harm = CheckResult.unusable("harm");
+        assertEquals(harm, GpuChecks.library(Optional.of(harm), () -> fail("loaded all the same")));
+    }
+
+    @Test
+    void aNetworkPluginIsListedWithItsDevices() {
+        TestNet plugin = TestNet.alone(10, ChecksTest.class).with("devices=2,recvs=8");
+        CheckResult works = GpuChecks.netPlugin(plugin.library().toString());
+        assertEquals(State.WORKS, works.state());
+        assertEquals("TestNet, table v10", works.summary());
+        assertEquals(List.of("device 0: test0, 100 Gbit/s, host and CUDA memory, 8 receives at once",
+                "device 1: test1, 100 Gbit/s, host and CUDA memory, 8 receives at once"), works.advice());
+        assertEquals(State.UNUSABLE, GpuChecks.netPlugin("/does/not/exist.so").state());
+    }
+
+    @Test
+    void sharedMemoryIsMissingOrWorks() {
+        assertEquals(State.MISSING, MachineChecks.sharedMemory(directory.resolve("none")).state());
+        CheckResult here = MachineChecks.sharedMemory(directory);
+        assertTrue(here.summary().contains(" free of "), here.toString());
+    }
+
+    @Test
+    void processesAreShownOrHiddenOrUnknown() throws IOException {
+        ProcessIdentity known = new ProcessIdentity(7, 8, 9);
+        assertTrue(MachineChecks.processes(directory, known).summary().contains("hides"));
+        Files.createFile(Files.createDirectory(directory.resolve("1")).resolve("stat"));
+        assertEquals(List.of(), MachineChecks.processes(directory, known).advice());
+        assertEquals(State.UNUSABLE, MachineChecks.processes(directory, new ProcessIdentity(7, 0, 0)).state());
+    }
+
+    @Test
+    void theDirectoryForTemporaryFilesIsMissingOrWorks() {
+        assertEquals(State.WORKS, MachineChecks.temporaryFiles(directory).state());
+        assertEquals(directory.resolve("none") + " is not there",
+                MachineChecks.temporaryFiles(directory.resolve("none")).summary());
+    }
+
+    @Test
+    void whatLinuxSaysIsFound() {
+        for (Check check : new Check[] {new Check("Java", MachineChecks::java),
+                new Check("kernel", MachineChecks::kernel), new Check("cores", MachineChecks::cores),
+                new Check("memory", MachineChecks::memory), new Check("limits", MachineChecks::limits)}) {
+            assertEquals(State.WORKS, check.look().get().state(), check.subject() + ": " + check.look().get());
+        }
+    }
+
+    @Test
+    void aDeviceIsTriedOut() {
+        assertEquals(State.WORKS, DoctorCommand.tryOut("mapped", Map.of()).state());
+        CheckResult wrong = DoctorCommand.tryOut("mapped", Map.of("MILLRACE_FAULT", "wrong"));
+        assertEquals(CheckResult.unusable("an all-reduce of two ranks gave 2 wrong elements"), wrong);
+        CheckResult failing = DoctorCommand.tryOut("mapped", Map.of("MILLRACE_FAULT", "throw"));
+        assertTrue(failing.summary().contains("rank 1: the planted failure"), failing.toString());
+        CheckResult absent = DoctorCommand.tryOut("gpu", Map.of());
+        assertTrue(absent.state() == State.UNUSABLE
+                && absent.summary().contains("mapped (org.millrace.cli.MappedProvider)"), absent.toString());
+    }
+
+    @Test
+    void aCheckThatFailsDoesNotHideTheOthers() {
+        StringWriter text = new StringWriter();
+        DoctorReport report = new DoctorReport(new PrintWriter(text, true), false, 80);
+        report.add(new Check("broken", () -> {
+            throw new UnsatisfiedLinkError("no such symbol");
+        }));
+        assertTrue(text.toString().matches("millrace .*\\Rbroken +UNUSABLE +the check failed: .*no\\s+such symbol\\R"),
+                text.toString());
+        assertEquals("broken", report.notWorking(Set.of("broken", "another")));
+    }
+
+    /** The missing feature was reported before, and is not reported a second time. */
+    @Test
+    void aDeviceThatLacksSomethingSaysWhatAndNotWhy() {
+        MappedProvider mapped = new MappedProvider();
+        assertEquals(CheckResult.missing("needs what does not work: GPUs, NCCL, see above"),
+                GpuChecks.device(mapped, Map.of(), "GPUs, NCCL"));
+        assertEquals(State.WORKS, GpuChecks.device(mapped, Map.of(), "").state());
+    }
+
+    @Test
+    void whetherAProgramIsToldOfALostPeerIsASetting() {
+        CheckResult told = MachineChecks.lostPeers(Configuration.ofPlugin(name -> null));
+        assertEquals(State.WORKS, told.state());
+        assertTrue(told.advice().toString().contains("ends after 5s"), told.toString());
+        CheckResult untold = MachineChecks.lostPeers(
+                Configuration.ofPlugin(Map.of("MILLRACE_ASYNC_ERROR", "0", "MILLRACE_ON_LOSS", "report")::get));
+        assertEquals(State.MISSING, untold.state());
+        assertTrue(untold.summary().endsWith("a program under the plugin is told by its next enqueue"),
+                untold.toString());
+    }
+
+    @Test
+    void amountsAreRounded() {
+        assertEquals("0 B", MachineChecks.amount(0));
+        assertEquals("1023 B", MachineChecks.amount(1023));
+        assertEquals("1.5 KiB", MachineChecks.amount(1536));
+        assertEquals("23.5 GiB", MachineChecks.amount(25_276_514_304L));
+    }
+}

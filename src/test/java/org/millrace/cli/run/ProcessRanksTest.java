@@ -1,0 +1,54 @@
+package org.millrace.cli.run;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Messages about ranks whose processes end. */
+@Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ProcessRanksTest {
+
+    /** A rank that allocates memory without limit, and is too busy with it to report the outcome. */
+    static final class Greedy {
+
+        private Greedy() {}
+
+        public static void main(String[] arguments) {
+            List<byte[]> taken = new ArrayList<>();
+            while (true) {
+                try {
+                    taken.add(new byte[64 << 10]);
+                } catch (OutOfMemoryError none) {
+                    System.exit(0); // a process exits like this if one thread has died and another ends normally
+                }
+            }
+        }
+    }
+
+    @Test
+    void aRankThatRunsOutOfMemorySaysSo() {
+        // java, with the options of every rank
+        List<String> greedy = new ArrayList<>(JavaCommand.of(List.of()).subList(0, 2));
+        greedy.addAll(List.of("-Xmx8m", "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
+                Greedy.class.getName()));
+        List<RankEvent> events = new CopyOnWriteArrayList<>();
+        ProcessRanks ranks = new ProcessRanks(1, rank -> greedy, rank -> Map.of(), events::add,
+                new PrintWriter(new StringWriter(), true));
+        ranks.start();
+        assertTrue(ranks.awaitEnd(Duration.ofSeconds(100)));
+        assertEquals(1, events.size(), events.toString());
+        String said = assertInstanceOf(RankEvent.Failed.class, events.getFirst()).message();
+        assertTrue(said.contains("memory ran out: Java heap space"), said);
+    }
+}
