@@ -18,7 +18,7 @@ public final class AbortedException extends CommunicatorException {
      * @param reason reason of the abort; null if the program passed none
      */
     public AbortedException(int rank, @Nullable Throwable reason) {
-        this("rank " + rank + " aborted the communicator" + (reason == null ? "" : ": " + reason), rank, NOBODY, null,
+        this("rank " + rank + " aborted the communicator" + (reason == null ? "" : ": " + reason), rank, NO_RANK, null,
                 reason);
     }
 
@@ -27,7 +27,7 @@ public final class AbortedException extends CommunicatorException {
      *
      * @param message   the failure, its place and a remedy
      * @param rank      the rank that throws this exception
-     * @param peer      the other rank involved; {@link #NOBODY} if unknown
+     * @param peer      the other rank involved; {@link #NO_RANK} if unknown
      * @param operation the operation in progress; null without an operation
      * @param cause     the cause, or null
      */

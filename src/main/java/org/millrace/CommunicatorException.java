@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 public class CommunicatorException extends MillraceException {
 
     /** Rank number that stands for no rank or an unknown rank. */
-    public static final int NOBODY = -1;
+    public static final int NO_RANK = -1;
 
     private static final long serialVersionUID = 1L;
 
@@ -25,7 +25,7 @@ public class CommunicatorException extends MillraceException {
      *
      * @param message   the failure, its place and a remedy
      * @param rank      the rank that throws this exception
-     * @param peer      the other rank involved; {@link #NOBODY} if unknown
+     * @param peer      the other rank involved; {@link #NO_RANK} if unknown
      * @param operation the operation in progress, for messages; null without an operation
      * @param cause     the cause, or null
      */
@@ -37,7 +37,7 @@ public class CommunicatorException extends MillraceException {
         this.operation = operation;
     }
 
-    /** {@return the rank that throws this exception, as numbered in its communicator; {@link #NOBODY} if unknown} */
+    /** {@return the rank that throws this exception, as numbered in its communicator; {@link #NO_RANK} if unknown} */
     public final int rank() {
         return rank;
     }
@@ -82,7 +82,7 @@ public class CommunicatorException extends MillraceException {
         return new CommunicatorException(text, rank, peer, what, origin());
     }
 
-    /** {@return the rank number of {@link #peer()}; {@link #NOBODY} if unknown} */
+    /** {@return the rank number of {@link #peer()}; {@link #NO_RANK} if unknown} */
     protected final int peerOrNobody() {
         return peer;
     }

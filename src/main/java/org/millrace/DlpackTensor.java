@@ -44,7 +44,7 @@ public final class DlpackTensor implements AutoCloseable {
     private static final long VERSIONED_TENSOR = 32;
     private static final long READ_ONLY = 1;
     private static final int MAJOR = 1;
-    private static final int MOST_DIMENSIONS = 64;
+    private static final int MAX_DIMENSIONS = 64;
     /** {@code kDLCPU}: host memory that no other device can access. */
     private static final int CPU = 1;
     /** {@code kDLCUDAHost}, {@code kDLROCMHost}, {@code kDLCUDAManaged}: other memory that the host can access. */
@@ -174,7 +174,7 @@ public final class DlpackTensor implements AutoCloseable {
     /** Returns the number of elements; throws if they are not contiguous. */
     private long count() {
         int dimensions = tensor.get(ValueLayout.JAVA_INT, DIMENSIONS);
-        if (dimensions < 0 || dimensions > MOST_DIMENSIONS) {
+        if (dimensions < 0 || dimensions > MAX_DIMENSIONS) {
             throw new IllegalArgumentException("a DLPack tensor of " + dimensions + " dimensions");
         }
         long[] shape = numbers(SHAPE, dimensions);

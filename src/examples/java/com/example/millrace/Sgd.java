@@ -30,7 +30,7 @@ public final class Sgd {
     private static final int STEPS = 200;
     private static final int CHECKPOINT_EVERY = 20;
     private static final int LOST_AT = 70;
-    private static final int NOBODY = -1;
+    private static final int NO_RANK = -1;
     private static final float RATE = 0.5f;
 
     private final Path directory;
@@ -46,7 +46,7 @@ public final class Sgd {
 
     public static void main(String[] args) throws IOException {
         train(Path.of(args[0]), Integer.parseInt(args[1]), Integer.parseInt(args[2]),
-                args.length > 3 ? Integer.parseInt(args[3]) : NOBODY);
+                args.length > 3 ? Integer.parseInt(args[3]) : NO_RANK);
     }
 
     /** Trains as one rank. Joins again, with one rank fewer, each time that a rank is lost. */

@@ -34,7 +34,7 @@ public final class KernelChannel {
     /** Index of the connection for sends and receives among a channel's connections to a peer. */
     public static final int POINT_TO_POINT = 1;
     /** Rank number that marks a missing neighbor. */
-    public static final int NOBODY = -1;
+    public static final int NO_RANK = -1;
 
     private static final long PREVIOUS = offset(groupElement("ring"), groupElement("prev"));
     private static final long NEXT = offset(groupElement("ring"), groupElement("next"));
@@ -77,14 +77,14 @@ public final class KernelChannel {
      * Sets this rank's neighbors in the tree.
      *
      * @param depth depth of the tree in hops: the logarithm of the number of ranks to base 2, rounded down
-     * @param up    the parent rank, or {@link #NOBODY}
-     * @param down  {@link #MAX_CHILDREN} elements: the child ranks, and then {@link #NOBODY}
+     * @param up    the parent rank, or {@link #NO_RANK}
+     * @param down  {@link #MAX_CHILDREN} elements: the child ranks, and then {@link #NO_RANK}
      */
     public void tree(int depth, int up, int... down) {
         Words.INT.set(segment, DEPTH, depth);
         Words.INT.set(segment, UP, up);
         for (int i = 0; i < MAX_CHILDREN; i++) {
-            Words.INT.set(segment, DOWN + (long) i * Integer.BYTES, i < down.length ? down[i] : NOBODY);
+            Words.INT.set(segment, DOWN + (long) i * Integer.BYTES, i < down.length ? down[i] : NO_RANK);
         }
     }
 
@@ -97,26 +97,26 @@ public final class KernelChannel {
      * Sets this rank's neighbors in the chain of its host's ranks. The collective network is above the top of the
      * chain.
      *
-     * @param up   the rank above this rank, or the peer number of the collective network, or {@link #NOBODY}
-     * @param down the rank below this rank, or {@link #NOBODY}
+     * @param up   the rank above this rank, or the peer number of the collective network, or {@link #NO_RANK}
+     * @param down the rank below this rank, or {@link #NO_RANK}
      */
     public void networkChain(int up, int down) {
         Words.INT.set(segment, CHAIN_UP, up);
         Words.INT.set(segment, CHAIN_DOWN, down);
         for (int i = 1; i < MAX_CHILDREN; i++) {
-            Words.INT.set(segment, CHAIN_DOWN + (long) i * Integer.BYTES, NOBODY);
+            Words.INT.set(segment, CHAIN_DOWN + (long) i * Integer.BYTES, NO_RANK);
         }
     }
 
     /**
      * {@return the rank above this rank in the chain of its host, or the peer number of the collective network, or
-     * {@link #NOBODY}}
+     * {@link #NO_RANK}}
      */
     public int networkChainUp() {
         return (int) Words.INT.get(segment, CHAIN_UP);
     }
 
-    /** {@return the rank below this rank in the chain of its host, or {@link #NOBODY}} */
+    /** {@return the rank below this rank in the chain of its host, or {@link #NO_RANK}} */
     public int networkChainDown() {
         return (int) Words.INT.get(segment, CHAIN_DOWN);
     }
@@ -146,13 +146,13 @@ public final class KernelChannel {
         return (int) Words.INT.get(segment, DEPTH);
     }
 
-    /** {@return the parent of this rank in the tree, or {@link #NOBODY}} */
+    /** {@return the parent of this rank in the tree, or {@link #NO_RANK}} */
     public int up() {
         return (int) Words.INT.get(segment, UP);
     }
 
     /**
-     * {@return a child of this rank in the tree, or {@link #NOBODY} if the child is missing}
+     * {@return a child of this rank in the tree, or {@link #NO_RANK} if the child is missing}
      *
      * @param child index of the child, 0 to {@link #MAX_CHILDREN} - 1
      */
@@ -160,7 +160,7 @@ public final class KernelChannel {
         return (int) Words.INT.get(segment, DOWN + (long) child * Integer.BYTES);
     }
 
-    /** {@return the peer number of the collective network, or {@link #NOBODY}} */
+    /** {@return the peer number of the collective network, or {@link #NO_RANK}} */
     public int network() {
         return (int) Words.INT.get(segment, NETWORK);
     }

@@ -42,7 +42,7 @@ public final class PointToPointWork {
     public static final int PROFILED = device_h.MILLRACE_P2P_PROFILED();
 
     /** Rank number that marks an absent send or receive. */
-    public static final int NOBODY = -1;
+    public static final int NO_RANK = -1;
 
     /** Alignment of the parts of a send or a receive, in bytes: each part begins at a multiple of it. */
     private static final long PART_ALIGNMENT = 4096;
@@ -105,7 +105,7 @@ public final class PointToPointWork {
     /**
      * Sets the data to send.
      *
-     * @param rank    rank of the receiver; {@link #NOBODY} if nothing is sent
+     * @param rank    rank of the receiver; {@link #NO_RANK} if nothing is sent
      * @param address address of the data
      * @param bytes   number of bytes
      * @param parts   number of channels that send a part; 0 if nothing is sent
@@ -120,7 +120,7 @@ public final class PointToPointWork {
     /**
      * Sets the destination of the received data.
      *
-     * @param rank    rank of the sender; {@link #NOBODY} if nothing is received
+     * @param rank    rank of the sender; {@link #NO_RANK} if nothing is received
      * @param address address of the destination
      * @param bytes   number of bytes
      * @param parts   number of channels that receive a part; 0 if nothing is received

@@ -314,10 +314,10 @@ public enum IdleProfile {
         static final long LOST_CORE_NANOS = 1_500_000;
         /**
          * Shortest period with short parks instead of yields after long yields, or with yields instead of spins after
-         * lost cores, in nanoseconds. Each repetition doubles the period, up to {@link #MOST_AVOIDANCE_NANOS}.
+         * lost cores, in nanoseconds. Each repetition doubles the period, up to {@link #MAX_AVOIDANCE_NANOS}.
          */
         static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
-        static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
+        static final long MAX_AVOIDANCE_NANOS = 1_000_000_000;
         /**
          * Duration of the period with short parks after a single long yield, in nanoseconds. The JIT compiler
          * occasionally takes the core for a millisecond.
@@ -518,7 +518,7 @@ public enum IdleProfile {
             if (tookLong) {
                 boolean alone = !yieldedLong || after - avoidsSince >= ALONE_NANOS + avoidanceNanos;
                 avoidanceNanos = alone ? AVOIDANCE_OF_ONE_NANOS
-                        : Math.clamp(avoidanceNanos * 2, LEAST_AVOIDANCE_NANOS, MOST_AVOIDANCE_NANOS);
+                        : Math.clamp(avoidanceNanos * 2, LEAST_AVOIDANCE_NANOS, MAX_AVOIDANCE_NANOS);
                 yieldedLong = true;
                 avoidsSince = after;
                 if (!sharpTimers) {
@@ -551,8 +551,8 @@ public enum IdleProfile {
         }
 
         private void yieldFrom(long now) {
-            boolean again = now - lostCoreAt < 2 * MOST_AVOIDANCE_NANOS && spinAvoidanceNanos >= LEAST_AVOIDANCE_NANOS;
-            spinAvoidanceNanos = again ? Math.min(spinAvoidanceNanos * 2, MOST_AVOIDANCE_NANOS) : LEAST_AVOIDANCE_NANOS;
+            boolean again = now - lostCoreAt < 2 * MAX_AVOIDANCE_NANOS && spinAvoidanceNanos >= LEAST_AVOIDANCE_NANOS;
+            spinAvoidanceNanos = again ? Math.min(spinAvoidanceNanos * 2, MAX_AVOIDANCE_NANOS) : LEAST_AVOIDANCE_NANOS;
             lostCoreAt = now;
             avoidsSpins = true;
             stage = Stage.YIELD;

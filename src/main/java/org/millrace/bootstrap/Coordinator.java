@@ -1,6 +1,6 @@
 package org.millrace.bootstrap;
 
-import static org.millrace.CommunicatorException.NOBODY;
+import static org.millrace.CommunicatorException.NO_RANK;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -173,7 +173,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     @Override
     public void contradicted(int rank, String how) {
         if (!group.isComplete()) { // A late client must not disturb a complete group.
-            tell(new RemoteFailure(rank, RemoteFailure.Kind.MISMATCH, NOBODY, "", how), null);
+            tell(new RemoteFailure(rank, RemoteFailure.Kind.MISMATCH, NO_RANK, "", how), null);
         }
     }
 
@@ -222,13 +222,13 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
 
     /** Returns a failure that a rank reported, attributed to that rank regardless of the rank number in the report. */
     private RemoteFailure told(RankIdentity who, RemoteFailure theirs) {
-        int peer = theirs.peer() < group.size() ? theirs.peer() : NOBODY;
+        int peer = theirs.peer() < group.size() ? theirs.peer() : NO_RANK;
         return new RemoteFailure(who.rank(), theirs.kind(), peer, theirs.operation(),
                 who + " failed: " + RemoteFailure.withoutRank(who.rank(), theirs.message()));
     }
 
     private static RemoteFailure lost(AcceptedConnection peer, String fate) {
-        return new RemoteFailure(peer.identity().rank(), RemoteFailure.Kind.LOST, NOBODY, "",
+        return new RemoteFailure(peer.identity().rank(), RemoteFailure.Kind.LOST, NO_RANK, "",
                 peer.identity() + " " + fate);
     }
 

@@ -31,7 +31,7 @@ import org.millrace.bootstrap.Message.PeerMessage;
 final class GroupState {
 
     /** Maximum number of unread messages from all ranks; correct ranks send fewer. */
-    private static final int MOST_MESSAGES = 1 << 16;
+    private static final int MAX_MESSAGES = 1 << 16;
 
     private record Address(int from, long tag) {
     }
@@ -109,10 +109,10 @@ final class GroupState {
             throw new ProtocolException(
                     what + message.data().length + " bytes; the limit is " + ControlPlane.MAX_MESSAGE_BYTES);
         }
-        boolean full = messages.size() == MOST_MESSAGES;
+        boolean full = messages.size() == MAX_MESSAGES;
         if (full || messages.putIfAbsent(new Address(message.from(), message.tag()), message.data()) != null) {
             throw new ProtocolException(what + "tag " + Long.toHexString(message.tag())
-                    + (full ? " while " + MOST_MESSAGES + " others wait to be read"
+                    + (full ? " while " + MAX_MESSAGES + " others wait to be read"
                             : " again, before the first was read"));
         }
     }
@@ -219,7 +219,7 @@ final class GroupState {
         lock.lock();
         try {
             while (absent().findAny().isPresent()) {
-                stopIfTroubled(what);
+                stopIfFailed(what);
                 stopIfDeparted(absent(), what);
                 if (deadline.expired()) {
                     String missing = present[self.rank()] == null ? present[0] + " has not let it in"
@@ -247,7 +247,7 @@ final class GroupState {
         lock.lock();
         try {
             long sequence = collectives.next(self.rank());
-            stopIfTroubled(name(collective, sequence));
+            stopIfFailed(name(collective, sequence));
             Contribution own = new Contribution(self.rank(), sequence, collective, data.clone());
             collectives.add(own);
             return own;
@@ -265,7 +265,7 @@ final class GroupState {
         lock.lock();
         try {
             while (collectives.missing(sequence).findAny().isPresent()) {
-                stopIfTroubled(what);
+                stopIfFailed(what);
                 stopIfDeparted(collectives.missing(sequence), what);
                 if (deadline.expired()) {
                     throw new DeadlineException(
@@ -309,7 +309,7 @@ final class GroupState {
     }
 
     /** Throws if this rank cannot continue, because a rank has failed or this rank has left. */
-    private void stopIfTroubled(String what) {
+    private void stopIfFailed(String what) {
         RemoteFailure trouble = failure == null ? ownFailure : failure;
         if (trouble != null) {
             throw trouble.exception(self.rank(),
@@ -317,7 +317,7 @@ final class GroupState {
         }
         if (closed) {
             throw new AbortedException(what + ": this rank has left the group", self.rank(),
-                    CommunicatorException.NOBODY, null, null);
+                    CommunicatorException.NO_RANK, null, null);
         }
     }
 

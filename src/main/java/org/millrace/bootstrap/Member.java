@@ -112,7 +112,7 @@ final class Member extends ControlLoop {
         if (!leaving) {
             boolean spokeWrongly = e instanceof ProtocolException;
             group.failed(new RemoteFailure(coordinator.rank(),
-                    spokeWrongly ? RemoteFailure.Kind.FAILED : RemoteFailure.Kind.LOST, CommunicatorException.NOBODY,
+                    spokeWrongly ? RemoteFailure.Kind.FAILED : RemoteFailure.Kind.LOST, CommunicatorException.NO_RANK,
                     "", coordinator + (spokeWrongly ? " " : " is gone: ") + e.getMessage()));
         }
     }

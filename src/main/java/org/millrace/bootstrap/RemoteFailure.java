@@ -13,7 +13,7 @@ import org.millrace.PeerLostException;
  * @param rank      rank that failed
  * @param kind      kind of the failure
  * @param peer      rank that is involved in the failure, as the failed rank reports;
- *                  {@link CommunicatorException#NOBODY} if none
+ *                  {@link CommunicatorException#NO_RANK} if none
  * @param operation operation in progress; empty if no operation was in progress
  * @param message   description of the failure. Rank 0 adds the rank with its process and host for the other ranks; for
  *                  instance {@code rank 3 (pid 123 on node7) is gone: Connection reset}
@@ -57,7 +57,7 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
     }
 
     RemoteFailure(int rank, String message) {
-        this(rank, Kind.FAILED, CommunicatorException.NOBODY, "", message);
+        this(rank, Kind.FAILED, CommunicatorException.NO_RANK, "", message);
     }
 
     /**
@@ -68,7 +68,7 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
         String text = thrown.getMessage();
         String message = text == null || thrown instanceof Error ? thrown.toString() : text;
         return thrown instanceof CommunicatorException typed
-                ? new RemoteFailure(rank, Kind.of(typed), typed.peer().orElse(CommunicatorException.NOBODY),
+                ? new RemoteFailure(rank, Kind.of(typed), typed.peer().orElse(CommunicatorException.NO_RANK),
                         typed.operation().orElse(""), message)
                 : new RemoteFailure(rank, message);
     }
@@ -82,7 +82,7 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
     }
 
     CommunicatorException exception(int self, String text) {
-        int other = peer >= 0 && peer != self ? peer : rank == self ? CommunicatorException.NOBODY : rank;
+        int other = peer >= 0 && peer != self ? peer : rank == self ? CommunicatorException.NO_RANK : rank;
         return kind.exception(text, self, other, operation.isEmpty() ? null : operation);
     }
 

@@ -206,7 +206,7 @@ public final class MeshNetwork implements CollectiveNetwork {
         Throwable why = failure.get();
         if (why instanceof MismatchException) {
             throw new MismatchException("the collective network of rank " + rank + " has ended: " + why.getMessage(),
-                    rank, MismatchException.NOBODY, null, why);
+                    rank, MismatchException.NO_RANK, null, why);
         }
         if (why != null) {
             throw new ConnectionException("the collective network of rank " + rank + " has ended: " + why.getMessage(),

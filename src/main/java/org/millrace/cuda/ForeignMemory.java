@@ -41,7 +41,7 @@ public final class ForeignMemory implements AutoCloseable {
      * Maximum number of physical segments of one range of addresses. Each physical segment needs an open file
      * descriptor as long as peers map it.
      */
-    public static final int MOST_SEGMENTS = 256;
+    public static final int MAX_SEGMENTS = 256;
 
     private final CudaDriver driver;
     private final long base;
@@ -131,9 +131,9 @@ public final class ForeignMemory implements AutoCloseable {
         boolean complete = false;
         try {
             for (long at = address; at < address + bytes;) {
-                if (tickets.size() == MOST_SEGMENTS) {
+                if (tickets.size() == MAX_SEGMENTS) {
                     throw new MillraceException(
-                            "it is made of more than " + MOST_SEGMENTS + " physical segments: allocate larger ones");
+                            "it is made of more than " + MAX_SEGMENTS + " physical segments: allocate larger ones");
                 }
                 Ticket ticket = export(driver, at);
                 tickets.add(ticket);

@@ -120,7 +120,7 @@ final class CollNetFunction extends CollectiveFunction {
             ChannelPart part = part(number, work, communicator, channel, ChunkShape.ONE_STEP);
             int up = channel.view().networkChainUp();
             int down = channel.view().networkChainDown();
-            boolean isLast = down == KernelChannel.NOBODY;
+            boolean isLast = down == KernelChannel.NO_RANK;
             return List.of(
                     ChannelTask.between(down, ChunkSchedule.combine(part, !isLast, false, true), ChunkShape.ONE_STEP,
                             KernelChannel.COLLECTIVE, up),

@@ -52,9 +52,9 @@ public final class DeviceChannel {
             ascending[each] = each;
         }
         ring(ascending);
-        view.tree(0, KernelChannel.NOBODY);
-        view.network(KernelChannel.NOBODY);
-        view.networkChain(KernelChannel.NOBODY, KernelChannel.NOBODY);
+        view.tree(0, KernelChannel.NO_RANK);
+        view.network(KernelChannel.NO_RANK);
+        view.networkChain(KernelChannel.NO_RANK, KernelChannel.NO_RANK);
     }
 
     /**
@@ -87,7 +87,7 @@ public final class DeviceChannel {
     /** Returns the number of this rank's children in the tree. */
     public int children() {
         int children = 0;
-        while (children < KernelChannel.MAX_CHILDREN && view.down(children) != KernelChannel.NOBODY) {
+        while (children < KernelChannel.MAX_CHILDREN && view.down(children) != KernelChannel.NO_RANK) {
             children++;
         }
         return children;

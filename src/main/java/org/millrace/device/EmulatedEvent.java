@@ -108,7 +108,7 @@ final class EmulatedEvent implements Event {
             throw new DeadlineException(
                     "the event was not reached within " + deadline.toMillis()
                             + " ms: what was enqueued before it is still under way",
-                    device.rank(), CommunicatorException.NOBODY, null, null);
+                    device.rank(), CommunicatorException.NO_RANK, null, null);
         }
         isReached(mark);
     }

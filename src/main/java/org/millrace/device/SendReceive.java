@@ -35,7 +35,7 @@ final class SendReceive implements FunctionTable.DeviceFunction {
         ChunkShape shape = shape(work, PointToPointWork.SEND_REGISTERED, PointToPointWork.SEND_LL, communicator);
         ChannelPart elements =
                 part(work.sendBytes(), part, work.sendChannels(), work.sendChunkBytes(), shape, communicator);
-        return ChannelTask.between(PointToPointWork.NOBODY, ChunkSchedule.spread(elements, true, false, true), shape,
+        return ChannelTask.between(PointToPointWork.NO_RANK, ChunkSchedule.spread(elements, true, false, true), shape,
                 KernelChannel.POINT_TO_POINT, work.sendRank());
     }
 
@@ -44,7 +44,7 @@ final class SendReceive implements FunctionTable.DeviceFunction {
         ChannelPart elements =
                 part(work.receiveBytes(), part, work.receiveChannels(), work.receiveChunkBytes(), shape, communicator);
         return ChannelTask.between(work.receiveRank(), ChunkSchedule.spread(elements, false, true, false), shape,
-                KernelChannel.POINT_TO_POINT, PointToPointWork.NOBODY);
+                KernelChannel.POINT_TO_POINT, PointToPointWork.NO_RANK);
     }
 
     private static ChunkShape shape(PointToPointWork work, int registered, int ll, DeviceCommunicator communicator) {

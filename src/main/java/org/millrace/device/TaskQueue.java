@@ -224,7 +224,7 @@ final class TaskQueue {
     }
 
     private DeadlineException late(String text) {
-        return new DeadlineException(text, device.rank(), CommunicatorException.NOBODY, null, null);
+        return new DeadlineException(text, device.rank(), CommunicatorException.NO_RANK, null, null);
     }
 
     private synchronized void add(Waiter waiter) {

@@ -24,7 +24,7 @@ final class TreeAllReduce extends CollectiveFunction {
         ChannelPart part = part(number, work, communicator, channel, shape);
         int[] children = children(channel);
         int parent = channel.view().up();
-        if (parent == KernelChannel.NOBODY) {
+        if (parent == KernelChannel.NO_RANK) {
             return List.of(task(ChunkSchedule.combine(part, true, true, true), shape, children, children));
         }
         int[] up = {parent};

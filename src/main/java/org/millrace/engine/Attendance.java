@@ -202,7 +202,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
             return null;
         }
         String operation = RemoteFailure.withoutRank(control.rank(), kernel.toString());
-        int first = missing.isEmpty() ? CommunicatorException.NOBODY : missing.nextSetBit(0);
+        int first = missing.isEmpty() ? CommunicatorException.NO_RANK : missing.nextSetBit(0);
         if (missing.isEmpty()) {
             return stood < stallNanos || now - thereSince < stallNanos / 2 ? null
                     : new DeadlineException(kernel + ": nothing moved for " + stallNanos / 1_000_000

@@ -110,7 +110,7 @@ final class CollNet {
         int below = IntStream.range(rank + 1, nodes.length)
                 .filter(each -> nodes[each] == nodes[rank])
                 .findFirst()
-                .orElse(KernelChannel.NOBODY);
+                .orElse(KernelChannel.NO_RANK);
         for (int channel = 0; channel < device.channels(); channel++) {
             KernelChannel view = device.channel(channel).view();
             view.network(all.number());

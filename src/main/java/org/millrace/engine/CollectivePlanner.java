@@ -119,12 +119,12 @@ final class CollectivePlanner {
      */
     private UserRegions regions(CollectiveFunction function, int number, CollectiveWork work, MemorySegment output,
             long bytes, long hopBytes) {
-        int from = Registrations.NOBODY;
-        int to = Registrations.NOBODY;
+        int from = Registrations.NO_RANK;
+        int to = Registrations.NO_RANK;
         for (int channel = 0; channel <= work.channelHigh(); channel++) {
             ChannelTask task = function.tasks(number, work, device, device.channel(channel)).getFirst();
-            int before = task.from().length == 0 ? Registrations.NOBODY : task.from()[0];
-            int behind = task.to().length == 0 ? Registrations.NOBODY : task.to()[0];
+            int before = task.from().length == 0 ? Registrations.NO_RANK : task.from()[0];
+            int behind = task.to().length == 0 ? Registrations.NO_RANK : task.to()[0];
             if (channel > 0 && (before != from || behind != to)) {
                 // The rings have different neighbors, but the regions belong to one peer on each side.
                 return UserRegions.NONE;

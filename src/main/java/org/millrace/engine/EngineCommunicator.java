@@ -315,7 +315,7 @@ final class EngineCommunicator implements Communicator {
                 child.failure.fail(new AbortedException(
                         "rank " + child.rank() + ": the communicator that this one was split from was aborted"
                                 + (reason == null ? "" : ": " + reason),
-                        child.rank(), CommunicatorException.NOBODY, null, reason));
+                        child.rank(), CommunicatorException.NO_RANK, null, reason));
             }
             child.abortChildren(reason);
         }
@@ -416,8 +416,8 @@ final class EngineCommunicator implements Communicator {
                 + (late.size() == 1 ? " operation that has" : " operations that have") + " not completed within "
                 + patience.toMillis() + " ms (MILLRACE_CLOSE_DEADLINE), first of all "
                 + RemoteFailure.withoutRank(rank(), first);
-        parts.failure.fail(new AbortedException(what, rank(), CommunicatorException.NOBODY, first, null));
-        return new DeadlineException(what, rank(), CommunicatorException.NOBODY, first, null);
+        parts.failure.fail(new AbortedException(what, rank(), CommunicatorException.NO_RANK, first, null));
+        return new DeadlineException(what, rank(), CommunicatorException.NO_RANK, first, null);
     }
 
     private void tearDown() {

@@ -28,7 +28,7 @@ final class OperationTrace implements AutoCloseable {
     /** Initial number of observed kernels, a power of two. */
     private static final int KERNELS = CommunicatorFields.OPERATIONS;
     /** Maximum number of observed kernels. If more kernels are launched ahead, the newest ones are observed. */
-    private static final int MOST_KERNELS = 1 << 16;
+    private static final int MAX_KERNELS = 1 << 16;
 
     static {
         for (Operation operation : Operation.values()) {
@@ -125,7 +125,7 @@ final class OperationTrace implements AutoCloseable {
             trace.ended(ended - 1);
             return;
         }
-        if (kernels.length == MOST_KERNELS) {
+        if (kernels.length == MAX_KERNELS) {
             oldest++;
             return;
         }

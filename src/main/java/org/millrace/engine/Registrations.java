@@ -16,7 +16,7 @@ import org.millrace.net.MemoryRegion;
 final class Registrations implements AutoCloseable {
 
     /** Rank number that marks a missing peer in a direction. */
-    public static final int NOBODY = -1;
+    public static final int NO_RANK = -1;
 
     /**
      * Minimum size of a hop, in bytes, for peers to read registered memory in place in operations that combine
@@ -117,7 +117,7 @@ final class Registrations implements AutoCloseable {
 
     /**
      * Returns the regions of an operation that does not combine elements, or {@link UserRegions#NONE} if its data
-     * passes through slots. The constant {@link #NOBODY} marks a direction without a peer.
+     * passes through slots. The constant {@link #NO_RANK} marks a direction without a peer.
      *
      * @param operand memory of all elements of the operation
      */
@@ -144,25 +144,25 @@ final class Registrations implements AutoCloseable {
         if (hopBytes < threshold || protocol != Protocol.SIMPLE) {
             return UserRegions.NONE;
         }
-        MemoryRegion received = from == NOBODY ? null : anything.with(from);
-        MemoryRegion sent = to == NOBODY ? null : anything.with(to);
-        return from != NOBODY && received == null || to != NOBODY && sent == null ? UserRegions.NONE
+        MemoryRegion received = from == NO_RANK ? null : anything.with(from);
+        MemoryRegion sent = to == NO_RANK ? null : anything.with(to);
+        return from != NO_RANK && received == null || to != NO_RANK && sent == null ? UserRegions.NONE
                 : new UserRegions(received, sent);
     }
 
     private UserRegions of(Registered registered, long bytes, Protocol protocol, int from, int to) {
-        MemoryRegion received = from == NOBODY ? null : registered.memory.with(from);
-        MemoryRegion sent = to == NOBODY ? null : registered.memory.with(to);
+        MemoryRegion received = from == NO_RANK ? null : registered.memory.with(from);
+        MemoryRegion sent = to == NO_RANK ? null : registered.memory.with(to);
         if (protocol != Protocol.SIMPLE) {
             LOG.debug("rank {}: {} registered bytes go through slots: they travel in {}", rank, bytes, protocol);
             return UserRegions.NONE;
         }
-        if (from != NOBODY && received == null || to != NOBODY && sent == null) {
+        if (from != NO_RANK && received == null || to != NO_RANK && sent == null) {
             if (!registered.read) {
                 LOG.debug(
                         "rank {}: {} registered bytes go through slots: rank {} does not reach them; "
                                 + "allocate them with the communicator's device",
-                        rank, bytes, from != NOBODY && received == null ? from : to);
+                        rank, bytes, from != NO_RANK && received == null ? from : to);
             }
             return UserRegions.NONE;
         }

@@ -43,8 +43,8 @@ final class TransferPlanner {
     public SendOrReceive transfer(boolean sends, MemorySegment buffer, long count, DataType type, int peer) {
         long bytes = count * type.bytes();
         UserRegions regions = peer == rank ? UserRegions.NONE
-                : registrations.of(buffer, bytes, options.protocol(bytes), sends ? Registrations.NOBODY : peer,
-                        sends ? peer : Registrations.NOBODY);
+                : registrations.of(buffer, bytes, options.protocol(bytes), sends ? Registrations.NO_RANK : peer,
+                        sends ? peer : Registrations.NO_RANK);
         boolean read = regions == UserRegions.NONE
                 && registrations.isRead(buffer, bytes, bytes, false, options.protocol(bytes));
         return new SendOrReceive(sends, buffer, count, type, peer, regions, read);
@@ -59,12 +59,12 @@ final class TransferPlanner {
                         | flags(receive, PointToPointWork.RECEIVE_REGISTERED, PointToPointWork.RECEIVE_LL));
         work.chunks(chunkBytes(send), chunkBytes(receive));
         if (send == null) {
-            work.send(PointToPointWork.NOBODY, 0, 0, 0);
+            work.send(PointToPointWork.NO_RANK, 0, 0, 0);
         } else {
             work.send(send.peer(), send.buffer().address(), send.bytes(), parts(send));
         }
         if (receive == null) {
-            work.receive(PointToPointWork.NOBODY, 0, 0, 0);
+            work.receive(PointToPointWork.NO_RANK, 0, 0, 0);
         } else {
             work.receive(receive.peer(), receive.buffer().address(), receive.bytes(), parts(receive));
         }

@@ -50,7 +50,7 @@ final class GetAnswers {
         offsets[slot] += bytes;
         missing[slot] -= bytes;
         if (missing[slot] == 0) {
-            windows[slot].letGo();
+            windows[slot].release();
             answered++;
         }
         return true;
@@ -59,7 +59,7 @@ final class GetAnswers {
     /** Discards all gets, because the peer that requested them has closed the connection. */
     void abandon() {
         while (!isEmpty()) {
-            windows[(int) answered++ & GetPath.MAX_GETS - 1].letGo();
+            windows[(int) answered++ & GetPath.MAX_GETS - 1].release();
         }
     }
 }

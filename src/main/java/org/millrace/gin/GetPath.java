@@ -88,6 +88,6 @@ final class GetPath extends Path {
     void oldestAnswered(InboundFrame frame) {
         Get get = ring[(int) answered++ & MAX_GETS - 1];
         frame.completes(get.queue, get.index);
-        get.target.letGo();
+        get.target.release();
     }
 }

@@ -207,7 +207,7 @@ final class InboundFrames {
             if (signalWindow == null || !signalWindow.beginAdd(transfer, signalOffset, value)) {
                 return false;
             }
-            signalWindow.letGo();
+            signalWindow.release();
             signalWindow = null;
             return true;
         }
@@ -254,7 +254,7 @@ final class InboundFrames {
                 transfer.abandon();
             }
             if (signalWindow != null) {
-                signalWindow.letGo();
+                signalWindow.release();
                 signalWindow = null;
             }
         }

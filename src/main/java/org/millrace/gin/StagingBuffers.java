@@ -29,7 +29,7 @@ public final class StagingBuffers {
     public static final int LEAST = 3;
 
     /** Maximum number of adds in flight. Only one buffer is reserved for adds. */
-    public static final int MOST_TO_ADD = 16;
+    public static final int MAX_ADDED = 16;
     private static final int RESERVED_FOR_ADDS = 1;
     /**
      * Divisor for reservations: one of this number of buffers, but at least one buffer, is reserved for sends. The same
@@ -75,7 +75,7 @@ public final class StagingBuffers {
         int reserved = Math.max(1, forBoth / SHARE);
         limit[TO_SEND] = forBoth - reserved;
         limit[TO_RECEIVE] = forBoth - reserved;
-        limit[TO_ADD] = Math.clamp(buffers / SHARE, 1, MOST_TO_ADD);
+        limit[TO_ADD] = Math.clamp(buffers / SHARE, 1, MAX_ADDED);
     }
 
     /** Takes a free buffer for outbound bytes. Returns its index, or -1 if none is available now. */

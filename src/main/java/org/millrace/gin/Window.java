@@ -10,7 +10,7 @@ public final class Window {
      * Maximum size in bytes of a put that {@link #isOrdered} may order. A flag, a count or a header fits into this
      * size, which covers one or two cache lines.
      */
-    public static final long MOST_ORDERED = 64;
+    public static final long MAX_ORDERED = 64;
 
     private final long handle;
     private final WindowMemory memory;
@@ -50,7 +50,7 @@ public final class Window {
      * another put or a signal.
      */
     public boolean isOrdered(long bytes) {
-        return strict && bytes <= MOST_ORDERED;
+        return strict && bytes <= MAX_ORDERED;
     }
 
     public boolean holds(long offset, long bytes) {
@@ -103,13 +103,13 @@ public final class Window {
         return opened;
     }
 
-    /** Counts a later transfer as a use of the memory, from now on until {@link #letGo}. */
+    /** Counts a later transfer as a use of the memory, from now on until {@link #release}. */
     public void hold() {
         open++;
     }
 
     /** Ends one use of the memory, by a transfer or by {@link #hold}. */
-    public void letGo() {
+    public void release() {
         open--;
     }
 

@@ -46,7 +46,7 @@ public final class WindowTransfer {
         Window used = window;
         window = null;
         sequence = ALL;
-        used.letGo();
+        used.release();
         used.memory().release(this);
     }
 
@@ -55,7 +55,7 @@ public final class WindowTransfer {
         Window used = window;
         window = null;
         sequence = ALL;
-        used.letGo();
+        used.release();
         used.memory().abandon(this);
     }
 

@@ -308,8 +308,8 @@ final class GpuCommunicator implements Communicator {
             if (failure.get() == null && !device.awaitIdle(patience)) {
                 String what = "rank " + rank() + " closes the communicator and gives up operations that have not"
                         + " completed within " + patience.toMillis() + " ms (MILLRACE_CLOSE_DEADLINE)";
-                failure.fail(new AbortedException(what, rank(), CommunicatorException.NOBODY, null, null));
-                givenUp = new DeadlineException(what, rank(), CommunicatorException.NOBODY, null, null);
+                failure.fail(new AbortedException(what, rank(), CommunicatorException.NO_RANK, null, null));
+                givenUp = new DeadlineException(what, rank(), CommunicatorException.NO_RANK, null, null);
             }
             // All ranks leave together. If one rank left at once, slower peers could not distinguish it from a lost
             // rank.

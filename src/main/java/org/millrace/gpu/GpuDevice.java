@@ -265,7 +265,7 @@ final class GpuDevice implements Device {
             if (!Waiting.until(this::query, deadline)) {
                 throw new DeadlineException("what " + this + " holds had not completed after " + deadline.toMillis()
                         + " ms: see whether every rank has enqueued the same operations, and abort the communicator to"
-                        + " end them", CommunicatorException.NOBODY, CommunicatorException.NOBODY, null, null);
+                        + " end them", CommunicatorException.NO_RANK, CommunicatorException.NO_RANK, null, null);
             }
         }
 

@@ -179,7 +179,7 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
                                     + " ms: a rank does not make the same call,"
                                     + " or cannot be reached by the interface that NCCL chose"
                                     + " (NCCL_SOCKET_IFNAME picks another; NCCL_DEBUG=INFO shows what NCCL does)",
-                            CommunicatorException.NOBODY, CommunicatorException.NOBODY, what, null);
+                            CommunicatorException.NO_RANK, CommunicatorException.NO_RANK, what, null);
                 }
             } catch (InterruptedException interrupted) {
                 Thread.currentThread().interrupt();

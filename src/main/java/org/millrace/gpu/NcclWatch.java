@@ -77,9 +77,10 @@ final class NcclWatch implements Runnable {
         int rank = nccl.rank();
         String text = "rank " + rank + ": " + lost.getMessage();
         return switch (lost.getCause()) {
-            case DisagreementException _ -> new MismatchException(text, rank, CommunicatorException.NOBODY, null, lost);
-            case ProxyException _ -> new CommunicatorException(text, rank, CommunicatorException.NOBODY, null, lost);
-            case null, default -> new PeerLostException(text, rank, CommunicatorException.NOBODY, null, lost);
+            case DisagreementException _ ->
+                new MismatchException(text, rank, CommunicatorException.NO_RANK, null, lost);
+            case ProxyException _ -> new CommunicatorException(text, rank, CommunicatorException.NO_RANK, null, lost);
+            case null, default -> new PeerLostException(text, rank, CommunicatorException.NO_RANK, null, lost);
         };
     }
 
@@ -87,10 +88,10 @@ final class NcclWatch implements Runnable {
     private MillraceException typed(NcclException told) {
         int rank = nccl.rank();
         if (told.result() == NcclResult.REMOTE_ERROR) {
-            return new PeerLostException(told.getMessage(), rank, CommunicatorException.NOBODY, null, told);
+            return new PeerLostException(told.getMessage(), rank, CommunicatorException.NO_RANK, null, told);
         }
         return told.result() == NcclResult.TIMEOUT
-                ? new DeadlineException(told.getMessage(), rank, CommunicatorException.NOBODY, null, told)
+                ? new DeadlineException(told.getMessage(), rank, CommunicatorException.NO_RANK, null, told)
                 : told;
     }
 
@@ -201,7 +202,7 @@ final class NcclWatch implements Runnable {
         String why = ": it connects to a rank that does not come; see whether every rank enqueues the same operations";
         if (taken > late.toNanos()) {
             throw new DeadlineException(what + late.toMillis() + " ms (MILLRACE_LATE_DEADLINE)" + why, nccl.rank(),
-                    CommunicatorException.NOBODY, null, null);
+                    CommunicatorException.NO_RANK, null, null);
         }
         if (taken > stall.toNanos() && since != toldOf) {
             toldOf = since;

@@ -41,7 +41,7 @@ final class CollNetPlugin {
     /** Path number in the handles of this table. It distinguishes them from handles of connections and of GIN. */
     private static final byte PATH = 4;
     /** Maximum number of threads that reduce. Eight threads saturate the memory bandwidth of one CPU socket. */
-    private static final int MOST_THREADS = 8;
+    private static final int MAX_THREADS = 8;
     /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
@@ -94,7 +94,7 @@ final class CollNetPlugin {
         NetEndpoint here = endpoints.apply(library);
         new PeerHandle(PATH, key, here.listener().address()).write(handle);
         PeerHandle.putNumber(handle,
-                Math.min(MOST_THREADS, ProxyThreads.decide(Configuration.ofPlugin(environment)).count()));
+                Math.min(MAX_THREADS, ProxyThreads.decide(Configuration.ofPlugin(environment)).count()));
         NativeMemory.putLong(listener, handles.add(new Listening(here)));
     }
 
@@ -103,7 +103,7 @@ final class CollNetPlugin {
         NetEndpoint here = handles.get(listener, Listening.class).here;
         byte[][] addresses = new byte[ranks][];
         long key = 0;
-        int threads = MOST_THREADS;
+        int threads = MAX_THREADS;
         for (int peer = 0; peer < ranks; peer++) {
             long address = NativeMemory.getLong(peers + (long) peer * Long.BYTES);
             PeerHandle handle = PeerHandle.read(address);

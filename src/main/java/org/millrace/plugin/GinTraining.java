@@ -27,7 +27,7 @@ final class GinTraining {
     private static final int PUTS = 4_000;
     private static final int RMA_PUTS = 1_000;
     private static final long WINDOW_BYTES = GinKernel.WINDOW_BYTES;
-    private static final int MOST_BYTES = 16 * 1024;
+    private static final int MAX_BYTES = 16 * 1024;
     private static final int SIGNALS = GinKernel.SIGNALS;
     private static final int TABLE_VERSION = 11;
     private static final long HANDLE_BYTES = 128;
@@ -142,7 +142,7 @@ final class GinTraining {
 
         private void putAsProgram(long group, long rma, long memory) {
             for (int i = 0; i < RMA_PUTS; i++) {
-                int bytes = 1 + random.nextInt(MOST_BYTES);
+                int bytes = 1 + random.nextInt(MAX_BYTES);
                 long request =
                         i % 2 == 0 ? made(Rma.RMA_PUT, rma, 0, 0, memory, bytes, WINDOW_BYTES / 2, memory, 1 - number)
                                 : made(Rma.RMA_PUT_SIGNAL, rma, 0, 0, memory, bytes, WINDOW_BYTES / 2, memory,

@@ -104,7 +104,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
      */
     private static final String PEER_CHANNELS = "NCCL_NCHANNELS_PER_NET_PEER";
     private static final String CHANNELS_PER_PEER = "4";
-    private static final int MOST_RANKS = 16;
+    private static final int MAX_RANKS = 16;
 
     /**
      * Half of NCCL's default size of a connection's buffer. The slots of all channels together are then more likely to
@@ -257,7 +257,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
         }
         if (choosesChannels(settings)) {
             required.put(CHANNEL_BOUNDS.getFirst(), CHANNELS);
-            if (settings.variable(PEER_CHANNELS).isEmpty() && CoreShare.ranksOfJob(settings::variable) <= MOST_RANKS) {
+            if (settings.variable(PEER_CHANNELS).isEmpty() && CoreShare.ranksOfJob(settings::variable) <= MAX_RANKS) {
                 required.put(PEER_CHANNELS, CHANNELS_PER_PEER);
             }
         }

@@ -24,7 +24,7 @@ import org.millrace.rehearsal.Simulation.Rank;
 public final class Forecast {
 
     /** Maximum size in bytes of an all-reduce that two ranks of the engine perform by an exchange of their data. */
-    private static final long MOST_EXCHANGED = 16 << 10;
+    private static final long MAX_EXCHANGED = 16 << 10;
     private static final int SLICES = 4;
     /**
      * Divisor of the slot size. A chunk of at most this part of a slot is one frame. A longer chunk that fits into a
@@ -191,7 +191,7 @@ public final class Forecast {
 
     private void ring(Simulation simulation, Kind kind, int ranks) {
         boolean reducesAll = kind.name().equals(Operation.ALL_REDUCE.label());
-        boolean exchanges = costs.exchanges() && reducesAll && ranks == 2 && kind.bytes() <= MOST_EXCHANGED;
+        boolean exchanges = costs.exchanges() && reducesAll && ranks == 2 && kind.bytes() <= MAX_EXCHANGED;
         int steps = exchanges ? 2 : reducesAll ? 2 * ranks - 1 : ranks;
         double perRank = reducesAll && !exchanges ? (double) kind.bytes() / ranks : kind.bytes();
         double chunk = perRank / costs.channels();

@@ -176,7 +176,7 @@ class TimedIdleStrategyTest {
             strategy.idle(0);
             assertEquals(yields + 1, scheduler.yields);
             avoidance = Math.clamp(2 * avoidance, IdleProfile.TimedIdleStrategy.LEAST_AVOIDANCE_NANOS,
-                    IdleProfile.TimedIdleStrategy.MOST_AVOIDANCE_NANOS);
+                    IdleProfile.TimedIdleStrategy.MAX_AVOIDANCE_NANOS);
         }
         assertEquals(1, scheduler.sharpened);
         scheduler.now += avoidance;
@@ -210,7 +210,7 @@ class TimedIdleStrategyTest {
         scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS + 1;
         for (int i = 0; i < 4; i++) {
             strategy.idle(0);
-            scheduler.now += IdleProfile.TimedIdleStrategy.MOST_AVOIDANCE_NANOS;
+            scheduler.now += IdleProfile.TimedIdleStrategy.MAX_AVOIDANCE_NANOS;
         }
         strategy.idle(0);
         strategy.idle(0);
@@ -259,9 +259,9 @@ class TimedIdleStrategyTest {
             strategy.idle(1);
             assertEquals(Stage.SPIN, strategy.stage(), "it tries again");
             idleUntilTheNextLook(strategy);
-            avoidance = Math.min(2 * avoidance, IdleProfile.TimedIdleStrategy.MOST_AVOIDANCE_NANOS);
+            avoidance = Math.min(2 * avoidance, IdleProfile.TimedIdleStrategy.MAX_AVOIDANCE_NANOS);
         }
-        scheduler.now += 3 * IdleProfile.TimedIdleStrategy.MOST_AVOIDANCE_NANOS;
+        scheduler.now += 3 * IdleProfile.TimedIdleStrategy.MAX_AVOIDANCE_NANOS;
         strategy.idle(1);
         idleUntilTheNextLook(strategy);
         scheduler.now += IdleProfile.TimedIdleStrategy.LOST_CORE_NANOS;

@@ -66,7 +66,7 @@ class AcceptorTest {
     }
 
     private static FutureTask<ControlPlane> joining(String rendezvous, int rank, int size) {
-        return joining(rendezvous, rank, size, JoinOptions.within(Ranks.PATIENCE));
+        return joining(rendezvous, rank, size, JoinOptions.within(Ranks.TIMEOUT));
     }
 
     private static FutureTask<ControlPlane> joining(String rendezvous, int rank, int size, JoinOptions options) {
@@ -75,7 +75,7 @@ class AcceptorTest {
 
     /** Checks that the group is complete in spite of the stranger. */
     private void completes(FutureTask<ControlPlane> zero, String rendezvous) throws Exception {
-        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE);
+        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, Ranks.TIMEOUT);
                 ControlPlane first = Ranks.get(zero)) {
             FutureTask<byte[][]> gather = Ranks.async(() -> first.allGather(new byte[] {1}));
             assertEquals(2, one.allGather(new byte[] {2}).length);
@@ -147,7 +147,7 @@ class AcceptorTest {
             String taken = raw.receive(Rejected.class).reason();
             assertTrue(taken.startsWith("rank 0 is already taken by pid "), taken);
         }
-        try (ControlPlane two = ControlPlane.join(rendezvous, 2, 3, Ranks.PATIENCE);
+        try (ControlPlane two = ControlPlane.join(rendezvous, 2, 3, Ranks.TIMEOUT);
                 ControlPlane first = Ranks.get(zero);
                 ControlPlane second = Ranks.get(admitted)) {
             FutureTask<byte[][]> a = Ranks.async(() -> first.allGather(new byte[0]));
@@ -162,11 +162,11 @@ class AcceptorTest {
     @Test
     void aSecretThatDiffersKeepsARankOut() throws Exception {
         for (String rendezvous : new String[] {Ranks.freeTcp(), file()}) {
-            JoinOptions right = JoinOptions.within(Ranks.PATIENCE).withSecret("right");
+            JoinOptions right = JoinOptions.within(Ranks.TIMEOUT).withSecret("right");
             FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2, right);
             RawRank.connect(Rendezvous.parse(rendezvous, right)).close(); // shows that rank 0 listens
             for (String wrong : new String[] {null, "wrong"}) {
-                String message = refusalOf(rendezvous, JoinOptions.within(Ranks.PATIENCE).withSecret(wrong));
+                String message = refusalOf(rendezvous, JoinOptions.within(Ranks.TIMEOUT).withSecret(wrong));
                 assertTrue(message.contains("rank 0 (pid ") && message.contains(" has another secret: "), message);
             }
             try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, right); ControlPlane first = Ranks.get(zero)) {
@@ -192,7 +192,7 @@ class AcceptorTest {
             AtomicReference<String> refusal = new AtomicReference<>();
             Ranks.await("rank 0 answers", () -> {
                 try {
-                    client.handshake(place, Deadline.in(Ranks.PATIENCE));
+                    client.handshake(place, Deadline.in(Ranks.TIMEOUT));
                 } catch (BootstrapClient.NotRankZeroException e) {
                     refusal.set(e.getMessage());
                 } catch (IOException e) {
@@ -208,7 +208,7 @@ class AcceptorTest {
     void whoDoesNotKnowTheSecretIsNotLetIn() throws Exception {
         String rendezvous = Ranks.freeTcp();
         FutureTask<ControlPlane> zero =
-                joining(rendezvous, 0, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right"));
+                joining(rendezvous, 0, 2, JoinOptions.within(Ranks.TIMEOUT).withSecret("right"));
         // ignores that rank 0's proof is wrong, and sends its own
         try (RawRank raw = RawRank.introduced(rendezvous, 1, 2)) {
             assertEquals("it does not know this group's secret", raw.receive(Rejected.class).reason());
@@ -228,7 +228,7 @@ class AcceptorTest {
             rude.awaitEnd();
         }
         try (ControlPlane one =
-                ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right"));
+                ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(Ranks.TIMEOUT).withSecret("right"));
                 ControlPlane first = Ranks.get(zero)) {
             assertNull(one.failure());
             assertNull(first.failure());
@@ -434,13 +434,13 @@ class AcceptorTest {
         try (ServerSocket http = new ServerSocket(port, 10, InetAddress.getLoopbackAddress())) {
             serve(http, "HTTP/1.1 400 Bad Request\r\n\r\n");
             String message = assertThrows(MillraceException.class,
-                    () -> ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.PATIENCE)).getMessage();
+                    () -> ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.TIMEOUT)).getMessage();
             assertTrue(
                     message.endsWith("who listens at 127.0.0.1:" + port
                             + " speaks another protocol than Millrace's control plane: it begins with \"HTTP/1.1 \""),
                     message);
             String inUse = assertThrows(MillraceException.class,
-                    () -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE)).getMessage();
+                    () -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.TIMEOUT)).getMessage();
             assertTrue(inUse.contains("rank 0 cannot listen on tcp:127.0.0.1:" + port + ": Address already in use"),
                     inUse);
         }

@@ -70,7 +70,7 @@ class AlteredTest {
 
     @Test
     void aGroupThatOthersReachNeedsASecretWhereThatIsWanted() {
-        JoinOptions required = new JoinOptions(Ranks.PATIENCE, null, true, null, "", SocketOptions.defaults(),
+        JoinOptions required = new JoinOptions(Ranks.TIMEOUT, null, true, null, "", SocketOptions.defaults(),
                 CommunicatorListener.STANDARD_ERROR);
         for (String host : List.of("0.0.0.0", "127.0.0.1")) { // other users reach loopback
             for (int rank = 0; rank < 2; rank++) {

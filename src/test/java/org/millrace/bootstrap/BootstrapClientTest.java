@@ -91,7 +91,7 @@ class BootstrapClientTest {
     @ValueSource(ints = {1, 2})
     void aRankZeroThatEndsTheConnectionBeforeItLetsARankInIsAskedAgain(int word) throws Exception {
         int port = Ranks.freePort();
-        FutureTask<ControlPlane> zero = rankZero(port, JoinOptions.within(Ranks.PATIENCE));
+        FutureTask<ControlPlane> zero = rankZero(port, JoinOptions.within(Ranks.TIMEOUT));
         AtomicInteger words = new AtomicInteger();
         try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
             relay.change(said -> {
@@ -101,7 +101,7 @@ class BootstrapClientTest {
                 return said;
             });
             try (ControlPlane one =
-                    ControlPlane.join("tcp:127.0.0.1:" + relay.address().getPort(), 1, 2, Ranks.PATIENCE);
+                    ControlPlane.join("tcp:127.0.0.1:" + relay.address().getPort(), 1, 2, Ranks.TIMEOUT);
                     ControlPlane first = Ranks.get(zero)) {
                 FutureTask<byte[][]> gather = Ranks.async(() -> first.allGather(new byte[] {1}));
                 assertEquals(2, one.allGather(new byte[] {2})[1][0]);
@@ -117,7 +117,7 @@ class BootstrapClientTest {
     void aRankZeroThatAlwaysEndsTheConnectionIsNamedWhenTheDeadlineHasPassed() throws Exception {
         Ranks.beforeDeadline(deadline -> {
             int port = Ranks.freePort();
-            FutureTask<ControlPlane> zero = rankZero(port, JoinOptions.within(Ranks.PATIENCE));
+            FutureTask<ControlPlane> zero = rankZero(port, JoinOptions.within(Ranks.TIMEOUT));
             try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
                 relay.change(said -> {
                     if (said.length == PROOF_BYTES) {
@@ -148,11 +148,11 @@ class BootstrapClientTest {
         String rendezvous = "tcp:127.0.0.1:" + port;
         FutureTask<ControlPlane> one;
         try (ServerSocket liar = new ServerSocket(port, 10, InetAddress.getLoopbackAddress())) {
-            one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE));
+            one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.TIMEOUT));
             refuse(liar);
             refuse(liar);
         }
-        try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE);
+        try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.TIMEOUT);
                 ControlPlane other = Ranks.get(one)) {
             assertNull(zero.failure());
             assertNull(other.failure());
@@ -163,7 +163,7 @@ class BootstrapClientTest {
     void whatItSaysAgainAndAgainIsSaidAsItsWords() throws Exception {
         try (ServerSocket liar = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
             String rendezvous = "tcp:127.0.0.1:" + liar.getLocalPort();
-            FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE));
+            FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.TIMEOUT));
             while (!one.isDone()) {
                 liar.setSoTimeout(100);
                 try {

@@ -60,7 +60,7 @@ class ControlPlaneTest {
     private void gather(String rendezvous, int size) throws Exception {
         int rounds = 50;
         Ranks.onEach(size, rank -> {
-            try (ControlPlane plane = ControlPlane.join(rendezvous, rank, size, Ranks.PATIENCE)) {
+            try (ControlPlane plane = ControlPlane.join(rendezvous, rank, size, Ranks.TIMEOUT)) {
                 assertEquals(rank, plane.rank());
                 assertEquals(size, plane.size());
                 assertFalse(Files.exists(folder.resolve("group")), "the file outlives the group's completion");
@@ -93,7 +93,7 @@ class ControlPlaneTest {
     void aPartMayBeAMebibyteAndNoMore() throws Exception {
         int size = 3;
         Ranks.onEach(size, rank -> {
-            try (ControlPlane plane = ControlPlane.join(file(), rank, size, Ranks.PATIENCE)) {
+            try (ControlPlane plane = ControlPlane.join(file(), rank, size, Ranks.TIMEOUT)) {
                 String message = assertThrows(IllegalArgumentException.class,
                         () -> plane.allGather(new byte[ControlPlane.MAX_GATHER_BYTES + 1])).getMessage();
                 assertTrue(message.contains("1048577 bytes by rank " + rank), message);
@@ -123,7 +123,7 @@ class ControlPlaneTest {
         List<List<ControlPlane>> byRank = Ranks.onEach(size, rank -> {
             List<ControlPlane> planes = new ArrayList<>();
             for (int group = 0; group < groups; group++) {
-                planes.add(ControlPlane.join(rendezvous, rank, size, Ranks.PATIENCE));
+                planes.add(ControlPlane.join(rendezvous, rank, size, Ranks.TIMEOUT));
             }
             return planes;
         });
@@ -236,7 +236,7 @@ class ControlPlaneTest {
             int own = rank;
             Thread.currentThread().interrupt();
             String message =
-                    assertThrows(MillraceException.class, () -> ControlPlane.join(file(), own, 2, Ranks.PATIENCE))
+                    assertThrows(MillraceException.class, () -> ControlPlane.join(file(), own, 2, Ranks.TIMEOUT))
                             .getMessage();
             assertTrue(message.contains("interrupted"), message);
             assertTrue(Thread.interrupted());
@@ -249,18 +249,18 @@ class ControlPlaneTest {
                     "tcp:host:x", "tcp:host:0", "tcp:host:65536", "tcp:::1:1"})
     void aRendezvousThatIsNoneIsRefused(String rendezvous) {
         String message =
-                assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE))
+                assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(rendezvous, 0, 2, Ranks.TIMEOUT))
                         .getMessage();
         assertTrue(message.contains('"' + rendezvous + '"'), message);
     }
 
     @Test
     void argumentsAreChecked() {
-        assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(file(), 0, 0, Ranks.PATIENCE));
-        assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(file(), -1, 2, Ranks.PATIENCE));
-        assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(file(), 2, 2, Ranks.PATIENCE));
+        assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(file(), 0, 0, Ranks.TIMEOUT));
+        assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(file(), -1, 2, Ranks.TIMEOUT));
+        assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(file(), 2, 2, Ranks.TIMEOUT));
         assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(file(), 0, 2, Duration.ZERO));
-        assertThrows(IllegalArgumentException.class, () -> JoinOptions.within(Ranks.PATIENCE).withSecret(""));
-        assertFalse(JoinOptions.within(Ranks.PATIENCE).withSecret("hush").toString().contains("hush"));
+        assertThrows(IllegalArgumentException.class, () -> JoinOptions.within(Ranks.TIMEOUT).withSecret(""));
+        assertFalse(JoinOptions.within(Ranks.TIMEOUT).withSecret("hush").toString().contains("hush"));
     }
 }

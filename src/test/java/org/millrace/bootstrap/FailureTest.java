@@ -94,7 +94,7 @@ class FailureTest {
 
     @Test
     void aGroupOfOneHasNobodyToTell() {
-        ControlPlane plane = ControlPlane.join("tcp:127.0.0.1:1", 0, 1, Ranks.PATIENCE);
+        ControlPlane plane = ControlPlane.join("tcp:127.0.0.1:1", 0, 1, Ranks.TIMEOUT);
         assertEquals(1, plane.allGather(new byte[3]).length);
         plane.fail(new MillraceException("alone"));
         assertNull(plane.failure());
@@ -177,10 +177,10 @@ class FailureTest {
     @ParameterizedTest
     @EnumSource
     void aLostRankIsToldToAll(Fault fault) throws Exception {
-        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 3, Ranks.PATIENCE));
+        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 3, Ranks.TIMEOUT));
         RawRank two = RawRank.introduced(file(), 2, 3);
         two.receive(Message.Present.class); // accepted, before the last rank makes rank 0 delete the file
-        try (ControlPlane one = ControlPlane.join(file(), 1, 3, Ranks.PATIENCE); ControlPlane first = Ranks.get(zero)) {
+        try (ControlPlane one = ControlPlane.join(file(), 1, 3, Ranks.TIMEOUT); ControlPlane first = Ranks.get(zero)) {
             FutureTask<byte[][]> blocked = Ranks.async(() -> one.allGather(new byte[1]));
             fault.inject(two);
             RemoteFailure told = Ranks.awaitFailure(first);
@@ -195,7 +195,7 @@ class FailureTest {
 
     @Test
     void aRankThatFailedAndIsGoneIsToldOnce() throws Exception {
-        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.PATIENCE));
+        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.TIMEOUT));
         try (RawRank one = RawRank.introduced(file(), 1, 2); ControlPlane first = Ranks.get(zero)) {
             // the rank to blame does not depend on the message
             one.say(new Failed(new RemoteFailure(0, "blames another")));
@@ -207,7 +207,7 @@ class FailureTest {
 
     @Test
     void aShutdownIsAnswered() throws Exception {
-        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.PATIENCE));
+        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.TIMEOUT));
         try (RawRank one = RawRank.introduced(file(), 1, 2); ControlPlane first = Ranks.get(zero)) {
             one.say(new Departed(1));
             one.awaitEnd();
@@ -219,7 +219,7 @@ class FailureTest {
 
     @Test
     void aRankThatDoesNotAnswerTheShutdownDoesNotHoldUpTheEnd() throws Exception {
-        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.PATIENCE));
+        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.TIMEOUT));
         try (RawRank one = RawRank.introduced(file(), 1, 2)) {
             ControlPlane first = Ranks.get(zero);
             first.close();

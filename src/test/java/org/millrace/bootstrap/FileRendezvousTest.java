@@ -66,8 +66,8 @@ class FileRendezvousTest {
 
     private void completes() throws Exception {
         // may read the existing content
-        FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE));
-        try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE);
+        FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.TIMEOUT));
+        try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.TIMEOUT);
                 ControlPlane second = Ranks.get(one)) {
             assertNull(zero.failure());
             assertNull(second.failure());
@@ -77,7 +77,7 @@ class FileRendezvousTest {
 
     @Test
     void onlyTheOwnerCanReadTheFile() throws Exception {
-        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE));
+        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, Ranks.TIMEOUT));
         Ranks.await("rank 0 writes its file", () -> Files.exists(path));
         assertEquals(Set.of(PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE),
                 Files.getPosixFilePermissions(path));
@@ -87,7 +87,7 @@ class FileRendezvousTest {
         assertEquals(2, file.size());
         assertEquals(RankIdentity.local(0, ""), file.owner());
         assertFalse(file.toString().contains(file.secret()), "messages do not show the secret");
-        ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
+        ControlPlane.join(rendezvous, 1, 2, Ranks.TIMEOUT).close();
         Ranks.get(zero).close();
         assertNoFileIsLeft();
     }
@@ -120,11 +120,11 @@ class FileRendezvousTest {
     void aFileThatLeadsToAnotherGroupIsReplaced() throws Exception {
         int port = Ranks.freePort();
         FutureTask<ControlPlane> other =
-                Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE));
+                Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.TIMEOUT));
         RawRank.connect("tcp:127.0.0.1:" + port).close();
         fileOf(port).publish(path);
         completes();
-        ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.PATIENCE).close();
+        ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.TIMEOUT).close();
         Ranks.get(other).close();
     }
 
@@ -141,7 +141,7 @@ class FileRendezvousTest {
             for (int rank = 0; rank < 2; rank++) {
                 int self = rank;
                 assertTrue(assertThrows(MillraceException.class,
-                        () -> ControlPlane.join(rendezvous, self, 2, Ranks.PATIENCE)).getMessage()
+                        () -> ControlPlane.join(rendezvous, self, 2, Ranks.TIMEOUT)).getMessage()
                         .contains("it is the file of user 4712, and this process runs as user 0"));
             }
         }
@@ -161,7 +161,7 @@ class FileRendezvousTest {
         fileOf(Ranks.freePort()).publish(target);
         Files.createSymbolicLink(path, target);
         String message =
-                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, rank, 2, Ranks.PATIENCE))
+                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, rank, 2, Ranks.TIMEOUT))
                         .getMessage();
         assertTrue(message.contains(path + " is not trusted as a rendezvous file: it is a symbolic link"), message);
         assertTrue(Files.isSymbolicLink(path) && Files.exists(target));
@@ -172,7 +172,7 @@ class FileRendezvousTest {
     @ValueSource(ints = {0, 1})
     void aPipeIsNotOpened(int rank) throws Exception {
         assertEquals(0, new ProcessBuilder("mkfifo", path.toString()).start().waitFor());
-        FutureTask<ControlPlane> joining = Ranks.async(() -> ControlPlane.join(rendezvous, rank, 2, Ranks.PATIENCE));
+        FutureTask<ControlPlane> joining = Ranks.async(() -> ControlPlane.join(rendezvous, rank, 2, Ranks.TIMEOUT));
         String message = Ranks.failureOf(joining);
         assertTrue(message.contains(path + " is not trusted as a rendezvous file: it is no regular file"), message);
     }
@@ -185,17 +185,16 @@ class FileRendezvousTest {
 
     @Test
     void aFileInUseIsNot() throws Exception {
-        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE));
+        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, Ranks.TIMEOUT));
         Ranks.await("rank 0 writes its file", () -> Files.exists(path));
         FileRendezvous.RendezvousFile file = FileRendezvous.RendezvousFile.read(path).orElseThrow();
-        String message =
-                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 3, Ranks.PATIENCE))
-                        .getMessage();
+        String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 3, Ranks.TIMEOUT))
+                .getMessage();
         assertTrue(message.startsWith(
                 "rank 0 cannot use " + path + ": another group is using it, the group of 2 ranks whose rank 0 is pid "),
                 message);
         assertEquals(file, FileRendezvous.RendezvousFile.read(path).orElseThrow(), "the file is untouched");
-        ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
+        ControlPlane.join(rendezvous, 1, 2, Ranks.TIMEOUT).close();
         Ranks.get(zero).close();
         assertNoFileIsLeft();
     }
@@ -228,7 +227,7 @@ class FileRendezvousTest {
         for (int rank = 0; rank < 2; rank++) {
             int own = rank;
             String message =
-                    assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, own, 2, Ranks.PATIENCE))
+                    assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, own, 2, Ranks.TIMEOUT))
                             .getMessage();
             assertTrue(message.startsWith(path + " is not a rendezvous file of this release: "), message);
         }
@@ -255,7 +254,7 @@ class FileRendezvousTest {
     void aFolderThatIsMissingIsNamed() {
         String missing = folder.resolve("missing").resolve("group").toString();
         String message =
-                assertThrows(MillraceException.class, () -> ControlPlane.join("file:" + missing, 0, 2, Ranks.PATIENCE))
+                assertThrows(MillraceException.class, () -> ControlPlane.join("file:" + missing, 0, 2, Ranks.TIMEOUT))
                         .getMessage();
         assertTrue(message.contains("rank 0 cannot write " + missing) && message.contains("the directory has to exist"),
                 message);
@@ -264,7 +263,7 @@ class FileRendezvousTest {
     /** A user who knows a job's number must not be able to create files first at the job's rendezvous. */
     @Test
     void ranksOfAJobMeetWhereNobodyElseCanWrite(@TempDir Path shared) throws IOException {
-        JoinOptions options = JoinOptions.within(Ranks.PATIENCE);
+        JoinOptions options = JoinOptions.within(Ranks.TIMEOUT);
         Path own = FileRendezvous.ofJob("job:7-0", shared, options).path().getParent();
         assertEquals(shared, own.getParent());
         assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(own)));

@@ -25,7 +25,7 @@ import org.millrace.MillraceException;
 final class Ranks {
 
     /** Longest wait, far above the duration of any step. A test that reaches it has failed. */
-    static final Duration PATIENCE = Duration.ofSeconds(60);
+    static final Duration TIMEOUT = Duration.ofSeconds(60);
 
     @FunctionalInterface
     interface RankCall<T> {
@@ -43,14 +43,14 @@ final class Ranks {
 
     static <T> T get(FutureTask<T> task) throws Exception {
         try {
-            return task.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            return task.get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
         } catch (ExecutionException e) {
             if (e.getCause() instanceof Exception cause) {
                 throw cause;
             }
             throw e;
         } catch (TimeoutException e) {
-            return fail("still not done after " + PATIENCE);
+            return fail("still not done after " + TIMEOUT);
         }
     }
 
@@ -83,7 +83,7 @@ final class Ranks {
     }
 
     static List<ControlPlane> join(String rendezvous, int size) throws Exception {
-        return onEach(size, rank -> ControlPlane.join(rendezvous, rank, size, PATIENCE));
+        return onEach(size, rank -> ControlPlane.join(rendezvous, rank, size, TIMEOUT));
     }
 
     static void closeAll(List<ControlPlane> planes) {
@@ -114,10 +114,10 @@ final class Ranks {
     }
 
     static void await(String what, BooleanSupplier condition) {
-        long end = System.nanoTime() + PATIENCE.toNanos();
+        long end = System.nanoTime() + TIMEOUT.toNanos();
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - end > 0) {
-                fail(what + ": not after " + PATIENCE);
+                fail(what + ": not after " + TIMEOUT);
             }
             LockSupport.parkNanos(100_000);
         }

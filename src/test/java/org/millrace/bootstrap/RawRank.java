@@ -35,7 +35,7 @@ final class RawRank implements AutoCloseable {
 
     /** Connects to rank 0, which may not exist yet. Sends nothing. */
     static RawRank connect(Rendezvous rendezvous) {
-        long end = System.nanoTime() + Ranks.PATIENCE.toNanos();
+        long end = System.nanoTime() + Ranks.TIMEOUT.toNanos();
         while (true) {
             try {
                 return new RawRank(rendezvous.find(0).address());
@@ -49,12 +49,12 @@ final class RawRank implements AutoCloseable {
     }
 
     static RawRank connect(String rendezvous) {
-        return connect(Rendezvous.parse(rendezvous, JoinOptions.within(Ranks.PATIENCE)));
+        return connect(Rendezvous.parse(rendezvous, JoinOptions.within(Ranks.TIMEOUT)));
     }
 
     /** Introduces itself as that rank. {@link #receive()} returns whether it was accepted or refused. */
     static RawRank introduced(String rendezvous, int rank, int size) throws IOException {
-        return introduced(rendezvous, JoinOptions.within(Ranks.PATIENCE), rank, size);
+        return introduced(rendezvous, JoinOptions.within(Ranks.TIMEOUT), rank, size);
     }
 
     static RawRank introduced(String rendezvous, JoinOptions options, int rank, int size) throws IOException {
@@ -85,7 +85,7 @@ final class RawRank implements AutoCloseable {
 
     /** Returns the next message. */
     Message receive() throws IOException {
-        long end = System.nanoTime() + Ranks.PATIENCE.toNanos();
+        long end = System.nanoTime() + Ranks.TIMEOUT.toNanos();
         while (received.isEmpty()) {
             if (ended != null) {
                 throw ended;

@@ -79,7 +79,7 @@ class UnprovenCostTest {
             }
             awaitAccepted(port);
             long each = (UnprovenClient.allocated(control) - before) / CLIENTS;
-            assertTrue(each > 0 && each < UnprovenClient.MOST_BYTES, "rank 0 allocates " + each + " bytes a client");
+            assertTrue(each > 0 && each < UnprovenClient.MAX_BYTES, "rank 0 allocates " + each + " bytes a client");
         } finally {
             try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, options);
                     ControlPlane first = Ranks.get(zero)) {

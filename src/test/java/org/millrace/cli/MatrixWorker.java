@@ -43,7 +43,7 @@ final class MatrixWorker implements RankWorker {
      * Timeout for all cells of a communicator, which take less than a second. It is longer than the limit for a stalled
      * operation, because a stall gives more information about the fault.
      */
-    private static final Duration PATIENCE = Duration.ofMinutes(5);
+    private static final Duration TIMEOUT = Duration.ofMinutes(5);
     private static final int LARGEST = 200 << 10;
     /** Sizes in bytes: one element or two, an odd size, and several chunks, because buffers have 64 KiB. */
     private static final List<Integer> SIZES = List.of(8, 4021, LARGEST - 1237);
@@ -106,7 +106,7 @@ final class MatrixWorker implements RankWorker {
     private void check(CellGroup group, Communicator communicator, DeviceStream stream, Arena arena, int[] done,
             Reporter reporter) {
         try (CheckedCollectives checks = new CheckedCollectives(communicator, stream, arena, LARGEST,
-                RunDeadline.after(PATIENCE), group.mode() == CellGroup.Mode.PTR)) {
+                RunDeadline.after(TIMEOUT), group.mode() == CellGroup.Mode.PTR)) {
             for (CellGroup.Cell cell : group.cells()) {
                 reporter.tell(check(group, cell, communicator, checks));
                 done[0]++;

@@ -28,7 +28,7 @@ import org.millrace.net.socket.SocketOptions;
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DepartedPeerTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
     /** The connection to a rank that left reports this before the connection from it has delivered its last frames. */
     @Test
@@ -43,8 +43,8 @@ class DepartedPeerTest {
                 ExecutorService other = Executors.newSingleThreadExecutor()) {
             byte[][] addresses = {here.address(), there.address()};
             Future<FullMesh> peers =
-                    other.submit(() -> FullMesh.connect(ofPeer, there, addresses, 1, 5, PATIENCE, () -> null));
-            FullMesh own = FullMesh.connect(network, here, addresses, 0, 5, PATIENCE, () -> null);
+                    other.submit(() -> FullMesh.connect(ofPeer, there, addresses, 1, 5, TIMEOUT, () -> null));
+            FullMesh own = FullMesh.connect(network, here, addresses, 0, 5, TIMEOUT, () -> null);
             AtomicBoolean left = new AtomicBoolean();
             own.senders()[1] = new Forwarding.Sender(own.senders()[1]) {
                 @Override

@@ -31,7 +31,7 @@ import org.millrace.net.socket.SocketOptions;
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HostileFramesTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
     private final Arena arena = Arena.ofShared();
     private final List<Network> networks = new ArrayList<>();
@@ -63,8 +63,8 @@ class HostileFramesTest {
                 ExecutorService other = Executors.newSingleThreadExecutor()) {
             byte[][] addresses = {here.address(), there.address()};
             Future<FullMesh> hostile = other
-                    .submit(() -> FullMesh.connect(networks.getLast(), there, addresses, 1, 5, PATIENCE, () -> null));
-            FullMesh own = FullMesh.connect(networks.getFirst(), here, addresses, 0, 5, PATIENCE, () -> null);
+                    .submit(() -> FullMesh.connect(networks.getLast(), there, addresses, 1, 5, TIMEOUT, () -> null));
+            FullMesh own = FullMesh.connect(networks.getFirst(), here, addresses, 0, 5, TIMEOUT, () -> null);
             mesh = new MeshNetwork(0, networks.getFirst(), List.of(own), null);
             int request = when.equals("after") ? ask8() : MeshNetwork.NO_REQUEST;
             FrameHeader header = new FrameHeader();

@@ -38,7 +38,7 @@ import org.millrace.net.socket.SocketOptions;
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class MeshNetworkTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
     private static final int LONGS = 90_000;
 
     private final Arena arena = Arena.ofShared();
@@ -74,7 +74,7 @@ class MeshNetworkTest {
                     List<FullMesh> own = new ArrayList<>();
                     for (int each = 0; each < aggregators; each++) {
                         FullMesh mesh = FullMesh.connect(networks.get(self), listeners.get(self), addresses, self, each,
-                                PATIENCE, () -> null);
+                                TIMEOUT, () -> null);
                         for (int peer = 0; late && self == ranks - 1 && peer < ranks - 1; peer++) {
                             mesh.senders()[peer] = new LateSender(mesh.senders()[peer]);
                         }

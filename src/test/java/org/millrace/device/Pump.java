@@ -30,7 +30,7 @@ final class Pump {
 
     static final int SLOT = 256;
     static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 256, 8 * 2048, 8 * SLOT);
-    private static final int PATIENCE = 20_000;
+    private static final int TIMEOUT = 20_000;
 
     private record Pair(int from, int to) {
     }
@@ -159,7 +159,7 @@ final class Pump {
                 work += proxies.get(random.nextInt(proxies.size())).progress();
             }
             idle = work == 0 ? idle + 1 : 0;
-            if (idle > PATIENCE) {
+            if (idle > TIMEOUT) {
                 fail("stuck: " + blocks.stream().filter(each -> !each.done()).map(Block::waitingFor).toList());
             }
         }

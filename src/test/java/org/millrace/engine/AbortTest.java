@@ -37,7 +37,7 @@ import org.millrace.Registration;
 class AbortTest {
 
     private static final int SECONDS = 15;
-    private static final Duration PATIENCE = Duration.ofSeconds(SECONDS);
+    private static final Duration TIMEOUT = Duration.ofSeconds(SECONDS);
     /** Number of elements, more than all slots hold. */
     private static final int COUNT = 8 << 20;
 
@@ -75,7 +75,7 @@ class AbortTest {
                     // connections are created when both ranks request them
                     call(communicator, reduces, first, 1, data, stream);
                     call(communicator, reduces, !first, 1, data, stream);
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                     if (first) {
                         otherWaits.await();
                     } else if (reduces) {
@@ -101,7 +101,7 @@ class AbortTest {
                         } else {
                             otherWaits.countDown();
                         }
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                     });
                     throw refused;
                 }
@@ -146,14 +146,14 @@ class AbortTest {
                 try {
                     for (int pass = 0; pass < 3; pass++) {
                         other.call(() -> {});
-                        other.synchronize(PATIENCE); // the device has checked every stream meanwhile
+                        other.synchronize(TIMEOUT); // the device has checked every stream meanwhile
                     }
                     assertFalse(stream.query(), "told, and a proxy is about to write");
                     assertEquals(0, data.get(ValueLayout.JAVA_BYTE, 0), "written before it was let");
                 } finally {
                     goesOn.countDown();
                 }
-                assertThrows(AbortedException.class, () -> stream.synchronize(PATIENCE));
+                assertThrows(AbortedException.class, () -> stream.synchronize(TIMEOUT));
                 assertEquals(7, data.get(ValueLayout.JAVA_BYTE, 0), "what the pass had begun");
                 registration.close();
                 return null;

@@ -29,7 +29,7 @@ final class AllReduceRank {
             MemorySegment data = communicator.device().allocate(8 << 16, arena);
             for (int round = 0;; round++) {
                 communicator.allReduce(data, data, 1 << 16, DataType.INT64, ReduceOp.MAX, stream);
-                stream.synchronize(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
+                stream.synchronize(Duration.ofSeconds(EngineGroup.TIMEOUT_SECONDS));
                 if (round == 10) {
                     System.out.println("running");
                 }

@@ -183,7 +183,7 @@ class ArgumentsTest {
             Exception thrown = assertThrows(refused.type, () -> refused.call.make(communicator, stream, arena));
             assertTrue(String.valueOf(thrown.getMessage()).contains(refused.text), thrown.toString());
             assertEquals(3, communicator.allReduce(communicator.rank() + 1L, ReduceOp.SUM));
-            communicator.barrier(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
+            communicator.barrier(Duration.ofSeconds(EngineGroup.TIMEOUT_SECONDS));
         });
     }
 

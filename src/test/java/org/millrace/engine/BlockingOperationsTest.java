@@ -71,7 +71,7 @@ class BlockingOperationsTest {
                     (rank + size - 1) % size);
             assertEquals((rank + size - 1) % size, next[0]);
             communicator.barrier();
-            communicator.barrier(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
+            communicator.barrier(Duration.ofSeconds(EngineGroup.TIMEOUT_SECONDS));
         });
     }
 
@@ -240,7 +240,7 @@ class BlockingOperationsTest {
         CountDownLatch over = new CountDownLatch(size - 1);
         List<Throwable> thrown = EngineGroup.thrown(directory, size, EngineGroup.settings(), communicator -> {
             if (communicator.rank() == size - 1) {
-                assertTrue(over.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                assertTrue(over.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
                 return;
             }
             try {

@@ -27,7 +27,7 @@ class CallbacksTest {
     }
 
     private static void await(CompletionStage<?> stage) throws Exception {
-        stage.toCompletableFuture().get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+        stage.toCompletableFuture().get(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 
     @ParameterizedTest(name = "asynchronous: {0}")

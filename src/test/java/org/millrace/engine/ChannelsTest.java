@@ -88,7 +88,7 @@ class ChannelsTest extends EngineFixture {
             communicator.broadcast(spread, spread, COUNT, DataType.INT64, 1, stream);
             communicator.reduce(words(communicator, arena, COUNT), toRoot, COUNT, DataType.INT64, ReduceOp.SUM, 3,
                     stream);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             for (int i = 0; i < COUNT; i++) {
                 assertEquals(sum(i), reduced.getAtIndex(ValueLayout.JAVA_LONG, i), "all-reduce");
                 assertEquals(sum(rank * COUNT + i), scattered.getAtIndex(ValueLayout.JAVA_LONG, i), "reduce-scatter");
@@ -107,7 +107,7 @@ class ChannelsTest extends EngineFixture {
     @Test
     void dataTravelsOverTheTreeThatTheChannelSays() throws Exception {
         // a chain with its root at rank 2, which differs from both trees
-        int[] up = {2, 0, KernelChannel.NOBODY, 1};
+        int[] up = {2, 0, KernelChannel.NO_RANK, 1};
         int[][] down = {{1}, {3}, {0}, {}};
         EngineGroup.ranks(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "tree"), communicator -> {
             int rank = communicator.rank();
@@ -116,7 +116,7 @@ class ChannelsTest extends EngineFixture {
             try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = words(communicator, arena, 100);
                 communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 for (int i = 0; i < 100; i++) {
                     assertEquals(sum(i), data.getAtIndex(ValueLayout.JAVA_LONG, i));
                 }
@@ -147,10 +147,10 @@ class ChannelsTest extends EngineFixture {
                 assertEquals(rank, channel.index());
                 assertEquals(place.parent(), channel.up());
                 for (int child = 0; child < KernelChannel.MAX_CHILDREN; child++) {
-                    assertEquals(child < place.children().size() ? place.children().get(child) : KernelChannel.NOBODY,
+                    assertEquals(child < place.children().size() ? place.children().get(child) : KernelChannel.NO_RANK,
                             channel.down(child));
                 }
-                assertEquals(KernelChannel.NOBODY, channel.network());
+                assertEquals(KernelChannel.NO_RANK, channel.network());
             }
         });
     }

@@ -91,7 +91,7 @@ class CloseOnExecTest {
             }
         });
         List<Throwable> thrown = EngineGroup.thrown(directory, 2, settings,
-                communicator -> connected.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                communicator -> connected.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
         assertEquals(2, thrown.stream().filter(each -> each == null).count(), thrown.toString());
         assertEquals(Map.of(), inherited);
     }

@@ -51,7 +51,7 @@ class CollNetLeadersTest extends EngineFixture {
                         for (int count : counts) {
                             MemorySegment data = CollNetTest.filled(communicator, count, arena);
                             communicator.allReduce(data, data, count, DataType.INT64, ReduceOp.SUM, stream);
-                            stream.synchronize(PATIENCE);
+                            stream.synchronize(TIMEOUT);
                             for (int at = 0; at < count; at++) {
                                 long sum = (long) ranks * at + ranks * (ranks - 1) / 2;
                                 if (sum != data.getAtIndex(ValueLayout.JAVA_LONG, at)) {
@@ -65,7 +65,7 @@ class CollNetLeadersTest extends EngineFixture {
                         }
                         MemorySegment own = CollNetTest.filled(communicator, 1, arena);
                         communicator.allReduce(own, own, 1, DataType.INT64, ReduceOp.MAX, stream);
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                         assertEquals(ranks - 1, own.get(ValueLayout.JAVA_LONG, 0));
                     }
                 });
@@ -80,7 +80,7 @@ class CollNetLeadersTest extends EngineFixture {
                     try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                         MemorySegment data = CollNetTest.filled(communicator, 10, arena);
                         communicator.allReduce(data, data, 10, DataType.INT64, ReduceOp.SUM, stream);
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                         assertEquals("collnetchain", communicator.route().orElseThrow().algorithm());
                         assertEquals(4 * 9 + 6, data.getAtIndex(ValueLayout.JAVA_LONG, 9));
                     }
@@ -97,13 +97,13 @@ class CollNetLeadersTest extends EngineFixture {
             try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = CollNetTest.filled(communicator, 10_000, arena);
                 communicator.allReduce(data, data, 10_000, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 if (communicator.rank() == 2) {
                     communicator.abort();
                     return;
                 }
                 communicator.allReduce(data, data, 10_000, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             }
         });
         for (int rank : new int[] {0, 1, 3}) {

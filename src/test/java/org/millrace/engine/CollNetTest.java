@@ -49,7 +49,7 @@ class CollNetTest extends EngineFixture {
                         communicator.allReduce(data[i], data[i], counts[i], DataType.INT64,
                                 i % 2 == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
                     }
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                     for (int i = 0; i < counts.length; i++) {
                         for (int at = 0; at < counts[i]; at++) {
                             long sum = (long) ranks * at + ranks * (ranks - 1) / 2;
@@ -80,13 +80,13 @@ class CollNetTest extends EngineFixture {
                 }
                 communicator.allReduce(data, data, 1000, DataType.FLOAT32, ReduceOp.AVG, stream);
                 communicator.allReduce(data, data, 1000, DataType.FLOAT32, ReduceOp.PROD, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 assertEquals(27.0f, data.getAtIndex(ValueLayout.JAVA_FLOAT, 999));
             }
             MemorySegment bytes = communicator.device().allocate(9999, arena);
             bytes.fill((byte) (communicator.rank() + 1));
             communicator.allReduce(bytes, bytes, 9999, DataType.INT8, ReduceOp.MIN, stream);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             assertEquals(1, bytes.get(ValueLayout.JAVA_BYTE, 9998));
         });
     }
@@ -97,7 +97,7 @@ class CollNetTest extends EngineFixture {
             MemorySegment data = communicator.device().allocate(800, arena);
             communicator.allReduce(data, data, communicator.rank() == 1 ? 99 : 100, DataType.INT64, ReduceOp.SUM,
                     stream);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
         });
         for (Throwable failure : thrown) {
             assertTrue(
@@ -117,7 +117,7 @@ class CollNetTest extends EngineFixture {
                     DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = filled(communicator, 10, arena);
                 communicator.allReduce(data, data, 10, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 assertEquals(19, data.getAtIndex(ValueLayout.JAVA_LONG, 9));
                 assertEquals("ring", communicator.route().orElseThrow().algorithm());
             }
@@ -152,7 +152,7 @@ class CollNetTest extends EngineFixture {
                 own.setAtIndex(ValueLayout.JAVA_LONG, at, 1000L * communicator.rank() + at);
             }
             communicator.allGather(own, all, count, DataType.INT64, stream);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
             for (int rank = 0; rank < ranks; rank++) {
                 for (int at = 0; at < count; at++) {
@@ -172,7 +172,7 @@ class CollNetTest extends EngineFixture {
             MemorySegment own = inPlace ? all.asSlice(8L * count * communicator.rank(), 8L * count)
                     : communicator.device().allocate(8L * count, arena);
             communicator.reduceScatter(all, own, count, DataType.INT64, ReduceOp.SUM, stream);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
             for (int at = 0; at < count; at++) {
                 long sum = (long) ranks * ((long) communicator.rank() * count + at) + ranks * (ranks - 1) / 2;
@@ -191,7 +191,7 @@ class CollNetTest extends EngineFixture {
                 (communicator, stream, arena) -> {
                     MemorySegment data = filled(communicator, 20_000, arena);
                     communicator.allReduce(data, data, 20_000, DataType.INT64, ReduceOp.SUM, stream);
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                     assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
                     assertEquals(2 * 19_999 + 1, data.getAtIndex(ValueLayout.JAVA_LONG, 19_999));
                     gather(communicator, 20_000, false);
@@ -212,10 +212,10 @@ class CollNetTest extends EngineFixture {
             EngineGroup.ranks(directory, 3, settings(), (communicator, stream, arena) -> {
                 MemorySegment data = filled(communicator, 100, arena);
                 communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 assertEquals(3 * 99 + 3, data.getAtIndex(ValueLayout.JAVA_LONG, 99));
                 communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.PROD, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 assertEquals("tree", communicator.route().orElseThrow().algorithm());
             });
             assertEquals(3, CountingCollectives.REQUESTS.get());
@@ -230,13 +230,13 @@ class CollNetTest extends EngineFixture {
         List<Throwable> thrown = EngineGroup.thrown(directory, 3, settings(), (communicator, stream, arena) -> {
             MemorySegment data = filled(communicator, 100, arena);
             communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             if (communicator.rank() == 2) {
                 communicator.abort();
                 return;
             }
             communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
         });
         assertNull(thrown.get(2));
         for (Throwable failure : thrown.subList(0, 2)) {

@@ -50,8 +50,8 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
         }
 
         private void check() {
-            thereOn.synchronize(PATIENCE);
-            backOn.synchronize(PATIENCE);
+            thereOn.synchronize(TIMEOUT);
+            backOn.synchronize(TIMEOUT);
             for (long i = 0; i < COUNT; i++) {
                 assertEquals(sentValue(1 - rank()) * i, received.getAtIndex(ValueLayout.JAVA_LONG, i), "element " + i);
             }
@@ -142,7 +142,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
                     seen[1] += pair.received.get(ValueLayout.JAVA_LONG, 0);
                 });
             }
-            pair.thereOn.synchronize(PATIENCE);
+            pair.thereOn.synchronize(TIMEOUT);
             assertEquals(List.of(50L * 51, 10 * 50L * 51), List.of(seen[0], seen[1]));
         });
     }
@@ -165,7 +165,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
                     ranks[rank].allReduce(own, own, 1, DataType.INT64, ReduceOp.SUM, streams.get(rank));
                 }
             });
-            streams.forEach(stream -> stream.synchronize(PATIENCE));
+            streams.forEach(stream -> stream.synchronize(TIMEOUT));
             assertEquals(List.of(7L, 7L, 7L), List.of(all.getAtIndex(ValueLayout.JAVA_LONG, 0),
                     all.getAtIndex(ValueLayout.JAVA_LONG, 1), all.getAtIndex(ValueLayout.JAVA_LONG, 2)));
             streams.forEach(DeviceStream::close);
@@ -180,7 +180,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
     void onlyTheOutermostGroupLaunches() throws Exception {
         pairs(EngineGroup.settings(), true, pair -> {
             pair.fill();
-            pair.thereOn.synchronize(PATIENCE);
+            pair.thereOn.synchronize(TIMEOUT);
             Millrace.group(() -> {
                 pair.there.group(() -> Millrace.group(() -> pair.exchange(1)));
                 assertTrue(pair.thereOn.query(), "something was launched");
@@ -240,7 +240,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
                 assertThrows(IllegalStateException.class, () -> Millrace.group(() -> plan.launch(pair.thereOn)));
                 word.set(ValueLayout.JAVA_LONG, 0, 21);
                 plan.launch(pair.thereOn);
-                pair.thereOn.synchronize(PATIENCE);
+                pair.thereOn.synchronize(TIMEOUT);
                 assertEquals(42, word.get(ValueLayout.JAVA_LONG, 0));
             }
         });

@@ -48,7 +48,7 @@ import org.millrace.transport.TransportEnd;
 /** States of a connection, the thread that creates it, and the ways in which that ends. The test is the peer. */
 class ConnectorsTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
     private static final Duration NEVER = Duration.ofHours(1);
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8192, 8192, 65536);
 
@@ -153,7 +153,7 @@ class ConnectorsTest {
 
     @BeforeEach
     void open() {
-        control = ControlPlane.join("file:" + directory.resolve("group"), 0, 1, PATIENCE);
+        control = ControlPlane.join("file:" + directory.resolve("group"), 0, 1, TIMEOUT);
         failure = new GroupFailure(control);
         service = new ConnectorService(0);
         List<Transport> transports = List.of(new Fake());
@@ -185,7 +185,7 @@ class ConnectorsTest {
     @AfterEach
     void close() {
         held.countDown();
-        assertTrue(connectors.stop(PATIENCE));
+        assertTrue(connectors.stop(TIMEOUT));
         connectors.close();
         connections.close();
         service.close();
@@ -194,7 +194,7 @@ class ConnectorsTest {
     }
 
     private static void await(BooleanSupplier condition, String what) {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        long deadline = System.nanoTime() + TIMEOUT.toNanos();
         while (!condition.getAsBoolean()) {
             assertTrue(System.nanoTime() - deadline < 0, what);
             Thread.onSpinWait();
@@ -269,7 +269,7 @@ class ConnectorsTest {
                 thrown.set(e);
             }
         });
-        assertTrue(joiner.join(PATIENCE), "the joiner still spins");
+        assertTrue(joiner.join(TIMEOUT), "the joiner still spins");
         assertTrue(thrown.get().getMessage().contains("interrupted while waiting for 1 connections"),
                 thrown.get().getMessage());
     }
@@ -278,10 +278,10 @@ class ConnectorsTest {
     void whatIsOnTheWayIsStoppedAndFreed() {
         Connector<?> connector = connectors.send(1, 0, KernelChannel.COLLECTIVE);
         await(connector, State.SETTING_UP);
-        assertTrue(connectors.stop(PATIENCE));
+        assertTrue(connectors.stop(TIMEOUT));
         assertEquals(State.STOPPED, connector.state());
         assertEquals(1, freed);
-        assertTrue(connectors.stop(PATIENCE), "twice");
+        assertTrue(connectors.stop(TIMEOUT), "twice");
         assertNull(failure.get());
     }
 
@@ -292,11 +292,11 @@ class ConnectorsTest {
     void aStopIsAcknowledgedByTheThreadAlone() throws InterruptedException {
         held = new CountDownLatch(1);
         Connector<?> connector = connectors.send(1, 0, KernelChannel.COLLECTIVE);
-        assertTrue(inSetup.await(PATIENCE.toSeconds(), TimeUnit.SECONDS));
+        assertTrue(inSetup.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS));
         assertFalse(connectors.stop(Duration.ofMillis(20)));
         assertEquals(0, freed);
         held.countDown();
-        assertTrue(connectors.stop(PATIENCE));
+        assertTrue(connectors.stop(TIMEOUT));
         assertEquals(State.STOPPED, connector.state());
         assertEquals(1, freed);
     }
@@ -321,7 +321,7 @@ class ConnectorsTest {
         assertEquals(State.FAILED, connector.state());
         assertTrue(failure.get().getMessage().contains("was not made within 20 ms (MILLRACE_CONNECT_DEADLINE)"),
                 failure.get().getMessage());
-        assertTrue(hasty.stop(PATIENCE));
+        assertTrue(hasty.stop(TIMEOUT));
         assertEquals(State.FAILED, connector.state());
     }
 
@@ -343,12 +343,12 @@ class ConnectorsTest {
     @Test
     void aFailureOfAnotherRankWakesTheThread() throws Exception {
         Thread other = Thread.ofPlatform().start(() -> {
-            try (ControlPlane second = ControlPlane.join("file:" + directory.resolve("two"), 1, 2, PATIENCE)) {
+            try (ControlPlane second = ControlPlane.join("file:" + directory.resolve("two"), 1, 2, TIMEOUT)) {
                 second.barrier();
                 second.fail(new MillraceException("planted"));
             }
         });
-        try (ControlPlane first = ControlPlane.join("file:" + directory.resolve("two"), 0, 2, PATIENCE)) {
+        try (ControlPlane first = ControlPlane.join("file:" + directory.resolve("two"), 0, 2, TIMEOUT)) {
             GroupFailure shared = new GroupFailure(first);
             Connectors idle = new Connectors(device(), connections, NEVER, shared, new ProxyAgent("test"), (_, _) -> {},
                     service, strangers::get, new DirectTraces(0));
@@ -356,7 +356,7 @@ class ConnectorsTest {
             await(() -> shared.get() != null, "the failure is not heard");
             assertTrue(shared.get() instanceof MillraceException);
             assertNotNull(first.failure());
-            assertTrue(idle.stop(PATIENCE));
+            assertTrue(idle.stop(TIMEOUT));
         }
         other.join();
     }

@@ -29,7 +29,7 @@ import org.millrace.ReduceOp;
 @Tag("slow")
 class DeadlinesTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+    private static final Duration TIMEOUT = Duration.ofSeconds(EngineGroup.TIMEOUT_SECONDS);
 
     @TempDir
     Path directory;
@@ -46,7 +46,7 @@ class DeadlinesTest {
     }
 
     private static void await(CountDownLatch latch) throws InterruptedException {
-        assertTrue(latch.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+        assertTrue(latch.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
     }
 
     private static void assertDeadline(String setting, int peer, Throwable thrown) {
@@ -193,7 +193,7 @@ class DeadlinesTest {
                         assertThrows(DeadlineException.class, () -> stream.synchronize(Duration.ofSeconds(1))));
                 late.countDown();
             }
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
         });
     }
 }

@@ -67,10 +67,10 @@ class DisagreementTest extends EngineFixture {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K");
         List<Throwable> thrown = EngineGroup.thrown(directory, ranks, settings, (communicator, stream, arena) -> {
             call(communicator, communicator.rank() == 1 ? rankOne : most, arena, stream);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             // a rank may complete its part before another detects the disagreement
             call(communicator, "all_reduce 1 INT8", arena, stream);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
         });
         for (Throwable failure : thrown) {
             assertNotNull(failure, "every rank should have failed: " + thrown);

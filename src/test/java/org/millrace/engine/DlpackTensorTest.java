@@ -77,7 +77,7 @@ class DlpackTensorTest {
                     List.of(six.count(), six.type(), six.memory().address()));
             communicator.allReduce(six, ReduceOp.SUM, stream)
                     .toCompletableFuture()
-                    .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+                    .get(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
             assertEquals(3f, data.getAtIndex(ValueLayout.JAVA_FLOAT, 5));
         });
     }

@@ -42,7 +42,7 @@ class EngineAllReduceTest extends EngineFixture {
             send.setAtIndex(ValueLayout.JAVA_LONG, i, value(communicator.rank(), i));
         }
         communicator.allReduce(send, receive, count, DataType.INT64, ReduceOp.SUM, stream);
-        stream.synchronize(PATIENCE);
+        stream.synchronize(TIMEOUT);
         for (int i = 0; i < count; i++) {
             long expected = 0;
             for (int rank = 0; rank < communicator.size(); rank++) {
@@ -66,7 +66,7 @@ class EngineAllReduceTest extends EngineFixture {
             for (int i = 0; i < 20; i++) {
                 communicator.allReduce(data, data, 1000, DataType.INT64, ReduceOp.SUM, stream);
             }
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             assertEquals(3486784401L, data.get(ValueLayout.JAVA_LONG, 0), "3 to the 20th");
         });
     }

@@ -70,13 +70,13 @@ class EngineAllocationTest extends EngineFixture {
             MemorySegment receive = communicator.device().allocate((long) ranks * Long.BYTES, arena);
             send.fill((byte) 1);
             run(communicator, operation, send, receive, stream);
-            together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            together.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
             long before = allocated();
-            together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            together.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
             run(communicator, operation, send, receive, stream);
-            together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            together.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
             long each = (allocated() - before) / OPERATIONS / ranks;
-            together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            together.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
             assertTrue(receive.get(ValueLayout.JAVA_LONG, 0) > 0, "nothing was received");
             assertTrue(each > 0, "nothing was counted");
             assertTrue(each <= most, each + " bytes for each operation on each rank; " + most + " were enough");
@@ -89,7 +89,7 @@ class EngineAllocationTest extends EngineFixture {
             for (int j = 0; j < AT_A_TIME; j++) {
                 operation.enqueue(communicator, send, receive, stream);
             }
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
         }
     }
 

@@ -60,7 +60,7 @@ class EngineBufferModesTest extends EngineFixture {
                                         (count + operation.ordinal()) % ranks, inPlace, count).new Running(communicator,
                                                 stream, arena, registers.test(communicator.rank()))))
                         .toList();
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 running.forEach(call -> assertNull(call.wrong()));
                 running.forEach(Call.Running::release);
             }
@@ -96,7 +96,7 @@ class EngineBufferModesTest extends EngineFixture {
         EngineGroup.ranks(directory, ranks, settings(1, shares), (communicator, stream, arena) -> {
             Call.Running reduced = new Call(Operation.ALL_REDUCE, 5000, ReduceOp.SUM, 0, true, 7).new Running(
                     communicator, stream, arena, true);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             assertNull(reduced.wrong());
             reduced.release();
         });
@@ -123,7 +123,7 @@ class EngineBufferModesTest extends EngineFixture {
                             Call.Running running =
                                     new Call(operation, count, ReduceOp.SUM, 0, inPlace, count).new Running(
                                             communicator, stream, arena);
-                            stream.synchronize(PATIENCE);
+                            stream.synchronize(TIMEOUT);
                             assertNull(running.wrong());
                             assertEquals(rank == slotsOnRank || count == 1000 ? "NORMAL" : "PTR",
                                     communicator.route().orElseThrow().mode(), operation + " of " + count);
@@ -163,8 +163,8 @@ class EngineBufferModesTest extends EngineFixture {
                                 .mapToObj(i -> new Call(Operation.ALL_TO_ALL, 25_000 + i, ReduceOp.SUM, 0, false,
                                         i).new Running(communicator, i % 2 == 0 ? stream : other, arena))
                                 .toList();
-                stream.synchronize(PATIENCE);
-                other.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
+                other.synchronize(TIMEOUT);
                 running.forEach(call -> assertNull(call.wrong()));
             }
         });
@@ -191,8 +191,8 @@ class EngineBufferModesTest extends EngineFixture {
                             seed + i).new Running(communicator, i % 2 == 0 ? stream : other, arena,
                                     i % 5 == communicator.rank());
                 }).toList();
-                stream.synchronize(PATIENCE);
-                other.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
+                other.synchronize(TIMEOUT);
                 running.forEach(call -> assertNull(call.wrong()));
                 running.forEach(Call.Running::release);
             }
@@ -223,7 +223,7 @@ class EngineBufferModesTest extends EngineFixture {
             int count = 1 << 22;
             try (DeviceStream stream = communicator.device().newStream()) {
                 if (communicator.rank() == 2) {
-                    assertTrue(sending.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                    assertTrue(sending.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
                     communicator.abort();
                     return;
                 }
@@ -240,7 +240,7 @@ class EngineBufferModesTest extends EngineFixture {
                                     1 - communicator.rank(), stream);
                         });
                         sending.countDown();
-                        assertThrows(MillraceException.class, () -> stream.synchronize(PATIENCE));
+                        assertThrows(MillraceException.class, () -> stream.synchronize(TIMEOUT));
                     }
                 }
             }

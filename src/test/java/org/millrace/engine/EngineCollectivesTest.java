@@ -60,7 +60,7 @@ class EngineCollectivesTest extends EngineFixture {
             for (Call call : calls(ranks)) {
                 running.add(call.new Running(communicator, stream, arena));
             }
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             for (Call.Running call : running) {
                 assertNull(call.wrong());
             }

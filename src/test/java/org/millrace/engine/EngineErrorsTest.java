@@ -69,7 +69,7 @@ class EngineErrorsTest extends EngineFixture {
                 refused("overlap by 4 of 8 bytes",
                         () -> communicator.allReduce(good, good.asSlice(4), 2, DataType.FLOAT32, ReduceOp.SUM, stream));
                 communicator.allReduce(good, good, 16, DataType.FLOAT32, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             }
         });
         assertNull(thrown.getFirst());
@@ -87,7 +87,7 @@ class EngineErrorsTest extends EngineFixture {
                     long count = communicator.rank() == 1 ? 500 : 1000;
                     MemorySegment data = communicator.device().allocate(8 * count, arena);
                     communicator.allReduce(data, data, count, DataType.INT64, ReduceOp.SUM, stream);
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                 });
         for (Throwable failure : thrown) {
             assertTrue(message(failure).contains("the ranks disagree"), message(failure));
@@ -102,13 +102,13 @@ class EngineErrorsTest extends EngineFixture {
                 EngineGroup.settings("MILLRACE_STALL_DEADLINE", "300ms", "MILLRACE_LATE_DEADLINE", "500ms");
         List<Throwable> thrown = EngineGroup.thrown(directory, 2, settings, communicator -> {
             if (communicator.rank() == 1) {
-                assertTrue(failed.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                assertTrue(failed.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
                 return;
             }
             try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(800, arena);
                 communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
-                MillraceException stalled = assertThrows(MillraceException.class, () -> stream.synchronize(PATIENCE));
+                MillraceException stalled = assertThrows(MillraceException.class, () -> stream.synchronize(TIMEOUT));
                 assertTrue(stalled.getMessage()
                         .contains("rank 0, operation 0: all_reduce of 100 int64, sum: rank 1 has not come to it within"
                                 + " 500 ms (MILLRACE_LATE_DEADLINE): rank 0 <- rank 1, channel 0 waits for data: step"
@@ -135,10 +135,10 @@ class EngineErrorsTest extends EngineFixture {
                     if (communicator.rank() == 1 && i == 50) {
                         communicator.abort();
                         communicator.abort();
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                     }
                 }
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             });
             assertTrue(failure.getMessage().contains("rank 1 aborted the communicator"), failure.getMessage());
         });

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Provides the directory in which a test's ranks meet. Checks that they leave no thread and no file there. */
 abstract class EngineFixture {
 
-    static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+    static final Duration TIMEOUT = Duration.ofSeconds(EngineGroup.TIMEOUT_SECONDS);
 
     @TempDir
     Path directory;

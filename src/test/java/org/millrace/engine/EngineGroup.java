@@ -21,7 +21,7 @@ import org.millrace.DeviceStream;
 final class EngineGroup {
 
     /** Longest wait of any test, in seconds. A hang is then a failure of the test, not a timeout of the build. */
-    static final long PATIENCE_SECONDS = 60;
+    static final long TIMEOUT_SECONDS = 60;
 
     /** Code of one rank. */
     interface RankBody {
@@ -108,7 +108,7 @@ final class EngineGroup {
     /** Runs one callable per rank, each on its own thread. */
     static List<Throwable> call(int ranks, java.util.function.IntFunction<Callable<Void>> body)
             throws InterruptedException {
-        return call(ranks, PATIENCE_SECONDS, body);
+        return call(ranks, TIMEOUT_SECONDS, body);
     }
 
     /** Runs bodies of many bounded operations. Their total time depends on the machine. */

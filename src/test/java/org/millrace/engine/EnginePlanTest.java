@@ -58,7 +58,7 @@ class EnginePlanTest extends EngineFixture {
                     });
                     plan.launch(on);
                     communicator.allReduce(own, own, 1, DataType.INT64, ReduceOp.MAX, on);
-                    on.synchronize(PATIENCE);
+                    on.synchronize(TIMEOUT);
                     assertEquals(3 + 3 * number, sum.get(ValueLayout.JAVA_LONG, 0));
                     assertEquals(1000 * ((rank + RANKS - 1) % RANKS) + number, received.get(ValueLayout.JAVA_LONG, 0));
                     assertEquals(RANKS - 1, own.get(ValueLayout.JAVA_LONG, 0));
@@ -67,11 +67,11 @@ class EnginePlanTest extends EngineFixture {
                 plan.close(); // the last launch may still be in flight
                 plan.close();
                 System.gc();
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 IllegalStateException late = assertThrows(IllegalStateException.class, () -> plan.launch(stream));
                 assertTrue(late.getMessage().contains("the plan is closed"), late.getMessage());
                 communicator.allReduce(own, own, 1, DataType.INT64, ReduceOp.MAX, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             }
         });
     }
@@ -104,8 +104,8 @@ class EnginePlanTest extends EngineFixture {
                         second.call(() -> seen[1] = two.get(ValueLayout.JAVA_LONG, 0));
                         on.call(() -> seen[0] = one.get(ValueLayout.JAVA_LONG, 0));
                         set.countDown();
-                        on.synchronize(PATIENCE);
-                        second.synchronize(PATIENCE);
+                        on.synchronize(TIMEOUT);
+                        second.synchronize(TIMEOUT);
                         assertEquals(2 * number, seen[0]);
                         assertEquals(2000 + 2 * number, seen[1]);
                     }
@@ -116,7 +116,7 @@ class EnginePlanTest extends EngineFixture {
 
     private static void awaitQuietly(CountDownLatch latch) {
         try {
-            latch.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+            latch.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }
@@ -139,13 +139,13 @@ class EnginePlanTest extends EngineFixture {
                             }));
                     assertEquals("the test's", own.getMessage());
                     try (Plan plan = communicator.plan(stream, operation)) {
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                         assertEquals(21, word.get(ValueLayout.JAVA_LONG, 0), "something ran without a launch");
                         IllegalStateException inGroup = assertThrows(IllegalStateException.class,
                                 () -> communicator.group(() -> plan.launch(stream)));
                         assertTrue(inGroup.getMessage().contains("outside of groups"), inGroup.getMessage());
                         plan.launch(stream);
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                         assertEquals(42, word.get(ValueLayout.JAVA_LONG, 0));
                     }
                     assertTrue(communicator.asyncError().isEmpty());

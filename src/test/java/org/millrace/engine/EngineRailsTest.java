@@ -41,7 +41,7 @@ class EngineRailsTest extends EngineFixture {
                     from.setAtIndex(ValueLayout.JAVA_LONG, i, (long) i * (communicator.rank() + 1) + operation);
                 }
                 communicator.allReduce(from, to, COUNT, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 assertEquals(List.of(unpacks ? "NET socket unpacked" : "NET socket"),
                         communicator.route().orElseThrow().transports());
                 for (int i = 0; i < COUNT; i++) {

@@ -39,7 +39,7 @@ class EngineTlsTest extends EngineFixture {
                 data.setAtIndex(ValueLayout.JAVA_INT, i, i + communicator.rank());
             }
             communicator.allReduce(data, data, count, DataType.INT32, ReduceOp.SUM, stream);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             for (int i = 0; i < count; i++) {
                 assertEquals(2 * i + 1, data.getAtIndex(ValueLayout.JAVA_INT, i));
             }

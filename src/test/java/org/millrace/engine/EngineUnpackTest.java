@@ -36,7 +36,7 @@ class EngineUnpackTest extends EngineFixture {
                                         communicator, stream, arena, registers));
                     }
                 }
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 running.forEach(call -> assertNull(call.wrong()));
                 running.forEach(Call.Running::release);
             }

@@ -90,8 +90,8 @@ class EngineWorkTest extends EngineFixture {
                             }
                         }
                     });
-                    one.synchronize(PATIENCE);
-                    other.synchronize(PATIENCE);
+                    one.synchronize(TIMEOUT);
+                    other.synchronize(TIMEOUT);
                     for (int i = 0; i < operations; i++) {
                         assertEquals(3, sums[i].get(ValueLayout.JAVA_LONG, 0));
                         assertEquals(3L * i, sums[i].get(ValueLayout.JAVA_LONG, 8));
@@ -112,7 +112,7 @@ class EngineWorkTest extends EngineFixture {
         CountDownLatch ended = new CountDownLatch(1);
         EngineGroup.ranks(directory, 2, through(FIFO, 0xffff_fe00L), communicator -> {
             if (communicator.rank() == 1) {
-                assertTrue(ended.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                assertTrue(ended.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
                 return;
             }
             try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
@@ -128,7 +128,7 @@ class EngineWorkTest extends EngineFixture {
                     }
                 });
                 WorkFifo fifo = device(communicator).fifo();
-                long deadline = System.nanoTime() + PATIENCE.toNanos();
+                long deadline = System.nanoTime() + TIMEOUT.toNanos();
                 // the thread also sleeps elsewhere, so sleep alone does not show that it waits for room: it does once
                 // no room is left
                 while ((fifo.hasRoom(CollectiveWork.BYTES) || caller.getState() != Thread.State.TIMED_WAITING)
@@ -137,7 +137,7 @@ class EngineWorkTest extends EngineFixture {
                 }
                 assertFalse(fifo.hasRoom(CollectiveWork.BYTES), "the FIFO is not full: " + fifo);
                 communicator.abort();
-                caller.join(PATIENCE);
+                caller.join(TIMEOUT);
                 assertNotNull(told.get(), "the caller still waits");
                 assertTrue(
                         told.get().getMessage().contains("while it waited for room in the work FIFO")
@@ -179,11 +179,11 @@ class EngineWorkTest extends EngineFixture {
                 MemorySegment data = words(communicator, arena, 1);
                 DeviceCommunicator device = device(communicator);
                 if (communicator.rank() == 1) {
-                    assertTrue(seen.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                    assertTrue(seen.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
                 }
                 sum(communicator, data, stream);
                 if (communicator.rank() == 0) {
-                    long deadline = System.nanoTime() + PATIENCE.toNanos();
+                    long deadline = System.nanoTime() + TIMEOUT.toNanos();
                     while (device.started(0, 1) < 0 && System.nanoTime() < deadline) {
                         Thread.onSpinWait();
                     }
@@ -191,7 +191,7 @@ class EngineWorkTest extends EngineFixture {
                     assertEquals(-1, device.completed(0, 1), "complete without the other rank");
                     seen.countDown();
                 }
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 assertTrue(device.completed(0, 1) >= device.started(0, 1));
                 assertEquals(-1, device.started(0, 2));
             } finally {
@@ -230,7 +230,7 @@ class EngineWorkTest extends EngineFixture {
     }
 
     private static long live(DeviceStream stream) {
-        stream.synchronize(PATIENCE);
+        stream.synchronize(TIMEOUT);
         System.gc();
         return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
     }
@@ -243,11 +243,11 @@ class EngineWorkTest extends EngineFixture {
                     AtomicReference<Throwable> told = new AtomicReference<>();
                     stream.call(() -> told
                             .set(assertThrows(MillraceException.class, () -> sum(communicator, data, stream))));
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                     assertTrue(told.get().getMessage().contains("cannot be enqueued by a function that a stream calls"),
                             told.get().getMessage());
                     sum(communicator, data, stream);
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                 });
         assertNull(thrown.getFirst());
     }

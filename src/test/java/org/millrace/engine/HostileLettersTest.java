@@ -39,7 +39,7 @@ class HostileLettersTest extends EngineFixture {
                 EngineGroup.join(directory, rank, 2, settings).close();
                 return null;
             }
-            try (ControlPlane control = ControlPlane.join("file:" + directory.resolve("group"), 1, 2, PATIENCE)) {
+            try (ControlPlane control = ControlPlane.join("file:" + directory.resolve("group"), 1, 2, TIMEOUT)) {
                 talk.to(control);
                 try {
                     control.barrier();
@@ -86,7 +86,7 @@ class HostileLettersTest extends EngineFixture {
     @ValueSource(ints = {0, 7, 9})
     void theCommunicatorsNumberIsChecked(int bytes) throws Exception {
         List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
-            try (ControlPlane control = ControlPlane.join("file:" + directory.resolve("group"), rank, 2, PATIENCE)) {
+            try (ControlPlane control = ControlPlane.join("file:" + directory.resolve("group"), rank, 2, TIMEOUT)) {
                 if (rank == 0) {
                     control.allGather(new byte[bytes]);
                 } else {

@@ -32,7 +32,7 @@ class JoinAndCloseTest {
                 try (DeviceStream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
                     MemorySegment data = communicator.device().allocate(64, arena);
                     communicator.allReduce(data, data, 16, DataType.INT32, ReduceOp.SUM, stream);
-                    stream.synchronize(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
+                    stream.synchronize(Duration.ofSeconds(EngineGroup.TIMEOUT_SECONDS));
                 }
             });
         }

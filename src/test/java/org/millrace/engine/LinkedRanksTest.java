@@ -28,7 +28,7 @@ import org.millrace.ReduceOp;
 @Timeout(120)
 class LinkedRanksTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
     private static final int COUNT = 1 << 20;
     private static final long DELAY = Duration.ofMillis(20).toNanos();
     /**
@@ -54,7 +54,7 @@ class LinkedRanksTest {
                 communicator.barrier();
                 long began = System.nanoTime();
                 communicator.allReduce(data, data, count, DataType.INT32, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 long took = System.nanoTime() - began;
                 // the awaited data was sent after the other rank had begun, and the barrier already took one delay from
                 // there
@@ -93,15 +93,15 @@ class LinkedRanksTest {
                     if (rank == 0) {
                         communicator.send(data, 1, DataType.INT32, peer, stream);
                         communicator.receive(data, 1, DataType.INT32, peer, stream);
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                         assertEquals(10 * peer + peer, data.get(ValueLayout.JAVA_INT, 0));
                         assertTrue(peer == 1 || System.nanoTime() - began >= 2 * DELAY, "quicker than its link");
                     } else if (rank == peer) {
                         communicator.receive(data, 1, DataType.INT32, 0, stream);
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                         data.set(ValueLayout.JAVA_INT, 0, data.get(ValueLayout.JAVA_INT, 0) + rank);
                         communicator.send(data, 1, DataType.INT32, 0, stream);
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                     }
                 }
             }

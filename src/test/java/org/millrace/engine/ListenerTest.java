@@ -44,7 +44,7 @@ class ListenerTest {
     private static void allReduce(Communicator communicator, DeviceStream stream) throws Exception {
         communicator.allReduce(Operand.of(new int[1 << 18]), ReduceOp.SUM, stream)
                 .toCompletableFuture()
-                .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+                .get(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 
     /** Collects lines, and lets other threads wait for one. */
@@ -64,7 +64,7 @@ class ListenerTest {
         }
 
         String next() throws InterruptedException {
-            return lines.poll(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+            return lines.poll(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
         }
     }
 
@@ -121,7 +121,7 @@ class ListenerTest {
             });
             assertInstanceOf(PeerLostException.class, thrown.get(1).getCause(), String.valueOf(thrown.get(1)));
             for (int i = 0; i < 2; i++) {
-                PeerLostException lost = losses.poll(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+                PeerLostException lost = losses.poll(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
                 assertEquals(1 - lost.rank(), lost.peer().orElseThrow(), lost.getMessage());
             }
             assertTrue(losses.isEmpty());

@@ -37,7 +37,7 @@ class LostRankTest extends EngineFixture {
                 }
             }
             try {
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             } finally {
                 communicator.abort(); // before the memory is freed
             }
@@ -102,11 +102,11 @@ class LostRankTest extends EngineFixture {
         List<Throwable> thrown = EngineGroup.thrown(directory, 2, settings, (communicator, stream, arena) -> {
             if (communicator.rank() == 0) {
                 communicator.send(communicator.device().allocate(400, arena), 100, DataType.INT32, 1, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             } else {
                 communicator.allReduce(communicator.device().allocate(400, arena),
                         communicator.device().allocate(400, arena), 100, DataType.INT32, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             }
         });
         assertAllFailed(thrown);

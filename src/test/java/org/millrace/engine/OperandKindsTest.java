@@ -154,7 +154,7 @@ class OperandKindsTest {
         communicator.allReduce(mine.elements, sum.elements, ReduceOp.SUM, stream);
         communicator.reduceScatter(six.elements, part.elements, ReduceOp.SUM, stream);
         communicator.reduce(mine.elements, rank == 1 ? atRoot.elements : null, ReduceOp.MAX, 1, stream);
-        stream.completion().toCompletableFuture().get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+        stream.completion().toCompletableFuture().get(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
         all.mustBe(0, 1, 10, 11, 20, 21);
         told.mustBe(2, 2);
         gathered.mustBe(rank == 2 ? new int[] {0, 1, 10, 11, 20, 21} : new int[6]);

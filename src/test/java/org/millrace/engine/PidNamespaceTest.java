@@ -186,7 +186,7 @@ class PidNamespaceTest {
     }
 
     private static void await(String what, BooleanSupplier condition) {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(EngineGroup.PATIENCE_SECONDS);
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(EngineGroup.TIMEOUT_SECONDS);
         while (!condition.getAsBoolean()) {
             assertTrue(System.nanoTime() - end < 0, what);
             LockSupport.parkNanos(1_000_000);
@@ -239,7 +239,7 @@ class PidNamespaceTest {
                 }
                 communicator.allGather(mine, all, count, DataType.INT64, stream);
                 communicator.allReduce(mine, sum, count, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
+                stream.synchronize(Duration.ofSeconds(EngineGroup.TIMEOUT_SECONDS));
                 long wrong = 0;
                 for (int i = 0; i < count; i++) {
                     wrong += all.getAtIndex(ValueLayout.JAVA_LONG, i) == value(0, i) ? 0 : 1;

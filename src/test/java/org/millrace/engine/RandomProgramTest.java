@@ -85,7 +85,7 @@ class RandomProgramTest extends EngineFixture {
                     for (int i = 0; i < CALLS / 4; i++) {
                         calls(random.nextInt(communicators.length), 4, 0, arena);
                     }
-                    streams.forEach(ofOne -> ofOne.forEach(stream -> stream.synchronize(PATIENCE)));
+                    streams.forEach(ofOne -> ofOne.forEach(stream -> stream.synchronize(TIMEOUT)));
                     running.forEach(call -> assertNull(call.wrong()));
                     running.forEach(Call.Running::release);
                     checked += running.size();

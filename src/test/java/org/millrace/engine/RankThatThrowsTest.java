@@ -64,7 +64,7 @@ class RankThatThrowsTest extends EngineFixture {
                 if (throwing && moment == Moment.INSIDE) {
                     throw new IOException("no more rows");
                 }
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             }
         }
     }
@@ -121,10 +121,10 @@ class RankThatThrowsTest extends EngineFixture {
             try (Communicator communicator = builder(rank, 2, "shm").closeDeadline(Duration.ofMillis(100)).join();
                     DeviceStream stream = communicator.device().newStream()) {
                 if (rank == 0) {
-                    assertTrue(left.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                    assertTrue(left.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
                     MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
                     transfer.call.issue(communicator, data, stream);
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                 }
             } finally {
                 left.countDown();
@@ -172,7 +172,7 @@ class RankThatThrowsTest extends EngineFixture {
                     assertSame(reason, own.getCause());
                     aborted.countDown();
                 } else {
-                    assertTrue(aborted.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                    assertTrue(aborted.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
                     work(communicator, Moment.BETWEEN);
                 }
             }
@@ -193,7 +193,7 @@ class RankThatThrowsTest extends EngineFixture {
                 try (DeviceStream stream = communicator.device().newStream()) {
                     MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
                     communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                 }
             });
             return null;

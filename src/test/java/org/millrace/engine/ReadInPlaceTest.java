@@ -80,7 +80,7 @@ class ReadInPlaceTest extends EngineFixture {
     }
 
     private static String mode(org.millrace.Communicator communicator, DeviceStream stream) {
-        stream.synchronize(PATIENCE);
+        stream.synchronize(TIMEOUT);
         return communicator.route().orElseThrow().mode();
     }
 }

@@ -60,7 +60,7 @@ class RecentKernelsTest extends EngineFixture {
                         communicator.allReduce(data[0], data[4], 1, DataType.INT64, new ReduceOp.PreMulSum(2), stream);
                         communicator.allReduce(data[0], data[5], 1, DataType.INT64, new ReduceOp.PreMulSum(3), stream);
                         communicator.broadcast(data[6], data[6], 1, DataType.INT64, turn % size, stream);
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                         long sum = size * (size - 1) / 2 + (long) size * turn;
                         long[] expected = {mine, sum, size - 1 + turn, sum, 2 * sum, 3 * sum, turn % size + turn};
                         for (int i = 0; i < data.length; i++) {
@@ -82,7 +82,7 @@ class RecentKernelsTest extends EngineFixture {
                     MemorySegment data = MemorySegment.ofAddress(place.address()).reinterpret(Long.BYTES, own, null);
                     data.set(ValueLayout.JAVA_LONG, 0, turn);
                     communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                     assertEquals(2 * turn, data.get(ValueLayout.JAVA_LONG, 0));
                     closed = data;
                 }
@@ -110,7 +110,7 @@ class RecentKernelsTest extends EngineFixture {
 
     private static String mode(Communicator communicator, MemorySegment data, DeviceStream stream) {
         communicator.allReduce(data, data, MORE_THAN_EXCHANGED, DataType.INT8, ReduceOp.SUM, stream);
-        stream.synchronize(PATIENCE);
+        stream.synchronize(TIMEOUT);
         return communicator.route().orElseThrow().mode();
     }
 
@@ -122,7 +122,7 @@ class RecentKernelsTest extends EngineFixture {
             data.set(ValueLayout.JAVA_LONG, 0, 1);
             Runnable call = () -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
             call.run();
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             assertEquals(2, data.get(ValueLayout.JAVA_LONG, 0));
             stream.beginCapture();
             call.run();
@@ -134,7 +134,7 @@ class RecentKernelsTest extends EngineFixture {
                     call.run();
                 });
                 call.run();
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             }
             assertEquals(32, data.get(ValueLayout.JAVA_LONG, 0));
             communicator.close();

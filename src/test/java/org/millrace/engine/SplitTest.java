@@ -31,7 +31,7 @@ class SplitTest extends EngineFixture {
                 running.add(new Call(operation, 777, ReduceOp.SUM, 1 % communicator.size(), false, seed).new Running(
                         communicator, stream, arena));
             }
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             running.forEach(call -> assertNull(call.wrong()));
         }
     }
@@ -129,7 +129,7 @@ class SplitTest extends EngineFixture {
                 }
                 assertThrows(MillraceException.class, () -> {
                     ofPart.receive(word, 1, DataType.INT64, 1 - ofPart.rank(), stream);
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                 });
                 MillraceException error = ofPart.asyncError().orElseThrow();
                 assertInstanceOf(AbortedException.class, error, error.toString());

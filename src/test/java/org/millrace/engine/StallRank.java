@@ -28,7 +28,7 @@ import org.millrace.trace.Verdict.Cause;
  */
 final class StallRank {
 
-    private static final Duration PATIENCE = Duration.ofMinutes(5);
+    private static final Duration TIMEOUT = Duration.ofMinutes(5);
     private static final CountDownLatch NEVER = new CountDownLatch(1);
 
     /** Planted fault with the expected cause in the verdict. */
@@ -143,7 +143,7 @@ final class StallRank {
             streams.add(stream);
             if (streams.size() > ahead) {
                 try (DeviceStream first = streams.remove()) {
-                    first.synchronize(PATIENCE);
+                    first.synchronize(TIMEOUT);
                 }
             }
         }

@@ -75,14 +75,14 @@ class StreamCaptureTest extends EngineFixture {
                 stream.waitFor(joined);
                 Plan plan = stream.endCapture();
                 assertFalse(stream.isCapturing() || side.isCapturing());
-                stream.synchronize(PATIENCE);
-                side.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
+                side.synchronize(TIMEOUT);
                 assertEquals(0, calls.get(), "nothing has run");
                 for (int launch = 1; launch <= 5; launch++) {
                     host.set(ValueLayout.JAVA_LONG, 0, launch * 10L + communicator.rank());
                     DeviceStream on = launch % 2 == 0 ? other : stream;
                     plan.launch(on);
-                    on.synchronize(PATIENCE);
+                    on.synchronize(TIMEOUT);
                     assertEquals(launch, calls.get());
                     assertEquals(ranks * launch * 10L + ranks * (ranks - 1) / 2, first(sum));
                     assertEquals(launch * 10L + ranks - 1, first(most));
@@ -91,7 +91,7 @@ class StreamCaptureTest extends EngineFixture {
                 plan.close();
                 assertThrows(IllegalStateException.class, () -> plan.launch(stream));
                 communicator.allReduce(data, sum, 1, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             }
         });
     }
@@ -119,8 +119,8 @@ class StreamCaptureTest extends EngineFixture {
                     for (int launch = 0; launch < 20; launch++) {
                         plan.launch(launch % 2 == 0 ? stream : last);
                     }
-                    stream.synchronize(PATIENCE);
-                    last.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
+                    last.synchronize(TIMEOUT);
                     assertEquals(1L << 20, first(data));
                 }
             }
@@ -155,7 +155,7 @@ class StreamCaptureTest extends EngineFixture {
                         received.fill((byte) 0);
                         sum.fill((byte) 0);
                         plan.launch(stream);
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                         assertEquals(5 + peer, first(received));
                         assertEquals(11, first(sum));
                     }
@@ -177,19 +177,19 @@ class StreamCaptureTest extends EngineFixture {
                     Event before = device.newEvent();
                     Event event = device.newEvent()) {
                 side.record(before);
-                List<Runnable> wrong = List.of(stream::query, () -> stream.synchronize(PATIENCE), stream::completion,
+                List<Runnable> wrong = List.of(stream::query, () -> stream.synchronize(TIMEOUT), stream::completion,
                         () -> stream.waitFor(before));
                 for (Runnable each : wrong) {
                     stream.beginCapture();
                     assertTrue(refused(MillraceException.class, each).contains("is invalid now"));
                     assertTrue(refused(MillraceException.class, () -> stream.call(() -> {})).contains("invalidated"));
                     assertTrue(refused(MillraceException.class, stream::endCapture).contains("was invalidated: "));
-                    stream.synchronize(PATIENCE); // the stream works as before
+                    stream.synchronize(TIMEOUT); // the stream works as before
                 }
                 stream.beginCapture();
                 stream.record(event);
                 assertThrows(MillraceException.class, event::query);
-                assertThrows(MillraceException.class, () -> event.synchronize(PATIENCE));
+                assertThrows(MillraceException.class, () -> event.synchronize(TIMEOUT));
                 side.beginCapture();
                 assertTrue(refused(MillraceException.class, () -> side.waitFor(event)).contains("another capture"));
                 assertThrows(MillraceException.class, side::endCapture);
@@ -197,7 +197,7 @@ class StreamCaptureTest extends EngineFixture {
                 assertTrue(refused(IllegalStateException.class, () -> side.waitFor(event)).contains("record it again"));
                 assertThrows(IllegalStateException.class, stream::endCapture);
                 stream.record(event);
-                event.synchronize(PATIENCE);
+                event.synchronize(TIMEOUT);
             }
         });
     }
@@ -257,7 +257,7 @@ class StreamCaptureTest extends EngineFixture {
                 assertThrows(IllegalStateException.class, () -> plan.launch(stream));
                 stream.endCapture().close();
                 plan.launch(stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 communicator.close();
                 assertThrows(MillraceException.class, () -> plan.launch(stream));
                 plan.close();

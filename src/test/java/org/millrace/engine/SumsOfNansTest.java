@@ -41,7 +41,7 @@ class SumsOfNansTest {
                     set(type, mine, i, i % 3 == communicator.rank() ? 0 : nan(type, 1 + i % 100, communicator.rank()));
                 }
                 communicator.allReduce(mine, sum, COUNT, type, ReduceOp.SUM, stream);
-                stream.synchronize(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
+                stream.synchronize(Duration.ofSeconds(EngineGroup.TIMEOUT_SECONDS));
                 sums[communicator.rank()] = sum.toArray(ValueLayout.JAVA_BYTE);
             });
             long infinity = nan(type, 0, 0);

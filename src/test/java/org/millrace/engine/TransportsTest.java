@@ -87,7 +87,7 @@ class TransportsTest extends EngineFixture {
             for (int round = 0; round < 3; round++) {
                 communicator.allReduce(data, data, COUNT, DataType.INT64, ReduceOp.SUM, stream);
             }
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
             for (int i = 0; i < COUNT; i++) {
                 long once = (long) n * i + n * (n - 1) / 2;
                 assertEquals(once * n * n, data.getAtIndex(ValueLayout.JAVA_LONG, i),
@@ -106,7 +106,7 @@ class TransportsTest extends EngineFixture {
             MemorySegment data = communicator.device().allocate(800, arena);
             communicator.allReduce(data, data, 100, DataType.INT64,
                     communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
-            stream.synchronize(PATIENCE);
+            stream.synchronize(TIMEOUT);
         });
         for (Throwable failure : thrown) {
             assertTrue(failure != null && failure.getMessage().contains("the ranks disagree")

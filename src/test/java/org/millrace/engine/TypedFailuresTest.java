@@ -39,7 +39,7 @@ class TypedFailuresTest extends EngineFixture {
             MemorySegment data = communicator.device().allocate(8 * count, Arena.ofAuto());
             communicator.allReduce(data, data, count, DataType.INT64, op, stream);
             if (waits) {
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             }
         }
     }
@@ -91,7 +91,7 @@ class TypedFailuresTest extends EngineFixture {
                 try (DeviceStream stream = communicator.device().newStream()) {
                     communicator.receive(communicator.device().allocate(8, Arena.ofAuto()), 1, DataType.INT64, 0,
                             stream);
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                 }
             }
         });
@@ -120,14 +120,14 @@ class TypedFailuresTest extends EngineFixture {
         CountDownLatch called = new CountDownLatch(1);
         List<Throwable> thrown = EngineGroup.thrown(directory, 2, EngineGroup.settings(), communicator -> {
             if (communicator.rank() == 0) {
-                called.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+                called.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
                 communicator.abort();
             } else {
                 try (DeviceStream stream = communicator.device().newStream()) {
                     MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
                     communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
                     called.countDown();
-                    stream.synchronize(PATIENCE);
+                    stream.synchronize(TIMEOUT);
                 }
             }
         });
@@ -150,7 +150,7 @@ class TypedFailuresTest extends EngineFixture {
                 EngineGroup.settings("MILLRACE_STALL_DEADLINE", "100ms", "MILLRACE_LATE_DEADLINE", "300ms");
         List<Throwable> thrown = EngineGroup.thrown(directory, 2, settings, communicator -> {
             if (communicator.rank() == 1) {
-                failed.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+                failed.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
                 return;
             }
             try {
@@ -184,7 +184,7 @@ class TypedFailuresTest extends EngineFixture {
         List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
             try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings, listener)) {
                 if (rank == 1) {
-                    assertTrue(missed.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS),
+                    assertTrue(missed.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS),
                             "rank 0 should have missed this rank");
                 }
                 allReduce(communicator, 100, ReduceOp.SUM, true);
@@ -211,7 +211,7 @@ class TypedFailuresTest extends EngineFixture {
                 assertTrue(givenUp.getMessage().contains("all_reduce of 1 int64, sum"), givenUp.getMessage());
                 left.countDown();
             } else {
-                assertTrue(left.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                assertTrue(left.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
                 AbortedException told =
                         assertThrows(AbortedException.class, () -> allReduce(communicator, 1, ReduceOp.SUM, true));
                 assertEquals(OptionalInt.of(0), told.peer(), told.getMessage());
@@ -233,14 +233,14 @@ class TypedFailuresTest extends EngineFixture {
                 long sum = stream.completion()
                         .thenApply(_ -> own.get(ValueLayout.JAVA_LONG, 0))
                         .toCompletableFuture()
-                        .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+                        .get(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
                 assertEquals(3, sum);
                 communicator.allReduce(data, data, 1, DataType.INT64,
                         communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
                 ExecutionException failed = assertThrows(ExecutionException.class,
                         () -> stream.completion()
                                 .toCompletableFuture()
-                                .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                                .get(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
                 assertFailure(MismatchException.class, communicator.rank(), 1 - communicator.rank(), failed.getCause());
             }
         });

@@ -53,7 +53,7 @@ class TypedOperationsTest extends EngineFixture {
     }
 
     private static void await(CompletionStage<Void> stage) throws Exception {
-        stage.toCompletableFuture().get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+        stage.toCompletableFuture().get(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 
     private static Throwable failureOf(CompletionStage<Void> stage) {
@@ -164,7 +164,7 @@ class TypedOperationsTest extends EngineFixture {
             CountDownLatch over = new CountDownLatch(1);
             stream.call(() -> {
                 try {
-                    over.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+                    over.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
                 } catch (InterruptedException early) {
                     throw new IllegalStateException(early);
                 }
@@ -172,7 +172,7 @@ class TypedOperationsTest extends EngineFixture {
             await(first);
             seen.countDown();
             over.countDown();
-            assertTrue(seen.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+            assertTrue(seen.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
         });
     }
 

@@ -54,7 +54,7 @@ import org.millrace.plugin.loss.LostConnection;
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 class GpuCommunicatorTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
     private static final int NOT_READY = 600;
     private static final Set<String> IN_ORDER =
             Set.of("cudaHostAlloc", "cudaLaunchHostFunc", "cudaMemcpyAsync", "cudaEventRecord");
@@ -114,7 +114,7 @@ class GpuCommunicatorTest {
         List<Throwable> thrown = new ArrayList<>();
         for (FutureTask<Void> task : tasks) {
             try {
-                task.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+                task.get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
                 thrown.add(null);
             } catch (ExecutionException failed) {
                 thrown.add(failed.getCause());
@@ -154,7 +154,7 @@ class GpuCommunicatorTest {
                 float[] values = {1, 2};
                 communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream)
                         .toCompletableFuture()
-                        .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+                        .get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
                 assertArrayEquals(new float[] {1, 2}, values);
                 List<String> order = cuda.calls().stream().map(call -> call.split(" ")[0]).toList();
                 assertEquals(List.of("cudaHostAlloc", "cudaHostAlloc", "cudaLaunchHostFunc", "cudaMemcpyAsync",
@@ -164,7 +164,7 @@ class GpuCommunicatorTest {
                 large[large.length - 1] = 7;
                 communicator.allReduce(Operand.of(large), ReduceOp.SUM, stream)
                         .toCompletableFuture()
-                        .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+                        .get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
                 List<String> calls = cuda.calls();
                 assertEquals(4, calls.stream().filter(call -> call.startsWith("cudaMemcpyAsync")).count());
                 assertFalse(calls.stream().anyMatch(call -> call.startsWith("cudaHostAlloc")), calls.toString());
@@ -266,7 +266,7 @@ class GpuCommunicatorTest {
                 communicator.scatter(a, b, 8, DataType.INT64, 0, stream);
                 assertEquals(List.of("ncclGroupStart", "ncclSend", "ncclRecv", "ncclGroupEnd"), names());
                 communicator.allReduce(a, a, 0, DataType.FLOAT32, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 assertEquals(List.of("ncclAllReduce"), names());
             }
         });
@@ -333,7 +333,7 @@ class GpuCommunicatorTest {
                 MemorySegment memory = whole.device().allocate(64, arena);
                 assertEquals(List.of(1, 0), List.of(part.size(), part.rank()));
                 part.allReduce(memory, memory, 8, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 assertEquals(java.util.Optional.empty(), whole.split(-1, 0));
             }
         });
@@ -398,7 +398,7 @@ class GpuCommunicatorTest {
             communicator.allReduce(data, data, 16, DataType.FLOAT32, ReduceOp.SUM, stream);
             cuda.fail("cudaStreamQuery", NOT_READY, Integer.MAX_VALUE);
             meanwhile.run();
-            MillraceException failure = assertThrows(MillraceException.class, () -> stream.synchronize(PATIENCE));
+            MillraceException failure = assertThrows(MillraceException.class, () -> stream.synchronize(TIMEOUT));
             cuda.fail("", 0, 0); // the abort has ended the kernel
             assertThrows(MillraceException.class,
                     () -> communicator.allReduce(data, data, 16, DataType.FLOAT32, ReduceOp.SUM, stream));
@@ -453,7 +453,7 @@ class GpuCommunicatorTest {
                         communicator.allReduce(Operand.of(new int[1]), ReduceOp.SUM, stream).toCompletableFuture();
                 LostConnection.report("rank 0 -> rank 1: reset by peer");
                 ExecutionException failed =
-                        assertThrows(ExecutionException.class, () -> stage.get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
+                        assertThrows(ExecutionException.class, () -> stage.get(TIMEOUT.toSeconds(), TimeUnit.SECONDS));
                 assertInstanceOf(PeerLostException.class, failed.getCause());
                 cuda.fail("", 0, 0);
             }

@@ -58,9 +58,9 @@ class CutTest {
     private static final String USUAL_DEADLINE = System.getProperty("millrace.cuts.deadline", "5s");
     private static final int PAUSE_MILLIS = 500;
     /** Time from the end of a cut to a round that all ranks have completed since. */
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
     /** Time from a long cut until an end learns of it: 14 s and the deadline on an otherwise idle machine. */
-    private static final Duration LONG_PATIENCE = Duration.ofSeconds(60);
+    private static final Duration LONG_TIMEOUT = Duration.ofSeconds(60);
     /** Recoveries that take longer are reported. */
     private static final Duration SOON = Duration.ofSeconds(6);
     /** Time after which no data from before a cut is in flight. */
@@ -253,7 +253,7 @@ class CutTest {
         System.out.printf(Locale.ROOT, "%s: told after %.1f s and %.1f s%n", what, first,
                 (System.nanoTime() - cutAt) / 1e9);
         for (Process process : job.processes) {
-            if (!job.becomes(PATIENCE, () -> !process.isAlive())) {
+            if (!job.becomes(TIMEOUT, () -> !process.isAlive())) {
                 throw new AssertionError(what + ": it does not end; see " + report(what) + "\n" + told());
             }
         }
@@ -261,7 +261,7 @@ class CutTest {
     }
 
     private void assertTold(String what, int rank) throws Exception {
-        if (!job.becomes(LONG_PATIENCE, () -> losses(rank).findAny().isPresent())) {
+        if (!job.becomes(LONG_TIMEOUT, () -> losses(rank).findAny().isPresent())) {
             throw new AssertionError(what + ": rank " + rank + " is not told; see " + report(what) + "\n" + told());
         }
     }
@@ -302,7 +302,7 @@ class CutTest {
         long done = job.furthest();
         boolean soon = job.becomes(SOON, () -> job.rounds() > done + 1);
         String report = soon ? "" : "; see " + report(what);
-        boolean goesOn = soon || job.becomes(PATIENCE, () -> job.rounds() > done + 1);
+        boolean goesOn = soon || job.becomes(TIMEOUT, () -> job.rounds() > done + 1);
         double seconds = (System.nanoTime() - lifted) / 1e9;
         if (CUTS > 0 || !soon) {
             System.out.printf(Locale.ROOT, "%s: %.3f s until all went on%s%n", what, seconds, report);
@@ -369,7 +369,7 @@ class CutTest {
             process.getOutputStream().close();
         }
         for (Process process : job.processes) {
-            boolean ends = job.becomes(PATIENCE, () -> !process.isAlive());
+            boolean ends = job.becomes(TIMEOUT, () -> !process.isAlive());
             if (!ends) {
                 throw new AssertionError(of + " does not end; see " + report(of + " at its end") + "\n" + told());
             }

@@ -22,7 +22,7 @@ import org.millrace.ReduceOp;
  */
 final class EndlessRank {
 
-    private static final Duration PATIENCE = Duration.ofMinutes(10);
+    private static final Duration TIMEOUT = Duration.ofMinutes(10);
     private static final int[] COUNTS = {1 << 16, 20, 1000, 9000};
     private static final long SAYS_NANOS = 10_000_000;
 
@@ -56,7 +56,7 @@ final class EndlessRank {
                 }
                 mine.setAtIndex(ValueLayout.JAVA_LONG, last, told ? 1 : 0);
                 group.allReduce(mine, sum, last + 1, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
                 for (int i = 0; i < last; i++) {
                     if (sum.getAtIndex(ValueLayout.JAVA_LONG, i) != size * (round * COUNTS[0] + i)) {
                         System.out.println("WRONG in round " + round + " at " + i);
@@ -73,7 +73,7 @@ final class EndlessRank {
                 }
             }
             System.out.println("IDLE");
-            Thread.sleep(PATIENCE);
+            Thread.sleep(TIMEOUT);
         } catch (MillraceException e) {
             System.out.println("FAILED " + e.getMessage());
         }

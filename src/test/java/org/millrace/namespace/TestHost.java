@@ -30,7 +30,7 @@ public final class TestHost implements AutoCloseable {
             ip link set lo up
             echo ready
             exec cat""";
-    private static final long PATIENCE_SECONDS = 60;
+    private static final long TIMEOUT_SECONDS = 60;
 
     private final Path hosts;
     private final Process holder;
@@ -92,7 +92,7 @@ public final class TestHost implements AutoCloseable {
     public String run(String script) throws IOException, InterruptedException {
         Process shell = start(entering(List.of("sh", "-ec", script)).redirectErrorStream(true));
         String output = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertTrue(shell.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS), script);
+        assertTrue(shell.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS), script);
         assertEquals(0, shell.exitValue(), () -> script + ": " + output);
         return output;
     }

@@ -27,7 +27,7 @@ final class TestJob implements AutoCloseable {
 
     private static final String SECRET = "a-secret-of-twenty-characters";
     private static final int RENDEZVOUS = 4711;
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration TIMEOUT = Duration.ofSeconds(90);
     private static final Pattern WHO = Pattern.compile("(?:^millrace|Millrace: GIN): rank (\\d)");
     private static final String ROUND = "AT ";
 
@@ -132,7 +132,7 @@ final class TestJob implements AutoCloseable {
     }
 
     void await(String what, BooleanSupplier condition) {
-        assertTrue(becomes(PATIENCE, condition), () -> what + ": " + said);
+        assertTrue(becomes(TIMEOUT, condition), () -> what + ": " + said);
     }
 
     /** Returns whether a condition holds within some time. */

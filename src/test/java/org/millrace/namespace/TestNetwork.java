@@ -14,8 +14,8 @@ import java.util.concurrent.TimeUnit;
  */
 final class TestNetwork implements AutoCloseable {
 
-    private static final String NOBODY = "02:00:00:00:00:99";
-    private static final long PATIENCE_SECONDS = 30;
+    private static final String UNUSED_MAC = "02:00:00:00:00:99";
+    private static final long TIMEOUT_SECONDS = 30;
 
     private final TestHost bridge;
     private final int networks;
@@ -72,8 +72,8 @@ final class TestNetwork implements AutoCloseable {
     void silence(int from, int to) throws Exception {
         for (int network = 0; network < networks; network++) {
             hosts.get(from)
-                    .run("ip neighbour replace " + address(to, network) + " lladdr " + NOBODY + " nud permanent dev eth"
-                            + network);
+                    .run("ip neighbour replace " + address(to, network) + " lladdr " + UNUSED_MAC
+                            + " nud permanent dev eth" + network);
         }
     }
 
@@ -129,7 +129,7 @@ final class TestNetwork implements AutoCloseable {
         Path program = directory.resolve("lossy_link");
         Process compiler = new ProcessBuilder("cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program.toString(),
                 Path.of("src", "test", "c", "namespace", "lossy_link.c").toString()).inheritIO().start();
-        assertEquals(true, compiler.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS) && compiler.exitValue() == 0);
+        assertEquals(true, compiler.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS) && compiler.exitValue() == 0);
         List<String> command =
                 new ArrayList<>(List.of(program.toString(), "" + perMille, "" + delayMillis, "" + jitterMillis));
         hosts.forEach(host -> command.add("" + host.pid()));

@@ -30,7 +30,7 @@ class GoesOnHostTest {
     /** Number of lost peers after which the open resources must not grow further. */
     private static final int SETTLED = 5;
     /** Memory of one communicator, in KiB. The JVM's own use also varies. */
-    private static final int MOST_KIBIBYTES = 16 << 10;
+    private static final int MAX_KIBIBYTES = 16 << 10;
 
     @TempDir
     private Path directory;
@@ -105,7 +105,7 @@ class GoesOnHostTest {
         assertGrowth(early, late, 1, network.startsWith("ucx") ? 12 : 0, outcome);
         assertGrowth(early, late, 2, 3, outcome); // the JVM starts and ends compiler threads
         assertGrowth(early, late, 3, 20 + 4 * (losses - SETTLED), outcome); // for threads that the program keeps
-        assertGrowth(early, late, 4, MOST_KIBIBYTES, outcome);
+        assertGrowth(early, late, 4, MAX_KIBIBYTES, outcome);
     }
 
     /**

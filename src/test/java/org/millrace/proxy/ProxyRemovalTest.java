@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 /** An agent's release of connections, with the test's own clock. */
 class ProxyRemovalTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(2);
+    private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
     private long now = Long.MAX_VALUE - 100; // deadlines wrap
     private final ProxyAgent agent = new ProxyAgent("test", () -> {}, () -> now);
@@ -81,8 +81,8 @@ class ProxyRemovalTest {
     @Test
     void aConnectionOnWhichNothingMovesIsGivenUpWhenPatienceIsOver() {
         Stub stuck = served();
-        ProxyAgent.Acknowledgement removal = agent.remove(List.of(stuck), PATIENCE);
-        now += PATIENCE.toNanos() - 1;
+        ProxyAgent.Acknowledgement removal = agent.remove(List.of(stuck), TIMEOUT);
+        now += TIMEOUT.toNanos() - 1;
         agent.doWork();
         assertFalse(given(removal));
         now++;
@@ -97,10 +97,10 @@ class ProxyRemovalTest {
     void patienceBeginsAnewWithEveryMove() {
         Stub slow = served();
         slow.moves = 20;
-        ProxyAgent.Acknowledgement removal = agent.remove(List.of(slow), PATIENCE);
+        ProxyAgent.Acknowledgement removal = agent.remove(List.of(slow), TIMEOUT);
         while (slow.moves > 0) {
             agent.doWork();
-            now += PATIENCE.toNanos() - 1;
+            now += TIMEOUT.toNanos() - 1;
             assertFalse(given(removal));
         }
         slow.drained = true;
@@ -126,7 +126,7 @@ class ProxyRemovalTest {
         Stub broken = served();
         Stub other = served();
         broken.broken = true;
-        ProxyAgent.Acknowledgement removal = agent.remove(List.of(broken), PATIENCE);
+        ProxyAgent.Acknowledgement removal = agent.remove(List.of(broken), TIMEOUT);
         agent.doWork();
         assertTrue(given(removal));
         assertNotNull(broken.failure);
@@ -142,7 +142,7 @@ class ProxyRemovalTest {
         Stub broken = served();
         broken.broken = true;
         agent.onFailure(new ProxyException("of the whole pass"));
-        ProxyAgent.Acknowledgement removal = agent.remove(List.of(broken), PATIENCE);
+        ProxyAgent.Acknowledgement removal = agent.remove(List.of(broken), TIMEOUT);
         agent.doWork();
         assertTrue(given(removal));
         assertEquals(1, broken.stops);

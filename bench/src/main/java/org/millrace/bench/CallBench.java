@@ -41,7 +41,7 @@ public final class CallBench {
     private static final int ROUNDS = 41;
     private static final int BATCH = 256;
     private static final int SMALL = 8;
-    private static final Duration PATIENCE = Duration.ofMinutes(1);
+    private static final Duration TIMEOUT = Duration.ofMinutes(1);
 
     private CallBench() {}
 
@@ -82,7 +82,7 @@ public final class CallBench {
             Runnable back = () -> communicator.receive(data, SMALL, DataType.INT8, 1 - rank, stream);
             Runnable first = rank == 0 ? there : back;
             Runnable second = rank == 0 ? back : there;
-            Runnable wait = () -> stream.synchronize(PATIENCE);
+            Runnable wait = () -> stream.synchronize(TIMEOUT);
             String over = disabled.equals("0") ? "P2P" : "NET shm";
             print(rank, over, "all-reduce of 8 B, enqueued, ns each", () -> nanos(wait, sum));
             print(rank, over, "the same, its call alone, ns", () -> {

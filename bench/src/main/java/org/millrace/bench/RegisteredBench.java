@@ -30,7 +30,7 @@ public final class RegisteredBench {
     private static final int RANKS = 2;
     private static final int ROUNDS = 25;
     private static final int LARGEST = 16 << 20;
-    private static final Duration PATIENCE = Duration.ofMinutes(1);
+    private static final Duration TIMEOUT = Duration.ofMinutes(1);
 
     private RegisteredBench() {}
 
@@ -116,7 +116,7 @@ public final class RegisteredBench {
         for (int i = 0; i < times; i++) {
             operation.enqueue(communicator, operands[0], operands[1], bytes, stream);
         }
-        stream.synchronize(PATIENCE);
+        stream.synchronize(TIMEOUT);
         return (System.nanoTime() - begin) / 1e3 / times;
     }
 

@@ -79,7 +79,7 @@ enum Probe {
          * Time limit, in seconds. A driver takes some seconds to initialize eight GPUs. A driver that takes longer than
          * this limit is stuck.
          */
-        private static final long PATIENCE_SECONDS = 60;
+        private static final long TIMEOUT_SECONDS = 60;
         private final Probe probe;
         private final Process process;
 
@@ -112,7 +112,7 @@ enum Probe {
         Optional<CheckResult> harm() {
             boolean ended = false;
             try {
-                ended = process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
+                ended = process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS);
             } catch (InterruptedException interrupted) {
                 Thread.currentThread().interrupt();
             } finally {
@@ -121,7 +121,7 @@ enum Probe {
             String remedy = "install it anew, or point at another one with " + probe.pointer + "/path/to/library";
             if (!ended) {
                 return Optional.of(CheckResult.unusable(
-                        "a process that loads it does not come back within " + PATIENCE_SECONDS + " s",
+                        "a process that loads it does not come back within " + TIMEOUT_SECONDS + " s",
                         "does nvidia-smi answer? If so, " + remedy));
             }
             int status = process.exitValue();

@@ -27,9 +27,9 @@ public final class CudaGinRank implements RankWorker {
     /** Number of GIN signals: one for arrivals, one for barriers. */
     private static final int SIGNALS = 2;
     /** Maximum time that one kernel waits for other ranks. The run as a whole has its own deadline. */
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
-    /** Maximum time for the kernels that are enqueued together. Each of them waits at most {@link #PATIENCE}. */
-    private static final Duration DEADLINE = PATIENCE.multipliedBy(2);
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
+    /** Maximum time for the kernels that are enqueued together. Each of them waits at most {@link #TIMEOUT}. */
+    private static final Duration DEADLINE = TIMEOUT.multipliedBy(2);
     private static final int WARMUP_SHARE = 5;
     /**
      * Minimum number of warm-up rounds of the first line, if its puts are small. Until the JIT compiler has compiled
@@ -93,7 +93,7 @@ public final class CudaGinRank implements RankWorker {
         GpuGinRank.GpuWindow target = member.window(bytes);
         NcclDeviceCommunicator device = member.device(
                 new NcclDeviceCommunicator.Requirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
-        kernels.use(device, PATIENCE);
+        kernels.use(device, TIMEOUT);
         new Lines(member, kernels, stream, source, target, device.contexts(), kernels.pinned(member.device(), bytes))
                 .run(reporter);
         reporter.tell(new GinEvent.Noted(rank, note(member.served(), System.getenv("NCCL_SET_THREAD_NAME"),

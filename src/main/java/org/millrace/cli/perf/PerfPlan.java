@@ -72,7 +72,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
      * large operands, a line moves at most BYTES_PER_LINE for each rank, but runs at least 4 operations.
      */
     private static final long BYTES_PER_LINE = 256L << 20;
-    private static final int MOST_ITERATIONS = 20_000;
+    private static final int MAX_ITERATIONS = 20_000;
     private static final int FEWEST_ITERATIONS = 4;
     /**
      * Number of warm-up operations of the first line, during which the JIT compiler is busy. Without them, small
@@ -97,7 +97,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
 
     /** Returns the number of timed operations of a size. {@code asked} is the user's number, or 0 for the default. */
     static int iterations(int asked, long bytes) {
-        return asked > 0 ? asked : Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), FEWEST_ITERATIONS, MOST_ITERATIONS);
+        return asked > 0 ? asked : Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), FEWEST_ITERATIONS, MAX_ITERATIONS);
     }
 
     /**
@@ -105,7 +105,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
      * chosen neither this number nor the number of timed operations.
      */
     private static int warmup(boolean first, int timed, long bytes) {
-        if (first && timed == MOST_ITERATIONS) {
+        if (first && timed == MAX_ITERATIONS) {
             return WARMUP_OF_THE_FIRST;
         }
         return bytes >= FIRST_OF_LOOPS && bytes <= LAST_OF_LOOPS ? WARMUP_OF_LOOPS : Math.max(1, timed / WARMUP_SHARE);

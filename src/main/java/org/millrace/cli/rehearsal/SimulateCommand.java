@@ -30,7 +30,7 @@ import picocli.CommandLine.Parameters;
         sortOptions = false)
 public final class SimulateCommand extends Subcommand {
 
-    private static final int MOST_RANKS = 1_000_000;
+    private static final int MAX_RANKS = 1_000_000;
     private static final String[] PARTS = {"latency", "bandwidth", "proxy", "kernel", "stragglers"};
     private static final String[] COLORS = {"#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756"};
 
@@ -65,8 +65,8 @@ public final class SimulateCommand extends Subcommand {
     @Override
     public Integer call() {
         require(perHost > 0, "--ranks-per-host: a whole number above 0");
-        require(ranks.stream().allMatch(each -> each >= 2 && each <= MOST_RANKS),
-                "--ranks: whole numbers from 2 to " + MOST_RANKS);
+        require(ranks.stream().allMatch(each -> each >= 2 && each <= MAX_RANKS),
+                "--ranks: whole numbers from 2 to " + MAX_RANKS);
         require(link == null || !link.contains(":"),
                 "--link: hosts are alike in a simulation: give one link for all, and no pairs of hosts");
         LinkShape shape;

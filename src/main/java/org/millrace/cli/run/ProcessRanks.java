@@ -21,7 +21,7 @@ import org.millrace.config.Settings;
 public final class ProcessRanks implements Ranks {
 
     /** Maximum time for ranks to end after each of three steps: the end of their input, SIGTERM, and SIGKILL. */
-    private static final Duration PATIENCE = Duration.ofSeconds(3);
+    private static final Duration TIMEOUT = Duration.ofSeconds(3);
 
     private final List<RankProcess> processes = new ArrayList<>();
     private final int size;
@@ -54,11 +54,11 @@ public final class ProcessRanks implements Ranks {
     public synchronized void stop() {
         stopped = true;
         processes.forEach(RankProcess::askToEnd);
-        if (!awaitEnd(PATIENCE)) {
+        if (!awaitEnd(TIMEOUT)) {
             processes.forEach(rank -> rank.process.destroy());
-            if (!awaitEnd(PATIENCE)) {
+            if (!awaitEnd(TIMEOUT)) {
                 processes.forEach(rank -> rank.process.destroyForcibly());
-                awaitEnd(PATIENCE);
+                awaitEnd(TIMEOUT);
             }
         }
     }

@@ -37,7 +37,7 @@ import org.millrace.plugin.StartupCache;
  */
 final class RankCache {
 
-    private static final int MOST_CACHES = 8;
+    private static final int MAX_CACHES = 8;
     /**
      * Time after which an unfinished cache is created anew. It is long, because the process that creates the cache has
      * the lowest priority. It is also the time limit of that process.
@@ -256,7 +256,7 @@ final class RankCache {
                 DEADLINE);
         try (Stream<Path> files = Files.list(file.getParent())) {
             for (Path old : files.sorted(Comparator.comparing((Path each) -> each.toFile().lastModified()).reversed())
-                    .skip(MOST_CACHES)
+                    .skip(MAX_CACHES)
                     .toList()) {
                 StartupCache.delete(old);
             }

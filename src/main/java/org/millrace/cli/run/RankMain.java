@@ -12,7 +12,7 @@ public final class RankMain {
      * Time for the communicator to notify its peers. It is shorter than the time that the parent process waits, so that
      * the parent need not kill this process.
      */
-    private static final Duration PATIENCE = Duration.ofSeconds(2);
+    private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
     private RankMain() {}
 
@@ -37,7 +37,7 @@ public final class RankMain {
     private static void endEarly(RankWorker worker) {
         Thread abort = Thread.ofPlatform().daemon().name("abort").start(worker::abort);
         try {
-            abort.join(PATIENCE);
+            abort.join(TIMEOUT);
         } catch (InterruptedException ended) {
             Thread.currentThread().interrupt();
         }

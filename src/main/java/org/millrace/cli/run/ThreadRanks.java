@@ -12,7 +12,7 @@ import org.apache.logging.log4j.LogManager;
 public final class ThreadRanks implements Ranks {
 
     /** Maximum time for a communicator to abort: it notifies its peers and waits for its own threads. */
-    private static final Duration PATIENCE = Duration.ofSeconds(3);
+    private static final Duration TIMEOUT = Duration.ofSeconds(3);
 
     private final List<RankWorker> workers = new ArrayList<>();
     private final List<Thread> threads = new ArrayList<>();
@@ -44,10 +44,10 @@ public final class ThreadRanks implements Ranks {
         List<Thread> aborts = workers.stream()
                 .map(worker -> Thread.ofPlatform().daemon().name("abort").start(worker::abort))
                 .toList();
-        await(aborts, PATIENCE);
+        await(aborts, TIMEOUT);
         // ends the waits of ranks outside of a communicator, as in join
         threads.forEach(Thread::interrupt);
-        awaitEnd(PATIENCE);
+        awaitEnd(TIMEOUT);
     }
 
     @Override

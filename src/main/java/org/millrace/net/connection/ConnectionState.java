@@ -5,7 +5,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.LastWordsException;
+import org.millrace.net.LostPeerException;
 import org.millrace.net.PeerClosedException;
 
 /**
@@ -87,7 +87,7 @@ public abstract class ConnectionState {
      */
     public final ConnectionException closedByPeer(String progress, @Nullable String lostPeer) {
         return fail(lostPeer == null ? new PeerClosedException(name + ": closed by the peer " + progress)
-                : new LastWordsException(
+                : new LostPeerException(
                         name + ": closed by the peer, which has itself lost " + lostPeer + ", " + progress, lostPeer));
     }
 

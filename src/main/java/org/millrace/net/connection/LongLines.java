@@ -21,7 +21,7 @@ final class LongLines {
     static final int LONG_MICROS = 5_000;
     /** Assumed rate of the network, in bytes per microsecond: 10 Gbit/s. */
     private static final int BYTES_PER_MICRO = 1_250;
-    private static final long MOST_MIB = 64;
+    private static final long MAX_MIB = 64;
 
     private final Consumer<String> reader;
     private final Set<InetAddress> told = new HashSet<>();
@@ -39,7 +39,7 @@ final class LongLines {
     }
 
     private static String advice(String host, long micros) {
-        long mib = Math.min(MOST_MIB, Long.highestOneBit(2 * micros * BYTES_PER_MICRO >> 20));
+        long mib = Math.min(MAX_MIB, Long.highestOneBit(2 * micros * BYTES_PER_MICRO >> 20));
         return String.format(Locale.ROOT,
                 "the way to %s and back takes %.1f ms, and a connection has no more under way than NCCL_BUFFSIZE: each"
                         + " MiB of it brings %.0f MB/s at most. NCCL_BUFFSIZE=%dM, the same on all ranks, brings %.0f MB/s",

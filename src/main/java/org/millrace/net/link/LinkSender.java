@@ -26,17 +26,17 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     /**
      * Maximum number of bytes that wait for the line. Linux has the same limit for a socket's send buffer (tcp_wmem).
      */
-    private static final long MOST_WAITING = 4L << 20;
+    private static final long MAX_WAITING = 4L << 20;
     /** Maximum number of bytes in flight, whatever the rate and the delay of the link. */
-    private static final long MOST_ON_THE_WAY = 256L << 20;
+    private static final long MAX_IN_FLIGHT = 256L << 20;
     /** Maximum number of bytes in this sender's memory that the wrapped sender has taken but not sent. */
-    private static final long MOST_IN_THE_NETWORK = 4L << 20;
+    private static final long MAX_IN_NETWORK = 4L << 20;
     /**
      * Divisor for the length of the next payload. {@link #framesCompleted} assumes that the next payload exceeds the
      * longest payload so far by at most this fraction.
      */
     private static final long SLACK = 8;
-    private static final int MOST_FRAMES = 1024;
+    private static final int MAX_FRAMES = 1024;
     /** Approximate size of a frame's header on a network, in bytes. */
     private static final int HEADER_BYTES = 64;
     private static final long PIECE_BYTES = 16 << 10;
@@ -57,7 +57,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
      * Frames in this sender. The position of a payload counts bytes from the beginning of the stream. The payload is in
      * the memory at its position modulo the length of the memory.
      */
-    private final InFlight frames = new InFlight(MOST_FRAMES);
+    private final InFlight frames = new InFlight(MAX_FRAMES);
     private final long[] words = new long[frames.slots() * WORDS];
     private final long[] positions = new long[frames.slots()];
     private final long[] ends = new long[frames.slots()];
@@ -88,7 +88,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
         this.line = line;
         this.owner = owner;
         memory = PageMemory.allocate(
-                Math.min(line.schedule().bytesOnTheWay(), MOST_ON_THE_WAY) + MOST_WAITING + MOST_IN_THE_NETWORK, arena);
+                Math.min(line.schedule().bytesOnTheWay(), MAX_IN_FLIGHT) + MAX_WAITING + MAX_IN_NETWORK, arena);
         region = network.register(memory);
     }
 
@@ -161,7 +161,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     }
 
     private boolean hasRoom(long bytes) {
-        return frames.isEmpty() || !frames.isFull() && (waitingBytes == 0 || waitingBytes + bytes <= MOST_WAITING)
+        return frames.isEmpty() || !frames.isFull() && (waitingBytes == 0 || waitingBytes + bytes <= MAX_WAITING)
                 && place(bytes) + bytes - positions[frames.oldest()] <= memory.byteSize();
     }
 

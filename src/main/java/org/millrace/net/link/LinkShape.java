@@ -28,7 +28,7 @@ public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, dou
             new ValueTypes.DurationType(Duration.ZERO, Duration.ofMinutes(1));
     private static final Map<String, Long> UNITS =
             Map.of("bit", 1L, "kbit", 1_000L, "mbit", 1_000_000L, "gbit", 1_000_000_000L);
-    private static final long MOST_BITS = 10_000_000_000_000L;
+    private static final long MAX_BITS = 10_000_000_000_000L;
     private static final double PERCENT = 100;
     private static final String FORMS = "rate=N[K|M|G]bit,delay=TIME,jitter=TIME,loss=N%, each if wanted, or down;"
             + " a time has its unit (100us, 5ms, 1s)";
@@ -88,7 +88,7 @@ public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, dou
                 long bits = new BigDecimal(number).multiply(BigDecimal.valueOf(unit))
                         .setScale(0, RoundingMode.HALF_UP)
                         .longValueExact();
-                if (bits > 0 && bits <= MOST_BITS) {
+                if (bits > 0 && bits <= MAX_BITS) {
                     return bits;
                 }
             }

@@ -11,7 +11,7 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.ConnectionState;
-import org.millrace.net.connection.LastWords;
+import org.millrace.net.connection.LostPeerName;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
@@ -140,7 +140,7 @@ final class PluginConnection extends ConnectionState {
 
     private void judge(long now, boolean hasShutDown, boolean expects, long frames, String progress) {
         if (hasShutDown && frames >= received.getLong(FRAMES_OFFSET)) {
-            throw closedByPeer(progress, LastWords.read(i -> received.getLong(NAME_OFFSET + i * Long.BYTES)));
+            throw closedByPeer(progress, LostPeerName.read(i -> received.getLong(NAME_OFFSET + i * Long.BYTES)));
         }
         if (!expects) {
             shutdownNanos = now;
@@ -199,7 +199,7 @@ final class PluginConnection extends ConnectionState {
     void sendShutdown(long frames) {
         ByteBuffer message = ByteBuffer.allocate(SHUTDOWN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         message.putLong(0, SHUTDOWN).putLong(FRAMES_OFFSET, frames);
-        LastWords.write(blamed(), (i, word) -> message.putLong(NAME_OFFSET + i * Long.BYTES, word));
+        LostPeerName.write(blamed(), (i, word) -> message.putLong(NAME_OFFSET + i * Long.BYTES, word));
         try {
             socket.write(message); // the message fits into the empty send buffer, because it is the first one
         } catch (IOException e) {

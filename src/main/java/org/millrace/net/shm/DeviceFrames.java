@@ -26,7 +26,7 @@ final class DeviceFrames {
     private static final Logger LOG = LogManager.getLogger(DeviceFrames.class);
     private static final int LIMIT = 16;
     /** Maximum time to wait for a device's copies. They usually complete within milliseconds. */
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
 
     private final RingSide.Consumer consumer;
     private final long process;
@@ -167,8 +167,8 @@ final class DeviceFrames {
         DeviceRegion.Copies last = Objects.requireNonNull(copies);
         long number = moving != null ? movingNumber : numbers[window.slot(copying - 1)];
         try (DeviceRegion.Use _ = last.enter()) {
-            if (!Waiting.until(() -> last.isDone(number), PATIENCE)) {
-                LOG.warn("{}: the device still copies after {} s{}", consumer.connection, PATIENCE.toSeconds(),
+            if (!Waiting.until(() -> last.isDone(number), TIMEOUT)) {
+                LOG.warn("{}: the device still copies after {} s{}", consumer.connection, TIMEOUT.toSeconds(),
                         moving == null ? "" : "; the memory that it copies from stays allocated");
             } else if (moving != null) {
                 moving.close();

@@ -256,7 +256,7 @@ public final class Doorbell implements AutoCloseable {
          * this time.
          */
         private static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
-        private static final long MOST_AVOIDANCE_NANOS = 100_000_000;
+        private static final long MAX_AVOIDANCE_NANOS = 100_000_000;
 
         private final IdleStrategy otherwise;
         private final Sleeper sleeper;
@@ -308,8 +308,8 @@ public final class Doorbell implements AutoCloseable {
             Thread.yield();
             long after = System.nanoTime();
             if (after - before > LONG_YIELD_NANOS) {
-                boolean again = before - longYield < 2 * MOST_AVOIDANCE_NANOS;
-                avoidanceNanos = again ? Math.clamp(2 * avoidanceNanos, LEAST_AVOIDANCE_NANOS, MOST_AVOIDANCE_NANOS)
+                boolean again = before - longYield < 2 * MAX_AVOIDANCE_NANOS;
+                avoidanceNanos = again ? Math.clamp(2 * avoidanceNanos, LEAST_AVOIDANCE_NANOS, MAX_AVOIDANCE_NANOS)
                         : LEAST_AVOIDANCE_NANOS;
                 longYield = after;
             }

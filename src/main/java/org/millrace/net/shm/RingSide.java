@@ -6,7 +6,7 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.connection.LastWords;
+import org.millrace.net.connection.LostPeerName;
 
 /** One side of a ring, with its position and the last known position of the other side. Used by one thread. */
 abstract sealed class RingSide {
@@ -36,7 +36,7 @@ abstract sealed class RingSide {
     /** Stores a state that announces the end of this side, and the name of the lost peer if that is the reason. */
     final void shutDown(long state) {
         int lostPeer = produces ? RingLayout.PRODUCER_LOST_PEER : RingLayout.CONSUMER_LOST_PEER;
-        LastWords.write(connection.blamed(), (i, word) -> memory.putLong(lostPeer + i * Long.BYTES, word));
+        LostPeerName.write(connection.blamed(), (i, word) -> memory.putLong(lostPeer + i * Long.BYTES, word));
         memory.putLongRelease(produces ? RingLayout.PRODUCER_STATE : RingLayout.CONSUMER_STATE, state);
     }
 
@@ -48,7 +48,7 @@ abstract sealed class RingSide {
     /** Returns the name of the peer that the other side has lost; null if that was not the reason for its shutdown. */
     final @Nullable String otherLostPeer() {
         int lostPeer = produces ? RingLayout.CONSUMER_LOST_PEER : RingLayout.PRODUCER_LOST_PEER;
-        return LastWords.read(i -> memory.getLong(lostPeer + i * Long.BYTES));
+        return LostPeerName.read(i -> memory.getLong(lostPeer + i * Long.BYTES));
     }
 
     final long place() {

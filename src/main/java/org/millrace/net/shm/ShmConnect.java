@@ -90,7 +90,7 @@ final class ShmConnect extends OutgoingConnection {
             if (hello == null && (connecting.isConnected() || connecting.finishConnect())) {
                 makeRing();
             }
-            if (hello != null && sayHello(connecting, hello)) {
+            if (hello != null && writeHello(connecting, hello)) {
                 boolean ended = connecting.read(received) < 0;
                 if (HandshakeReply.accepts(this + ": the listener", RingHello.FORMAT, received, ended)) {
                     return connected(connecting);
@@ -148,7 +148,7 @@ final class ShmConnect extends OutgoingConnection {
     }
 
     /** Writes as much of the hello as the socket accepts. Returns true when the hello is complete. */
-    private boolean sayHello(SocketChannel to, ByteBuffer left) throws IOException {
+    private boolean writeHello(SocketChannel to, ByteBuffer left) throws IOException {
         if (!left.hasRemaining()) {
             return true;
         }

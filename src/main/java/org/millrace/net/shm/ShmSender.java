@@ -35,7 +35,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
      * Maximum time that {@link #close} waits for a device's copies. They usually complete within milliseconds. Other
      * connections of the thread wait meanwhile.
      */
-    private static final Duration CLOSE_PATIENCE = Duration.ofMillis(100);
+    private static final Duration CLOSE_TIMEOUT = Duration.ofMillis(100);
 
     private final ShmConnection connection;
     private final RingSide.Producer producer;
@@ -252,7 +252,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                 Waiting.until(() -> {
                     settle();
                     return !unread.hasOnDevice() || noRoom;
-                }, CLOSE_PATIENCE);
+                }, CLOSE_TIMEOUT);
             }
             if (remaining == 0 && waiting.isEmpty() && unread.isEmpty()) {
                 producer.shutDown(RingLayout.CLOSED);

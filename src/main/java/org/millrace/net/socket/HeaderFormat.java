@@ -3,7 +3,7 @@ package org.millrace.net.socket;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.connection.LastWords;
+import org.millrace.net.connection.LostPeerName;
 import org.millrace.net.connection.SilentLink;
 
 /**
@@ -18,7 +18,7 @@ import org.millrace.net.connection.SilentLink;
  * </pre>
  *
  * <p>
- * A shutdown message is a header without a payload. Its words are 0, or name a lost process ({@link LastWords}). The
+ * A shutdown message is a header without a payload. Its words are 0, or name a lost process ({@link LostPeerName}). The
  * receiving end of a connection may also send a shutdown message, which is then the only header in that direction.
  */
 final class HeaderFormat {
@@ -84,7 +84,7 @@ final class HeaderFormat {
     public static void encodeShutdown(@Nullable String lostPeer, ByteBuffer to, int at) {
         encodeFixed(to, at, TYPE_SHUTDOWN, 0);
         for (int word = 0; word < FrameHeader.WORDS; word++) {
-            to.putLong(at + WORDS_OFFSET + word * Long.BYTES, LastWords.word(lostPeer, word));
+            to.putLong(at + WORDS_OFFSET + word * Long.BYTES, LostPeerName.word(lostPeer, word));
         }
     }
 
@@ -103,7 +103,7 @@ final class HeaderFormat {
 
     /** Returns the lost process that is named in a shutdown message; null if the message names none. */
     public static @Nullable String lostPeer(ByteBuffer from, int at) {
-        return LastWords.name(words(from, at));
+        return LostPeerName.name(words(from, at));
     }
 
     /** Reads the words of a header. */

@@ -20,7 +20,7 @@ import org.millrace.net.connection.TlsChannel;
  */
 final class LingeringStreams {
 
-    private static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final long AWAIT_MILLIS = 5_000;
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     /** Buffer for discarded input, used by the reading thread only. */
@@ -39,10 +39,10 @@ final class LingeringStreams {
                 for (int i = 0; i < TURN_READS; i++) {
                     int read = raw.read(scratch.clear());
                     if (read <= 0) {
-                        return read < 0 || System.nanoTime() - since > MOST_NANOS;
+                        return read < 0 || System.nanoTime() - since > MAX_NANOS;
                     }
                 }
-                return System.nanoTime() - since > MOST_NANOS;
+                return System.nanoTime() - since > MAX_NANOS;
             } catch (IOException gone) {
                 return true;
             }

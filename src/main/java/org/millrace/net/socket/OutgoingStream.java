@@ -21,11 +21,11 @@ import org.millrace.net.connection.HelloFormat;
 public final class OutgoingStream {
 
     /** Reports that the listener's host is unreachable, possibly only for a short time. */
-    static final class NoWayException extends ConnectionException {
+    static final class NoRouteException extends ConnectionException {
 
         private static final long serialVersionUID = 1L;
 
-        private NoWayException(String message, IOException cause) {
+        private NoRouteException(String message, IOException cause) {
             super(message, cause);
         }
     }
@@ -135,7 +135,7 @@ public final class OutgoingStream {
         String what = "cannot connect to " + listener + ": " + cause.getMessage()
                 + "; is its process alive, does it announce an address that this host can reach (NCCL_SOCKET_IFNAME), "
                 + "and does a firewall let it through?";
-        return NO_WAY.contains(String.valueOf(cause.getMessage())) ? new NoWayException(what, cause)
+        return NO_WAY.contains(String.valueOf(cause.getMessage())) ? new NoRouteException(what, cause)
                 : new ConnectionException(what, cause);
     }
 

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.function.IntToLongFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.connection.LastWords;
+import org.millrace.net.connection.LostPeerName;
 import org.millrace.net.connection.SilentLink;
 
 /**
@@ -97,7 +97,7 @@ final class PieceFormat {
      *
      * <p>
      * A shutdown message may name a lost process: then {@value #LOST} messages of type 3 precede it. Each of them
-     * contains three words of {@link LastWords} instead of the counts. In the same way, the words of a
+     * contains three words of {@link LostPeerName} instead of the counts. In the same way, the words of a
      * {@link SilentLink} precede a message of type 4.
      */
     static final class Ack {
@@ -121,7 +121,7 @@ final class PieceFormat {
         static final int LOST_WORDS = 3;
 
         /** Number of messages of type 3 that contain one name. */
-        static final int LOST = LastWords.COUNT / LOST_WORDS;
+        static final int LOST = LostPeerName.COUNT / LOST_WORDS;
 
         /** Magic number: the bytes {@code M R A 1}. */
         private static final int MAGIC = 'M' | 'R' << 8 | 'A' << 16 | '1' << 24;
@@ -138,7 +138,7 @@ final class PieceFormat {
 
         /** Encodes a shutdown message and the preceding messages with words. Returns the position behind them. */
         static int encodeShutdown(@Nullable String lostPeer, ByteBuffer to) {
-            int at = lostPeer == null ? 0 : encodeWords(index -> LastWords.word(lostPeer, index), to);
+            int at = lostPeer == null ? 0 : encodeWords(index -> LostPeerName.word(lostPeer, index), to);
             encode(TYPE_SHUTDOWN, 0, 0, 0, to, at);
             return at + BYTES;
         }
@@ -155,7 +155,7 @@ final class PieceFormat {
 
         private static int encodeWords(IntToLongFunction words, ByteBuffer to) {
             int at = 0;
-            for (int word = 0; word < LastWords.COUNT; word++) {
+            for (int word = 0; word < LostPeerName.COUNT; word++) {
                 if (word % LOST_WORDS == 0) {
                     to.putInt(at, MAGIC);
                     to.putInt(at + 4, TYPE_LOST);

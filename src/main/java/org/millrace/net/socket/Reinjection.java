@@ -10,9 +10,9 @@ final class Reinjection {
     /** A stream counts as slow if its time for a piece is more than this multiple of the idle stream's time. */
     private static final double ADVANTAGE = 4;
     /** Minimum age of a piece before it is sent again. The receiver's thread may not run for about this time. */
-    private static final long PATIENCE_NANOS = 1_000_000;
+    private static final long TIMEOUT_NANOS = 1_000_000;
     /** The same minimum age if the piece's frame has no destination, as far as the sender knows. */
-    private static final long UNACCEPTED_PATIENCE_NANOS = 100_000_000;
+    private static final long UNACCEPTED_TIMEOUT_NANOS = 100_000_000;
     /**
      * A stream counts as lost if it has delivered nothing for this time, although other streams delivered its pieces.
      */
@@ -69,13 +69,13 @@ final class Reinjection {
 
     /** Returns whether an unsent piece may leave its stream. Short pieces stay together: one write sends them all. */
     private static boolean mayPart(SendStream slow, long now) {
-        return !ShortPieces.isShort(slow.unsentLength()) || slow.silence(now) > PATIENCE_NANOS;
+        return !ShortPieces.isShort(slow.unsentLength()) || slow.silence(now) > TIMEOUT_NANOS;
     }
 
     private boolean isSlow(SendStream slow, SendStream idle, long at, long now) {
         PieceQueue sent = slow.sent();
         long age = now - sent.time(at);
-        return age > (sent.frame(at) < frames.accepted() ? PATIENCE_NANOS : UNACCEPTED_PATIENCE_NANOS)
+        return age > (sent.frame(at) < frames.accepted() ? TIMEOUT_NANOS : UNACCEPTED_TIMEOUT_NANOS)
                 && slow.nanosFor(0, now) > ADVANTAGE * idle.nanosFor(sent.length(at), now);
     }
 

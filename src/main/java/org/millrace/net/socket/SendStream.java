@@ -8,7 +8,7 @@ import java.nio.channels.SocketChannel;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.ConnectionState;
-import org.millrace.net.connection.LastWords;
+import org.millrace.net.connection.LostPeerName;
 import org.millrace.net.connection.SilentLink;
 
 /**
@@ -19,7 +19,7 @@ final class SendStream {
 
     /** State of the peer, as {@link #readAcks} has found it. */
     enum Peer {
-        THERE, SHUT_DOWN, GONE, TALKS_NONSENSE
+        THERE, SHUT_DOWN, GONE, PROTOCOL_ERROR
     }
 
     /** Maximum number of unacknowledged pieces of a stream, if there are several streams. No network needs more. */
@@ -72,7 +72,7 @@ final class SendStream {
     private boolean greeted;
     private boolean peerShutDown;
     /** Words of the peer's message about a process that the peer has lost. */
-    private final long[] lost = new long[LastWords.COUNT];
+    private final long[] lost = new long[LostPeerName.COUNT];
     private final StreamSet connection;
     private int lostWords;
 
@@ -332,17 +332,18 @@ final class SendStream {
                     peerShutDown = true;
                     return Peer.SHUT_DOWN;
                 }
-                if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_LOST, acks, at) && lostWords < LastWords.COUNT) {
+                if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_LOST, acks, at) && lostWords < LostPeerName.COUNT) {
                     PieceFormat.Ack.copyLost(acks, at, lost, lostWords);
                     lostWords += PieceFormat.Ack.LOST_WORDS;
-                } else if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_SILENT, acks, at) && lostWords == LastWords.COUNT) {
+                } else if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_SILENT, acks, at)
+                        && lostWords == LostPeerName.COUNT) {
                     connection.reported(SilentLink.of(lost));
                     Arrays.fill(lost, 0);
                     lostWords = 0;
                 } else if (!PieceFormat.Ack.is(PieceFormat.Ack.TYPE_ACK, acks, at)
                         || !acknowledge(PieceFormat.Ack.pieces(acks, at), PieceFormat.Ack.accepted(acks, at),
                                 PieceFormat.Ack.whole(acks, at), now)) {
-                    return Peer.TALKS_NONSENSE;
+                    return Peer.PROTOCOL_ERROR;
                 }
             }
             acks.flip().position(at);
@@ -354,7 +355,7 @@ final class SendStream {
     /** Returns the lost process that is named in the receiver's shutdown message; null if the message names none. */
     @Nullable
     String lostPeer() {
-        return LastWords.name(lost);
+        return LostPeerName.name(lost);
     }
 
     /** Records an acknowledgement. Returns false if its counts are impossible. */

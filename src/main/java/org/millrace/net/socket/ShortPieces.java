@@ -18,7 +18,7 @@ final class ShortPieces {
     /**
      * Time for which a receiver's thread may not run. A stream that is silent for longer is expected to stay silent.
      */
-    private static final long PATIENCE_NANOS = 1_000_000;
+    private static final long TIMEOUT_NANOS = 1_000_000;
 
     private final SendStream[] streams;
     private @Nullable SendStream last;
@@ -56,6 +56,6 @@ final class ShortPieces {
 
     private static double nanosFor(SendStream stream, int length, long now) {
         long silence = stream.silence(now);
-        return stream.nanosFor(length, now) + stream.shortNanos() + (silence > PATIENCE_NANOS ? silence : 0);
+        return stream.nanosFor(length, now) + stream.shortNanos() + (silence > TIMEOUT_NANOS ? silence : 0);
     }
 }

@@ -22,7 +22,7 @@ import org.millrace.net.connection.HandshakeReply.Unanswered;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.connection.OutgoingConnection;
-import org.millrace.net.socket.OutgoingStream.NoWayException;
+import org.millrace.net.socket.OutgoingStream.NoRouteException;
 
 /**
  * A pending connection to a listener. If the listener has several addresses, this side first requests the list of them.
@@ -56,7 +56,7 @@ final class SocketConnect extends OutgoingConnection {
      * Reason why the host is unreachable; null while it is not known to be unreachable. The next two fields contain the
      * time of the first failure and the time of the next attempt, by {@link System#nanoTime}.
      */
-    private @Nullable NoWayException noWay;
+    private @Nullable NoRouteException noRoute;
     private long noWaySince;
     private long triedAgainAt;
     private long pause = FIRST_PAUSE_NANOS;
@@ -99,8 +99,8 @@ final class SocketConnect extends OutgoingConnection {
             ByteBuffer question = hello(0, 0, 0, 1).encode(secret, key, reconnector);
             try {
                 query = new OutgoingStream(null, listener, StreamHello.FORMAT, question, options);
-            } catch (NoWayException e) {
-                awaitWay(e);
+            } catch (NoRouteException e) {
+                awaitRoute(e);
             }
         } else {
             connect(List.of(listener));
@@ -148,7 +148,7 @@ final class SocketConnect extends OutgoingConnection {
      */
     private void leaveOut(RailAddresses rail, ConnectionException why) {
         if (rails.size() == 1) {
-            awaitWay(why);
+            awaitRoute(why);
             return;
         }
         beganAgain = true;
@@ -162,16 +162,16 @@ final class SocketConnect extends OutgoingConnection {
      * Schedules another attempt, because the network may be cut for some time. Throws the reason if it is another one,
      * or after the reconnect deadline.
      */
-    private void awaitWay(ConnectionException why) {
+    private void awaitRoute(ConnectionException why) {
         long now = System.nanoTime();
-        noWaySince = noWay == null ? now : noWaySince;
-        if (!(why instanceof NoWayException none) || now - noWaySince >= options.reconnectDeadline().toNanos()) {
+        noWaySince = noRoute == null ? now : noWaySince;
+        if (!(why instanceof NoRouteException none) || now - noWaySince >= options.reconnectDeadline().toNanos()) {
             throw why;
         }
-        if (noWay == null) {
+        if (noRoute == null) {
             LOG.warn("{}: {} This is tried again for {}", this, why.getMessage(), options.reconnectDeadline());
         }
-        noWay = none;
+        noRoute = none;
         release();
         rails = List.of(); // the network of the rails that were left out may also have been cut
         triedAgainAt = now + pause;
@@ -189,7 +189,7 @@ final class SocketConnect extends OutgoingConnection {
 
     private boolean areAccepted() {
         if (query == null && streams.isEmpty()) {
-            if (noWay != null && System.nanoTime() - triedAgainAt < 0) {
+            if (noRoute != null && System.nanoTime() - triedAgainAt < 0) {
                 return false;
             }
             begin();
@@ -199,8 +199,8 @@ final class SocketConnect extends OutgoingConnection {
                 if (!query.advance() || !query.receive(addresses, "its addresses")) {
                     return false;
                 }
-            } catch (NoWayException e) {
-                awaitWay(e);
+            } catch (NoRouteException e) {
+                awaitRoute(e);
                 return false;
             }
             List<InetSocketAddress> theirs = AddressFormat.decodeList(addresses);
@@ -311,7 +311,7 @@ final class SocketConnect extends OutgoingConnection {
     @Override
     protected String waitingFor() {
         if (query == null && streams.isEmpty()) {
-            return "a way to the listener's host: " + (noWay == null ? "" : noWay.getMessage());
+            return "a way to the listener's host: " + (noRoute == null ? "" : noRoute.getMessage());
         }
         String what = query != null ? query.isAccepted() ? "the listener's addresses" : query.waitingFor()
                 : streams.stream()

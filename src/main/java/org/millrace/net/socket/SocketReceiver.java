@@ -241,7 +241,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         lost.giveUp();
         lostCause = cause;
         lastRails.add(lost.rail());
-        hearLastWords();
+        readLostPeer();
         boolean last = !isAnyOpen();
         if (last && cause instanceof SSLException) {
             // the data was changed on its way
@@ -262,7 +262,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
      * Reads the remaining data of the other streams after a shutdown message. A closing sender sends this message on
      * all its streams. Then it closes restored streams that it has not used, and these ends are no outage.
      */
-    private void hearLastWords() {
+    private void readLostPeer() {
         for (ReceiveStream stream : streams) {
             boolean moves = true;
             while (moves && stream.isOpen() && !stream.peerShutDown()) {

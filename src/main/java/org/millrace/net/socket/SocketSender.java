@@ -131,7 +131,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
             }
         }
         if (hasLeft) {
-            return hearLastWords(now, before);
+            return readLostPeer(now, before);
         }
         frames.retireWhole();
         giveOut(now);
@@ -245,7 +245,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                     lostPeer = stream.lostPeer();
                 }
                 case GONE -> lose(stream, "the peer's end of it is gone", null, now);
-                case TALKS_NONSENSE -> throw connection
+                case PROTOCOL_ERROR -> throw connection
                         .notProtocol("an acknowledgement of what was never sent, or none, on " + stream.rail());
             }
         } catch (IOException e) {
@@ -257,7 +257,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
      * Handles a peer that has sent a shutdown message. The peer may have received all frames. Earlier acknowledgements
      * may still be in flight on other rails, and this end waits for them.
      */
-    private int hearLastWords(long now, long before) {
+    private int readLostPeer(long now, long before) {
         boolean more = false;
         for (SendStream stream : streams) {
             try {

@@ -21,12 +21,12 @@ import org.millrace.net.connection.TlsChannel;
 final class StreamInput {
 
     /** Number of consecutive reads without data, after which the stream is polled together with others. */
-    static final int PATIENCE = 64;
+    static final int TIMEOUT = 64;
 
     private final SocketChannel channel;
     /** The channel, if it uses TLS; null otherwise. A TLS channel may contain data that was read from TCP earlier. */
     private final @Nullable TlsChannel tls;
-    /** Poll of the thread that made {@link #PATIENCE} consecutive reads without data; null before such reads. */
+    /** Poll of the thread that made {@link #TIMEOUT} consecutive reads without data; null before such reads. */
     private volatile @Nullable ReadPoll poll;
     private int fruitless;
     private long reads;
@@ -60,7 +60,7 @@ final class StreamInput {
         reads++;
         if (read != 0) {
             fruitless = 0;
-        } else if (joined == null && ++fruitless == PATIENCE) {
+        } else if (joined == null && ++fruitless == TIMEOUT) {
             poll = ReadPoll.ofThisThread();
             poll.join(this);
         }

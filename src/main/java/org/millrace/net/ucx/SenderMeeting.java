@@ -56,7 +56,7 @@ final class SenderMeeting {
     int advance() {
         MemorySegment awaited = answer;
         if (awaited == null) {
-            sayHello();
+            writeHello();
             return 1;
         }
         long bytes = end.received(request);
@@ -70,7 +70,7 @@ final class SenderMeeting {
         return 1;
     }
 
-    private void sayHello() {
+    private void writeHello() {
         byte[] address = end.worker().address();
         MemorySegment from = end.arena.allocate(address.length);
         MemorySegment.copy(MemorySegment.ofArray(address), 0, from, 0, address.length);
@@ -101,7 +101,7 @@ final class SenderMeeting {
         long buffers = UcxFormat.word(at + 48);
         long length = UcxFormat.word(at + 56);
         if (buffers != UcxFormat.BUFFERS || length < UcxFormat.LEAST_BUFFER_BYTES
-                || length > UcxFormat.MOST_BUFFER_BYTES) {
+                || length > UcxFormat.MAX_BUFFER_BYTES) {
             throw end.notProtocol(buffers + " buffers of " + length + " bytes");
         }
         framesTag = UcxFormat.word(at + 8) & UcxFormat.TAG_MASK;

@@ -7,7 +7,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
-import org.millrace.net.connection.LastWords;
+import org.millrace.net.connection.LostPeerName;
 
 /**
  * The messages that a sender sends over the setup connection, see {@link UcxEnd}, and that the receiver reads here.
@@ -83,7 +83,7 @@ final class SenderWords {
     private void take(FrameHeader said) {
         if (lostPeerFollows) {
             lostPeerFollows = false;
-            lostPeer = LastWords.read(said::word);
+            lostPeer = LostPeerName.read(said::word);
             acceptWord(said);
         } else if (said.word(0) == UcxFormat.ABORT) {
             throw end.lost("the peer has given it up", null);

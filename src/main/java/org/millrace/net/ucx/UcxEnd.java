@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.LastWordsException;
+import org.millrace.net.LostPeerException;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.NativeRegion;
@@ -179,7 +179,7 @@ abstract class UcxEnd extends ConnectionState {
      * @param safe whether the peer no longer reads or writes shared memory
      * @return false if UCX still has messages
      */
-    final boolean letGoOfMessages(boolean safe) {
+    final boolean releaseMessages(boolean safe) {
         if (endpoint == null || !endpoint.noticesFailures()) {
             return drain(safe ? 0 : CLOSE_NANOS);
         }
@@ -362,7 +362,7 @@ abstract class UcxEnd extends ConnectionState {
     final ConnectionException ended(ConnectionException why) {
         String howFar = howFar();
         return switch (why) {
-            case LastWordsException lost -> closedByPeer(howFar, lost.lostPeer());
+            case LostPeerException lost -> closedByPeer(howFar, lost.lostPeer());
             case PeerClosedException _ -> closedByPeer(howFar);
             default -> lost("the TCP connection to it has ended without a shutdown message", why);
         };

@@ -71,7 +71,7 @@ final class UcxFormat {
     static final int TCP_BUFFER_BYTES = (64 << 10) + (4 << 10);
     /** Bounds of the buffer length in a receiver's answer. */
     static final int LEAST_BUFFER_BYTES = 4 << 10;
-    static final int MOST_BUFFER_BYTES = 1 << 20;
+    static final int MAX_BUFFER_BYTES = 1 << 20;
 
     /** Values of the lowest two bits of a tag, which distinguish the kinds of messages of one connection. */
     static final int TAG_HEADER = 0;

@@ -53,7 +53,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     /** Buffers for messages; null until the sender's hello has arrived. */
     private @Nullable IncomingMessages messages;
-    private boolean hasLetGo;
+    private boolean hasReleased;
     private @Nullable CountMessages confirmed;
     private long answerRequest;
 
@@ -323,7 +323,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     /** Releases all UCX requests, then sends the shutdown message over the setup connection. */
     private void sendShutdown() {
-        letGo();
+        releaseRequests();
         words.sendShutdown(blamed());
     }
 
@@ -335,7 +335,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     @Override
     protected void release() {
-        letGo();
+        releaseRequests();
         words.close();
         if (isIdle() || !hasWorker()) {
             arena.close();
@@ -343,9 +343,9 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     }
 
     /** Makes UCX release all requests of this end. Does nothing in later calls. */
-    private void letGo() {
-        if (hasWorker() && !hasLetGo) {
-            hasLetGo = true;
+    private void releaseRequests() {
+        if (hasWorker() && !hasReleased) {
+            hasReleased = true;
             worker().enter();
             try {
                 worker().use(-1);
@@ -367,7 +367,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
             messages.cancel();
             confirmed.cancel();
         }
-        boolean letGo = drain(FLUSH_NANOS);
+        boolean released = drain(FLUSH_NANOS);
         // UCX at the sender releases the sender's memory when this side has answered its messages, even if the answer
         // is a refusal.
         int ignored = worker().drive();
@@ -375,10 +375,10 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         discard(framesTag | UcxFormat.TAG_PAYLOAD);
         discard(framesTag | UcxFormat.TAG_CONFIRMED);
         flush();
-        letGo = letGo || letGoOfMessages(false);
+        released = released || releaseMessages(false);
         boolean ended = peerHasEnded();
         disconnect();
-        if (!letGo && !ended) {
+        if (!released && !ended) {
             worker().stop(this + " was closed while UCX received into memory that is freed next, and the peer did not "
                     + "let go of it in time: all that this thread has over UCX is ended");
         }

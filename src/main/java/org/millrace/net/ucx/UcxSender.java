@@ -9,7 +9,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.connection.InFlight;
-import org.millrace.net.connection.LastWords;
+import org.millrace.net.connection.LostPeerName;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
@@ -271,7 +271,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             header.word(3, rest);
             tell(header, null, 0);
             if (blamed() != null) {
-                LastWords.write(blamed(), header::word);
+                LostPeerName.write(blamed(), header::word);
                 tell(header, null, 0);
             }
             if (rest > 0) {
@@ -389,7 +389,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         meeting.cancel();
         boolean safe = awaitPeer();
         found.close();
-        boolean idle = letGoOfMessages(safe);
+        boolean idle = releaseMessages(safe);
         boolean ended = peerHasEnded();
         disconnect();
         if (idle) {

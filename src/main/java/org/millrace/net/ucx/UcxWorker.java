@@ -40,7 +40,7 @@ final class UcxWorker {
      * Time limit for {@link #enter}, in nanoseconds. It is longer than any pass, because a thread that holds the lock
      * does not wait.
      */
-    private static final long TURN_PATIENCE_NANOS = 10_000_000_000L;
+    private static final long TURN_TIMEOUT_NANOS = 10_000_000_000L;
     private static final long RETRY_NANOS = 20_000;
     /** Number of passes between two checks of the {@link #lingering} connections; a power of two. */
     private static final int LINGER_INTERVAL = 1 << 10;
@@ -117,7 +117,7 @@ final class UcxWorker {
         long start = System.nanoTime();
         while (!tryEnter()) {
             Waiting.pause(RETRY_NANOS);
-            if (System.nanoTime() - start > TURN_PATIENCE_NANOS) {
+            if (System.nanoTime() - start > TURN_TIMEOUT_NANOS) {
                 throw new ConnectionException("a UCX worker was not given back in 10 s: a call of UCX does not return");
             }
         }

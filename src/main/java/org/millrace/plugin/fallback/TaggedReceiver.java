@@ -23,7 +23,7 @@ final class TaggedReceiver implements DataPath.Connection {
     private static final int REQUESTS = RequestRing.CAPACITY;
     private static final int NOT_POSTED = -1;
     /** Maximum number of buffers of a receive, as in NCCL's own networks. */
-    private static final int MOST_RECVS = 8;
+    private static final int MAX_RECVS = 8;
 
     private final RegionTable regions;
     private final GroupedRequest[] requests = new GroupedRequest[REQUESTS];
@@ -36,19 +36,19 @@ final class TaggedReceiver implements DataPath.Connection {
 
     /** Buffers that were posted as one request. */
     private static final class GroupedRequest {
-        private final TagQueue[] queues = new TagQueue[MOST_RECVS];
-        private final long[] addresses = new long[MOST_RECVS];
-        private final long[] capacities = new long[MOST_RECVS];
-        private final int[] regions = new int[MOST_RECVS];
+        private final TagQueue[] queues = new TagQueue[MAX_RECVS];
+        private final long[] addresses = new long[MAX_RECVS];
+        private final long[] capacities = new long[MAX_RECVS];
+        private final int[] regions = new int[MAX_RECVS];
         /** For each buffer, the number of its request on the stream of its tag; {@link #NOT_POSTED} while it waits. */
-        private final int[] numbers = new int[MOST_RECVS];
-        private final int[] sizes = new int[MOST_RECVS];
+        private final int[] numbers = new int[MAX_RECVS];
+        private final int[] sizes = new int[MAX_RECVS];
         private int count;
     }
 
     /** Buffers of a tag that wait for room on its stream, or for the stream itself, oldest first. */
     private static final class TagQueue {
-        private static final int PLACES = REQUESTS * MOST_RECVS;
+        private static final int PLACES = REQUESTS * MAX_RECVS;
 
         private final int tag;
         private final int[] waiting = new int[PLACES];
@@ -61,14 +61,14 @@ final class TaggedReceiver implements DataPath.Connection {
         }
 
         void add(int request, int buffer) {
-            waiting[(int) (added++ % PLACES)] = request * MOST_RECVS + buffer;
+            waiting[(int) (added++ % PLACES)] = request * MAX_RECVS + buffer;
         }
 
         void advance(GroupedRequest[] requests) {
             while (stream != null && posted < added) {
                 int next = waiting[(int) (posted % PLACES)];
-                GroupedRequest request = requests[next / MOST_RECVS];
-                int buffer = next % MOST_RECVS;
+                GroupedRequest request = requests[next / MAX_RECVS];
+                int buffer = next % MAX_RECVS;
                 int number = stream.post(request.addresses[buffer], request.capacities[buffer], request.regions[buffer],
                         tag);
                 if (number == NO_REQUEST) {

@@ -21,7 +21,7 @@ final class CudaWindowMemory extends CudaMemory {
      * Additions and copies of single numbers in flight into this window, in the order of their start. The first
      * {@link #additionCount} elements are in use.
      */
-    private final Addition[] additions = new Addition[StagingBuffers.MOST_TO_ADD];
+    private final Addition[] additions = new Addition[StagingBuffers.MAX_ADDED];
     private int additionCount;
     /** Number of used elements of {@link #additions} that copy a number. */
     private int numberCopies;

@@ -99,9 +99,9 @@ final class GinExchange implements AutoCloseable {
     }
 
     private int checkedCount(int peer, long count) {
-        if (count < 0 || count > ForeignMemory.MOST_SEGMENTS) {
+        if (count < 0 || count > ForeignMemory.MAX_SEGMENTS) {
             throw new GinException("rank " + rank + ": rank " + peer + " says that its window has " + count
-                    + " physical segments, and at most " + ForeignMemory.MOST_SEGMENTS + " are mapped");
+                    + " physical segments, and at most " + ForeignMemory.MAX_SEGMENTS + " are mapped");
         }
         return (int) count;
     }

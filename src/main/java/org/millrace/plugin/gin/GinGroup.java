@@ -43,7 +43,7 @@ public final class GinGroup implements AutoCloseable {
      * Maximum time that a closing group waits for its operations in flight. Also the maximum time that the group of a
      * warm-up waits for a message of a peer.
      */
-    private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(2);
+    private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(2);
     private static final int RMA_QUEUE_SIZE = 256;
 
     private final int rank;
@@ -70,7 +70,7 @@ public final class GinGroup implements AutoCloseable {
         this.losses = losses;
         this.network = network;
         this.device = device;
-        this.exchange = new GinExchange(rank, control, losses != null ? CONTROL_DEADLINE : CLOSE_PATIENCE);
+        this.exchange = new GinExchange(rank, control, losses != null ? CONTROL_DEADLINE : CLOSE_TIMEOUT);
         this.shared = new GinSharedMemory(device, exchange);
         this.staging = new GinStaging(shared, exchange);
         this.communicator = new GinCommunicator(losses == null ? 0 : losses.communicator(), rank, data.senders(),
@@ -337,7 +337,7 @@ public final class GinGroup implements AutoCloseable {
                 NcclLog.info("GIN: rank " + rank + ", " + copies);
             }
         }
-        device.agent().remove(communicator, CLOSE_PATIENCE);
+        device.agent().remove(communicator, CLOSE_TIMEOUT);
         if (!device.settle()) {
             throw new GinException(
                     "rank " + rank + ": copies of a closed group are still under way; its memory is left alone");

@@ -25,7 +25,7 @@ public final class GinKernel {
     /** Length of the window in bytes, the same at both ranks. */
     public static final long WINDOW_BYTES = 1 << 20;
 
-    private static final int MOST_BYTES = 16 * 1024;
+    private static final int MAX_BYTES = 16 * 1024;
 
     private final GinDescriptorFormat format;
     private final int rank;
@@ -77,7 +77,7 @@ public final class GinKernel {
         int bytes = switch (number % 4) {
             case 0 -> 0;
             case 1 -> Long.BYTES;
-            default -> 1 + random.nextInt(MOST_BYTES);
+            default -> 1 + random.nextInt(MAX_BYTES);
         };
         boolean inline = bytes == Long.BYTES;
         int signal = number % 3 == 0 ? GinOp.SIGNAL_INC : GinOp.SIGNAL_ADD;
@@ -85,9 +85,9 @@ public final class GinKernel {
         if (inline) {
             format.inline(words, number);
         } else {
-            format.source(words, window, random.nextInt(MOST_BYTES));
+            format.source(words, window, random.nextInt(MAX_BYTES));
         }
-        format.target(words, window, WINDOW_BYTES / 2 + random.nextInt(MOST_BYTES));
+        format.target(words, window, WINDOW_BYTES / 2 + random.nextInt(MAX_BYTES));
         format.completion(words, number % SIGNALS, number % SIGNALS, 1);
     }
 }

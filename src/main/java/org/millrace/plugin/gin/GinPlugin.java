@@ -42,7 +42,7 @@ public final class GinPlugin {
      * a network accepts. Only memory limits the number here.
      */
     private static final int QUEUE_SIZE = 512;
-    private static final int MOST_QUEUED = 1 << 16;
+    private static final int MAX_QUEUED = 1 << 16;
     private static final long NATIVE_CONTEXT_BYTES = 2 * Long.BYTES;
     private static final long HANDLE_OFFSET = Long.BYTES;
     /** Signal operation that adds 1. Other operations add the given value (facts: {@code ncclNetSignalOp}). */
@@ -198,7 +198,7 @@ public final class GinPlugin {
             case 12 -> GinDescriptorFormat.V29;
             default -> formatOf30(backend);
         };
-        int queueSize = queueDepth <= 0 ? QUEUE_SIZE : Integer.highestOneBit(Math.min(queueDepth, MOST_QUEUED) * 2 - 1);
+        int queueSize = queueDepth <= 0 ? QUEUE_SIZE : Integer.highestOneBit(Math.min(queueDepth, MAX_QUEUED) * 2 - 1);
         GinGroup.Served served =
                 handles.get(group, GinGroup.class).createContexts(format, contexts, signals, counters, queueSize);
         NativeMemory.putLong(context, nativeContext(served.group(), served));

@@ -19,7 +19,7 @@ final class GinStaging {
      * Maximum size of a ring, in bytes. It has room for eight chunks: one being written, one being read, and the rest
      * to hide the reaction time of both sides.
      */
-    private static final long MOST_BYTES = 8 << 20;
+    private static final long MAX_BYTES = 8 << 20;
     /**
      * Maximum total size of all rings through which this rank sends in a group, in bytes. Containers have little shared
      * memory.
@@ -67,7 +67,7 @@ final class GinStaging {
     private GinSharedMemory.@Nullable Pinned make(int peer, long chunkBytes) {
         tried[peer] = true;
         long share = Long.highestOneBit(GROUP_BYTES / (tried.length - 1));
-        long capacity = Math.max(2 * Long.highestOneBit(2 * chunkBytes - 1), Math.min(MOST_BYTES, share));
+        long capacity = Math.max(2 * Long.highestOneBit(2 * chunkBytes - 1), Math.min(MAX_BYTES, share));
         try {
             return shared.create(StagingRing.bytes(capacity));
         } catch (MillraceException e) {

@@ -39,7 +39,7 @@ final class GinWarmUp implements Runnable {
     private static final long KEY = 0x7761726d2d7570L;
 
     /** Maximum time that the creation of the first contexts waits for the end of the warm-up. */
-    private static final Duration PATIENCE = Duration.ofMillis(250);
+    private static final Duration TIMEOUT = Duration.ofMillis(250);
 
     private static final AtomicBoolean STARTED = new AtomicBoolean();
     private static volatile @Nullable GinWarmUp current;
@@ -93,7 +93,7 @@ final class GinWarmUp implements Runnable {
 
     void finish() {
         try {
-            over.await(PATIENCE.toNanos(), TimeUnit.NANOSECONDS);
+            over.await(TIMEOUT.toNanos(), TimeUnit.NANOSECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

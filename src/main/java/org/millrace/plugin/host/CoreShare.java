@@ -43,7 +43,7 @@ public record CoreShare(int cores, String reason) {
      * Maximum number of proxy threads. This number of threads saturates the host's memory bandwidth, and a training
      * program needs the other cores.
      */
-    private static final int MOST_PROXY_THREADS = 8;
+    private static final int MAX_PROXY_THREADS = 8;
 
     /**
      * Computes the share of this process.
@@ -111,7 +111,7 @@ public record CoreShare(int cores, String reason) {
 
     /** Returns the default number of threads that serve connections. Half of the cores are left to the program. */
     public int proxyThreads() {
-        return Math.clamp(cores / 2, 1, MOST_PROXY_THREADS);
+        return Math.clamp(cores / 2, 1, MAX_PROXY_THREADS);
     }
 
     /**

@@ -21,7 +21,7 @@ import org.millrace.config.Settings;
 public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold, Optional<Long> maxParkNanos,
         String reason) {
 
-    private static final int MOST_FOR_DEVICE_SLOTS = 2;
+    private static final int MAX_FOR_DEVICE_SLOTS = 2;
 
     /**
      * Decides for this process, as if it were the only process with Millrace on its host.
@@ -43,7 +43,7 @@ public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThr
      */
     public static ProxyThreads decide(Configuration settings, boolean deviceSlots, int processes) {
         return decide(settings, CoreShare.ofThisProcess(settings::variable, processes),
-                deviceSlots ? MOST_FOR_DEVICE_SLOTS : Integer.MAX_VALUE);
+                deviceSlots ? MAX_FOR_DEVICE_SLOTS : Integer.MAX_VALUE);
     }
 
     /** Returns whether another decision has the same number of threads, which may spin under the same conditions. */

@@ -191,7 +191,7 @@ public final class LossWatch {
          * Time limit of each step before the process ends. A step can block if standard error has no reader, or if a
          * stuck thread holds a C stream.
          */
-        private static final Duration PATIENCE = Duration.ofSeconds(1);
+        private static final Duration TIMEOUT = Duration.ofSeconds(1);
 
         @Override
         public void tell(LostEnd lost, LossPolicy policy) {
@@ -247,7 +247,7 @@ public final class LossWatch {
             void run() throws Throwable;
         }
 
-        /** Runs a step on a separate thread, and waits for it no longer than {@link #PATIENCE}. */
+        /** Runs a step on a separate thread, and waits for it no longer than {@link #TIMEOUT}. */
         private static void bounded(Step step) {
             Thread thread = Thread.ofPlatform().daemon().start(() -> {
                 try {
@@ -257,7 +257,7 @@ public final class LossWatch {
                 }
             });
             try {
-                thread.join(PATIENCE);
+                thread.join(TIMEOUT);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             }

@@ -6,7 +6,7 @@ import java.net.NetworkInterface;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.ProcessIdentity;
-import org.millrace.net.LastWordsException;
+import org.millrace.net.LostPeerException;
 import org.millrace.net.PeerClosedException;
 
 /**
@@ -39,7 +39,7 @@ public record LostEnd(String peer, @Nullable String toldBy, String text, boolean
      * @param other the process at the other end
      */
     public static LostEnd of(Throwable reason, String other, String text, BooleanSupplier owesData) {
-        return reason instanceof LastWordsException words && !isThisProcess(words.lostPeer())
+        return reason instanceof LostPeerException words && !isThisProcess(words.lostPeer())
                 ? new LostEnd(words.lostPeer(), other, text, false, owesData, () -> {})
                 : new LostEnd(other, text, reason instanceof PeerClosedException, owesData);
     }

@@ -32,7 +32,7 @@ public record TunerChoices(DataPath path, boolean choosesChannels) {
     private static final long BYTES_PER_CHANNEL = 1 << 20;
     /** Minimum size at which all of NCCL's channels are used. */
     private static final long BYTES_FOR_ALL_CHANNELS = 16 << 20;
-    private static final long MOST_OF_SOME_CHANNELS = 4;
+    private static final long MAX_OF_SOME_CHANNELS = 4;
     /**
      * Size limits if threads copy. Fewer rings have longer slices, and each slice costs system calls and passes.
      *
@@ -73,7 +73,7 @@ public record TunerChoices(DataPath path, boolean choosesChannels) {
     /** Returns the number of channels of an operation with copies by GPUs; 0 to leave it to NCCL. */
     private static int channelsOfCopies(long bytes) {
         return bytes >= BYTES_FOR_ALL_CHANNELS ? 0
-                : (int) Long.highestOneBit(Math.clamp(bytes / BYTES_PER_CHANNEL, 1, MOST_OF_SOME_CHANNELS));
+                : (int) Long.highestOneBit(Math.clamp(bytes / BYTES_PER_CHANNEL, 1, MAX_OF_SOME_CHANNELS));
     }
 
     /** Returns the number of channels of an operation with copies by threads; 0 to leave it to NCCL. */

@@ -18,7 +18,7 @@ record Staging(DeviceRegion device, MemoryRegion host) {
     /** Value in place of a copy's number, for a payload that needs no copy, or whose copy has not begun. */
     public static final long NO_COPY = -1;
     /** Time limit for a device's copies, which complete within milliseconds. */
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
 
     /** Returns whether a copy may begin now. If not, the caller asks again in a later pass. */
     public boolean hasRoom() {
@@ -49,9 +49,9 @@ record Staging(DeviceRegion device, MemoryRegion host) {
             return;
         }
         try (DeviceRegion.Use _ = device.copies().enter()) {
-            if (!Waiting.until(() -> isCopied(copy), PATIENCE)) {
+            if (!Waiting.until(() -> isCopied(copy), TIMEOUT)) {
                 NcclLog.warn(
-                        "a GPU has not made a copy within " + PATIENCE.toSeconds() + " s whose memory NCCL frees next");
+                        "a GPU has not made a copy within " + TIMEOUT.toSeconds() + " s whose memory NCCL frees next");
             }
         }
     }

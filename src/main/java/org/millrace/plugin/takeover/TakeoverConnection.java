@@ -154,7 +154,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         } finally {
             if (!complete) {
                 service.release(serving, receives());
-                letGo();
+                closeHeld();
             }
         }
     }
@@ -266,7 +266,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         }
         service.release(agent, receives());
         agent = null;
-        letGo();
+        closeHeld();
         ProcessTrace trace = ProcessTrace.current();
         if (failure != null && trace != null) {
             trace.settle(owner.communicator());
@@ -288,7 +288,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         return false;
     }
 
-    private void letGo() {
+    private void closeHeld() {
         for (AutoCloseable each : held) {
             try {
                 each.close();

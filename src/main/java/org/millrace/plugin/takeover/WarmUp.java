@@ -41,7 +41,7 @@ final class WarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     /** Maximum time that the first connection waits for the warm-up. */
-    private static final Duration PATIENCE = Duration.ofMillis(300);
+    private static final Duration TIMEOUT = Duration.ofMillis(300);
     private static final int STEPS = 40_000;
     /**
      * Number of steps that suffices with few cores, where C1 is the only compiler. A rank's start must not wait for
@@ -131,7 +131,7 @@ final class WarmUp implements Runnable {
      * compilation would use the cores that the first operations need.
      */
     void finish() {
-        join(PATIENCE);
+        join(TIMEOUT);
         cease();
     }
 

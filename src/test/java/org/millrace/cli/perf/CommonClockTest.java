@@ -26,7 +26,7 @@ import org.millrace.cli.run.RunDeadline;
 @Timeout(120)
 class CommonClockTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
     @TempDir
     Path directory;
@@ -41,7 +41,7 @@ class CommonClockTest {
                 heard.add(threads.submit(rank(rank, Duration.ofSeconds(seconds[rank]))));
             }
             for (Future<Boolean> each : heard) {
-                assertEquals(passed, each.get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
+                assertEquals(passed, each.get(TIMEOUT.toSeconds(), TimeUnit.SECONDS));
             }
         }
     }
@@ -52,7 +52,7 @@ class CommonClockTest {
                     Communicator communicator = Millrace.join("file:" + directory.resolve("group"), rank, 2,
                             Map.of("MILLRACE_DEVICE", "host"));
                     DeviceStream stream = communicator.device().newStream()) {
-                return new CheckedCollectives(communicator, stream, arena, Long.BYTES, RunDeadline.after(PATIENCE),
+                return new CheckedCollectives(communicator, stream, arena, Long.BYTES, RunDeadline.after(TIMEOUT),
                         false).forAny(RunDeadline.after(time)::passed).getAsBoolean();
             }
         };

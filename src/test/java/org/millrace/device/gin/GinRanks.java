@@ -31,7 +31,7 @@ import org.millrace.net.ucx.Ucx;
 /** The ranks of a group in one process, each with its own network. One or two threads execute all their descriptors. */
 final class GinRanks implements AutoCloseable {
 
-    static final long PATIENCE_SECONDS = 60;
+    static final long TIMEOUT_SECONDS = 60;
 
     final int ranks;
     final Arena arena = Arena.ofShared();
@@ -129,7 +129,7 @@ final class GinRanks implements AutoCloseable {
             }
             for (Future<Void> future : futures) {
                 try {
-                    future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+                    future.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
                 } catch (ExecutionException e) {
                     if (e.getCause() instanceof Exception cause) {
                         throw cause;

@@ -19,7 +19,7 @@ public enum UnprovenClient {
      * Bytes that such a client may cost: more than the system's channel and its key, and less than a buffer for a TLS
      * record.
      */
-    public static final long MOST_BYTES = 16_384;
+    public static final long MAX_BYTES = 16_384;
 
     /** Returns all bytes that the client sends. */
     public byte[] words() throws IOException, GeneralSecurityException {

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.LastWordsException;
+import org.millrace.net.LostPeerException;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
@@ -324,7 +324,7 @@ class PluginFailuresTest {
             ends.sender().blame("pid 4711 on 10.0.0.2");
             ends.sender().close();
             ConnectionException end = Connected.failureOf(ends.receiver()::poll);
-            assertEquals("pid 4711 on 10.0.0.2", assertInstanceOf(LastWordsException.class, end).lostPeer());
+            assertEquals("pid 4711 on 10.0.0.2", assertInstanceOf(LostPeerException.class, end).lostPeer());
         }
     }
 }

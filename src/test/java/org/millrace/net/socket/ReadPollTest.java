@@ -70,7 +70,7 @@ class ReadPollTest {
     }
 
     private void passUntilPatienceEnds() throws IOException {
-        for (int i = 0; i < StreamInput.PATIENCE + 1; i++) {
+        for (int i = 0; i < StreamInput.TIMEOUT + 1; i++) {
             pass();
         }
     }

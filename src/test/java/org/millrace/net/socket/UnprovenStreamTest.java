@@ -73,7 +73,7 @@ class UnprovenStreamTest {
             long before = UnprovenClient.allocated(Thread.currentThread());
             serve(to, expected);
             long each = (UnprovenClient.allocated(Thread.currentThread()) - before) / CLIENTS;
-            assertTrue(each < UnprovenClient.MOST_BYTES, "the listener allocates " + each + " bytes a client");
+            assertTrue(each < UnprovenClient.MAX_BYTES, "the listener allocates " + each + " bytes a client");
             Pending<FrameSender> begun = network.connect(listener.address(), key);
             Connected made = Connected.await(listener, begun, expected);
             assertEquals(0, made.receiver().framesCompleted());

@@ -54,10 +54,10 @@ class GinHostsTest {
     private static final int CONTEXTS = 2;
     private static final int QUEUE_SIZE = 16;
     private static final int PUTS = 60;
-    private static final int MOST_BYTES = 3 << 20;
+    private static final int MAX_BYTES = 3 << 20;
     private static final int PLACES = 1 << 23;
     private static final int SIGNALS = RANKS + 1;
-    private static final int MOST_SIGNALS = 100_000;
+    private static final int MAX_SIGNALS = 100_000;
     /** Layout: the source of a rank's puts, then a part for each rank's puts. */
     private static final int WINDOW = (RANKS + 1) * PLACES;
 
@@ -174,9 +174,9 @@ class GinHostsTest {
             int size = switch (i % 4) {
                 case 0 -> 0;
                 case 1 -> 1 + random.nextInt(8);
-                default -> i == 30 ? MOST_BYTES : 1 + random.nextInt(64 << 10);
+                default -> i == 30 ? MAX_BYTES : 1 + random.nextInt(64 << 10);
             };
-            puts[i] = new int[] {size, random.nextInt(PLACES - MOST_BYTES), place};
+            puts[i] = new int[] {size, random.nextInt(PLACES - MAX_BYTES), place};
             place += size + 1;
         }
         assertTrue(place <= PLACES);
@@ -210,7 +210,7 @@ class GinHostsTest {
         }
         if (hardware[rank].sharesMemory()) {
             // at some time all earlier puts have settled
-            for (int i = 0; i < MOST_SIGNALS && groups[rank].communicator().served().reached() == 0; i++) {
+            for (int i = 0; i < MAX_SIGNALS && groups[rank].communicator().served().reached() == 0; i++) {
                 for (int peer = 0; peer < RANKS; peer++) {
                     kernel.signal(peer);
                 }

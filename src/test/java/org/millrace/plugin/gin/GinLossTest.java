@@ -51,7 +51,7 @@ import org.millrace.plugin.path.PeerHandle;
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinLossTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
     private static final byte GIN = 3;
 
     private static Network open(String network) {
@@ -71,7 +71,7 @@ class GinLossTest {
         FullMesh[] meshes = new FullMesh[2];
         try {
             GinRankPair.together(rank -> meshes[rank] =
-                    FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
+                    FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, TIMEOUT, () -> null));
             use.of(meshes);
         } finally {
             for (int rank = 0; rank < 2; rank++) {
@@ -92,7 +92,7 @@ class GinLossTest {
                 meshes[1].senders()[0].close();
                 meshes[1].receivers()[0].close();
             }
-            try (GinExchange control = new GinExchange(0, meshes[0], PATIENCE)) {
+            try (GinExchange control = new GinExchange(0, meshes[0], TIMEOUT)) {
                 GinException lost =
                         assertThrows(GinException.class, () -> control.exchange(new long[2][GinExchange.WORDS]));
                 assertTrue(lost.getMessage().startsWith("rank 0 lost rank 1"), lost.getMessage());
@@ -112,8 +112,8 @@ class GinLossTest {
             FullMesh[] meshes = new FullMesh[2];
             GinRankPair.together(rank -> {
                 meshes[rank] =
-                        FullMesh.connect(network, rank == 0 ? one : other, addresses, rank, 1, PATIENCE, () -> null);
-                ranks[rank] = new GinExchange(rank, meshes[rank], PATIENCE);
+                        FullMesh.connect(network, rank == 0 ? one : other, addresses, rank, 1, TIMEOUT, () -> null);
+                ranks[rank] = new GinExchange(rank, meshes[rank], TIMEOUT);
             });
             for (int round = 0; round < 4; round++) {
                 if (round > 0) {
@@ -163,7 +163,7 @@ class GinLossTest {
             words.word(1, 42);
             meshes[1].senders()[0].offer(words, null, 0);
             meshes[1].close();
-            try (GinExchange control = new GinExchange(0, meshes[0], PATIENCE)) {
+            try (GinExchange control = new GinExchange(0, meshes[0], TIMEOUT)) {
                 assertEquals(42, control.exchange(new long[2][GinExchange.WORDS])[1][0]);
             }
         });
@@ -196,10 +196,10 @@ class GinLossTest {
                     assertThrows(CudaException.class,
                             () -> plugin.ginConnect(0, pointers.address(), 2, 0, 0, listening, out.address()));
                 } else {
-                    meshes[0] = FullMesh.connect(network, listener, addresses, 1, theirs.key().high(), PATIENCE,
-                            () -> null);
+                    meshes[0] =
+                            FullMesh.connect(network, listener, addresses, 1, theirs.key().high(), TIMEOUT, () -> null);
                     meshes[1] =
-                            FullMesh.connect(network, listener, addresses, 1, theirs.key().low(), PATIENCE, () -> null);
+                            FullMesh.connect(network, listener, addresses, 1, theirs.key().low(), TIMEOUT, () -> null);
                 }
             });
             for (FullMesh mesh : meshes) {
@@ -223,9 +223,9 @@ class GinLossTest {
         try (Arena arena = Arena.ofShared()) {
             GinRankPair.together(rank -> {
                 FullMesh data =
-                        FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null);
+                        FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, TIMEOUT, () -> null);
                 FullMesh control =
-                        FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, PATIENCE, () -> null);
+                        FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, TIMEOUT, () -> null);
                 InvocationHandler elsewhere =
                         (hardware, method, arguments) -> method.getName().equals("sharedDirectory") && rank == 1 ? sub
                                 : method.invoke(hosts[rank], arguments);

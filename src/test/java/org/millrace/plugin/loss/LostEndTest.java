@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.file.ProcessIdentity;
-import org.millrace.net.LastWordsException;
+import org.millrace.net.LostPeerException;
 
 /**
  * Names of lost processes: the network between two of three processes is cut, and the third reports each to the other.
@@ -20,7 +20,7 @@ class LostEndTest {
     private static final String THIS = "pid " + ProcessHandle.current().pid() + " on ";
 
     private static LostEnd told(String lost) {
-        return LostEnd.of(new LastWordsException("closed by the peer, which has itself lost " + lost, lost), THIRD, "",
+        return LostEnd.of(new LostPeerException("closed by the peer, which has itself lost " + lost, lost), THIRD, "",
                 () -> false);
     }
 

@@ -14,7 +14,7 @@ import org.millrace.net.Network;
  */
 public final class FrameLoop implements Loop {
 
-    private static final long PATIENCE = 2_000_000_000L;
+    private static final long TIMEOUT = 2_000_000_000L;
 
     private final FrameSender sender;
     private final FrameReceiver receiver;
@@ -76,7 +76,7 @@ public final class FrameLoop implements Loop {
             if (receiver.progress() == 0) {
                 Thread.onSpinWait();
             }
-            if (i == PATIENCE) {
+            if (i == TIMEOUT) {
                 return LOST;
             }
         }
@@ -92,7 +92,7 @@ public final class FrameLoop implements Loop {
             if (sender.progress() + receiver.progress() == 0) {
                 Thread.onSpinWait();
             }
-            if (i == PATIENCE) {
+            if (i == TIMEOUT) {
                 return false;
             }
         }
@@ -107,7 +107,7 @@ public final class FrameLoop implements Loop {
                 Thread.onSpinWait();
             }
             next = receiver.poll();
-            if (i == PATIENCE) {
+            if (i == TIMEOUT) {
                 return false;
             }
         }
@@ -116,7 +116,7 @@ public final class FrameLoop implements Loop {
             if (receiver.progress() == 0) {
                 Thread.onSpinWait();
             }
-            if (i == PATIENCE) {
+            if (i == TIMEOUT) {
                 return false;
             }
         }

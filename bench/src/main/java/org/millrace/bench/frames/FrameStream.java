@@ -16,7 +16,7 @@ import org.millrace.net.Network;
 public final class FrameStream {
 
     /** Number of consecutive calls without progress after which a side regards the other as lost. */
-    private static final int PATIENCE = 2_000_000_000;
+    private static final int TIMEOUT = 2_000_000_000;
 
     /** Number of the connection's frames that the receiver had acknowledged when the sending side last returned. */
     private volatile long acknowledged;
@@ -76,12 +76,12 @@ public final class FrameStream {
         @Override
         public long run(long count) {
             long end = sender.framesCompleted() + count;
-            int patience = PATIENCE;
+            int patience = TIMEOUT;
             for (long offered = 0; offered < count || sender.framesCompleted() - end < 0;) {
                 if (offered < count && sender.offer(header, region, 0)) {
                     offered++;
                 } else if (sender.progress() > 0) {
-                    patience = PATIENCE;
+                    patience = TIMEOUT;
                 } else if (--patience == 0) {
                     return LOST;
                 } else {
@@ -106,13 +106,13 @@ public final class FrameStream {
         @Override
         public long run(long count) {
             long end = receiver.framesCompleted() + count;
-            int patience = PATIENCE;
+            int patience = TIMEOUT;
             // progress() acknowledges frames, so it is called until the sender has every acknowledgement.
             while (receiver.framesCompleted() - end < 0 || acknowledged - end < 0) {
                 if (receiver.framesCompleted() - end < 0 && receiver.poll() != null) {
                     receiver.accept(region, 0);
                 } else if (receiver.progress() > 0) {
-                    patience = PATIENCE;
+                    patience = TIMEOUT;
                 } else if (--patience == 0) {
                     return LOST;
                 } else {

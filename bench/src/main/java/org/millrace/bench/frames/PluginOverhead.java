@@ -26,7 +26,7 @@ public final class PluginOverhead {
     private static final int ROUNDS = 21;
     private static final int WARM_UP_ROUNDS = 6;
     private static final long BYTES_PER_ROUND = 64 << 20;
-    private static final int MOST_FRAMES = 5_000;
+    private static final int MAX_FRAMES = 5_000;
 
     private PluginOverhead() {}
 
@@ -70,7 +70,7 @@ public final class PluginOverhead {
     }
 
     private static double nanosPerFrame(ThreadMXBean threads, FramePipe pipe, MemoryRegion memory, int size) {
-        int frames = (int) Math.min(MOST_FRAMES, BYTES_PER_ROUND / size);
+        int frames = (int) Math.min(MAX_FRAMES, BYTES_PER_ROUND / size);
         long before = threads.getCurrentThreadCpuTime();
         FrameHeader header = new FrameHeader();
         header.payloadBytes(size);

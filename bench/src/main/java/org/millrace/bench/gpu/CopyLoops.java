@@ -41,7 +41,7 @@ public final class CopyLoops {
 
     private static final long BYTES = 1 << 20;
     private static final Duration LINGER = Duration.ofMillis(1);
-    private static final long PATIENCE_NANOS = Duration.ofSeconds(5).toNanos();
+    private static final long TIMEOUT_NANOS = Duration.ofSeconds(5).toNanos();
 
     private final CopyQueue engine;
     private final CopyQueue withKernel;
@@ -96,7 +96,7 @@ public final class CopyLoops {
     private static boolean isMade(CopyQueue queue, long number) {
         long begin = System.nanoTime();
         while (!queue.isDone(number)) {
-            if (System.nanoTime() - begin > PATIENCE_NANOS) {
+            if (System.nanoTime() - begin > TIMEOUT_NANOS) {
                 return false;
             }
             Thread.onSpinWait();

@@ -10,7 +10,7 @@ import org.millrace.bench.measure.Loop;
  */
 final class FlagAnswer implements Loop {
 
-    private static final int PATIENCE = 2_000_000_000;
+    private static final int TIMEOUT = 2_000_000_000;
 
     private final SendMem sendMem;
     private final RecvMem recvMem;
@@ -40,7 +40,7 @@ final class FlagAnswer implements Loop {
     }
 
     private boolean awaitTail(long step) {
-        for (int i = 0; i < PATIENCE; i++) {
+        for (int i = 0; i < TIMEOUT; i++) {
             // acquire: pairs with the kernel's fence and store of tail
             if (recvMem.tailAcquire() - step > 0) {
                 return true;

@@ -31,7 +31,7 @@ public final class FlagMemory {
     private static final int FENCED = 1;
     private static final int STAMPED = 2;
     /** Cycles after which the kernel gives up on a step: about a second. */
-    private static final long PATIENCE = 2_000_000_000L;
+    private static final long TIMEOUT = 2_000_000_000L;
     private static final Duration KERNEL_DEADLINE = Duration.ofSeconds(20);
     private static final LaunchShape ONE_THREAD = LaunchShape.of(1, 1);
 
@@ -114,7 +114,7 @@ public final class FlagMemory {
                     .pointer(1, control.device().asSlice(SendMem.HEAD_OFFSET))
                     .set(2, first)
                     .set(3, count)
-                    .set(4, PATIENCE)
+                    .set(4, TIMEOUT)
                     .set(5, how)
                     .pointer(6, result.device());
             post.launch(ONE_THREAD, postArguments, stream);
@@ -163,7 +163,7 @@ public final class FlagMemory {
     public void startPolling(MemorySegment word, PinnedMemory stop) {
         LONG.setRelease(stop.host(), 0L, 0L);
         LONG.setRelease(result.host(), 0L, -1L);
-        pollArguments.pointer(0, word).pointer(1, stop.device()).set(2, 20 * PATIENCE).pointer(3, result.device());
+        pollArguments.pointer(0, word).pointer(1, stop.device()).set(2, 20 * TIMEOUT).pointer(3, result.device());
         poll.launch(ONE_THREAD, pollArguments, stream);
     }
 

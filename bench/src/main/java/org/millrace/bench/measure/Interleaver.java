@@ -16,7 +16,7 @@ public final class Interleaver {
     private static final int COMPILING_CALLS = 2000;
     private static final int COMPILING_COUNT = 64;
     /** Maximum ratio of a warm-up's time to its intended duration, for long operations. */
-    private static final int PATIENCE = 5;
+    private static final int TIMEOUT = 5;
 
     private final Effort effort;
 
@@ -64,7 +64,7 @@ public final class Interleaver {
     private long warmUp(Pair pair, Loop loop) {
         long begin = System.nanoTime();
         for (int call = 0; call < COMPILING_CALLS
-                && System.nanoTime() - begin < PATIENCE * effort.warmUpNanos(); call++) {
+                && System.nanoTime() - begin < TIMEOUT * effort.warmUpNanos(); call++) {
             sample(pair, loop, 1 + call % COMPILING_COUNT);
         }
         begin = System.nanoTime();
@@ -73,7 +73,7 @@ public final class Interleaver {
             double perOperation = Math.max(sample(pair, loop, count), 0.05);
             // at most ten times the previous number, because the first batches may still be slow
             count = (long) Math.clamp(effort.batchNanos() / perOperation, 1, Math.min(count * 10.0, MAX_COUNT));
-            if (System.nanoTime() - begin > PATIENCE * effort.warmUpNanos()) {
+            if (System.nanoTime() - begin > TIMEOUT * effort.warmUpNanos()) {
                 break; // an operation that is longer than a batch
             }
         }

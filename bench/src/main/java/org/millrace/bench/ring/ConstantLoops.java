@@ -15,7 +15,7 @@ import org.millrace.bench.measure.Loop;
 final class ConstantLoops {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
-    private static final int PATIENCE = 2_000_000_000;
+    private static final int TIMEOUT = 2_000_000_000;
     private static final long HEAD = RingMemory.LAYOUT.sendMemOffset() + SendMem.HEAD_OFFSET;
     private static final long TAIL = RingMemory.LAYOUT.recvMemOffset() + RecvMem.TAIL_OFFSET;
     private static final int SLOTS = 8;
@@ -75,7 +75,7 @@ final class ConstantLoops {
     }
 
     private static boolean await(long counter, long value) {
-        for (int i = 0; i < PATIENCE; i++) {
+        for (int i = 0; i < TIMEOUT; i++) {
             if ((long) LONG.getAcquire(Constant.RING, counter) - value >= 0) {
                 return true;
             }

@@ -46,7 +46,7 @@ final class LL128Loops {
 
         /** Waits as the proxies do: first for all lines of a slot, and only then reads data. */
         private static boolean await(MemorySegment memory, long slot, long lineBytes, long flag) {
-            for (int i = 0; i < PATIENCE; i++) {
+            for (int i = 0; i < TIMEOUT; i++) {
                 if (LL128Line.areReadyAcquire(memory, slot, lineBytes, flag)) {
                     return true;
                 }

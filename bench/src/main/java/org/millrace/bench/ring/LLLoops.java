@@ -56,7 +56,7 @@ final class LLLoops {
 
         /** Waits as the proxies do: for all lines of a slot at once, and only then reads data. */
         private boolean await(MemorySegment memory, long slot, long lineBytes, int flag) {
-            for (int i = 0; i < PATIENCE; i++) {
+            for (int i = 0; i < TIMEOUT; i++) {
                 if (LLLine.areReadyAcquire(memory, slot, lineBytes, flag, halves)) {
                     return true;
                 }

@@ -15,7 +15,7 @@ import org.millrace.bench.measure.Loop;
 abstract class RingLoop implements Loop {
 
     /** Number of polls of a flag after which the other side is considered dead. This takes some seconds. */
-    static final int PATIENCE = 2_000_000_000;
+    static final int TIMEOUT = 2_000_000_000;
 
     final MemorySegment memory;
     final SendMem sendMem;
@@ -67,7 +67,7 @@ abstract class RingLoop implements Loop {
         abstract void post(long step);
 
         private boolean awaitHead(long target) {
-            for (int i = 0; i < PATIENCE; i++) {
+            for (int i = 0; i < TIMEOUT; i++) {
                 // acquire: pairs with the proxy's release of head; the slot and its size may be written again
                 if (sendMem.headAcquire() - target >= 0) {
                     return true;

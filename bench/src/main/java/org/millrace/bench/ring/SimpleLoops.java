@@ -30,7 +30,7 @@ final class SimpleLoops {
 
         @Override
         boolean take(long step) {
-            for (int i = 0; i < PATIENCE; i++) {
+            for (int i = 0; i < TIMEOUT; i++) {
                 // acquire: pairs with the device's release of tail; data and size can be read
                 if (recvMem.tailAcquire() - step > 0) {
                     MemorySegment.copy(memory, RingMemory.LAYOUT.slotOffset(Protocol.SIMPLE, step), payload, 0, bytes);

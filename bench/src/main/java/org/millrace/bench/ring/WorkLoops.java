@@ -28,7 +28,7 @@ public final class WorkLoops {
     public static final int ITEM_BYTES = WorkType.COLLECTIVE.itemBytes();
 
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
-    private static final int PATIENCE = 2_000_000_000;
+    private static final int TIMEOUT = 2_000_000_000;
     private static final int RING_BYTES = 4096;
     private static final long ACKNOWLEDGED = RING_BYTES + WorkFifoCounters.BYTES + 128;
 
@@ -83,7 +83,7 @@ public final class WorkLoops {
         }
 
         private boolean awaitAcknowledged(int position) {
-            for (int i = 0; i < PATIENCE; i++) {
+            for (int i = 0; i < TIMEOUT; i++) {
                 // acquire: pairs with the device's release, after which the item that it read may be overwritten
                 if ((int) INT.getAcquire(memory, ACKNOWLEDGED) - position >= 0) {
                     return true;
@@ -118,7 +118,7 @@ public final class WorkLoops {
         }
 
         private boolean awaitProduced(int position) {
-            for (int i = 0; i < PATIENCE; i++) {
+            for (int i = 0; i < TIMEOUT; i++) {
                 // acquire: pairs with the host's release of produced; the item can be read
                 if (counters.producedAcquire() - position >= 0) {
                     return true;

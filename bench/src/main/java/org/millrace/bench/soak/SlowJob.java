@@ -36,7 +36,7 @@ public final class SlowJob {
     /** Delay of a rank's own report: a separate thread prepares it, and reads all files first. */
     private static final long SAID_NANOS = 1_000_000_000;
     private static final int OPERATIONS = 60;
-    private static final long PATIENCE_NANOS = TimeUnit.MINUTES.toNanos(20);
+    private static final long TIMEOUT_NANOS = TimeUnit.MINUTES.toNanos(20);
     private static final String[] NETWORKS = {"auto", "auto", "shm", "socket"};
     private static final Pattern PAUSE = Pattern.compile("pause (\\d+) (\\d+)");
     private static final Pattern TOLD = Pattern.compile("nothing moves: Rank (\\d+) \\(.*has not launched.*");
@@ -100,7 +100,7 @@ public final class SlowJob {
             ranks.add(new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output(rank)).start());
         }
         List<Told> told = new ArrayList<>();
-        long end = System.nanoTime() + PATIENCE_NANOS;
+        long end = System.nanoTime() + TIMEOUT_NANOS;
         while (ranks.stream().anyMatch(Process::isAlive) && System.nanoTime() - end < 0) {
             ask(told);
             Thread.sleep(EVERY_MILLIS);

@@ -18,7 +18,7 @@ import org.millrace.ReduceOp;
  */
 final class SlowRank {
 
-    private static final Duration PATIENCE = Duration.ofMinutes(15);
+    private static final Duration TIMEOUT = Duration.ofMinutes(15);
     private static final int LARGEST = 64 << 10;
     private static final int AHEAD = 3;
 
@@ -50,10 +50,10 @@ final class SlowRank {
                         System.out.println("pause " + paused + " " + System.nanoTime());
                     }
                     if (number % (ahead + 1) == ahead) {
-                        stream.synchronize(PATIENCE);
+                        stream.synchronize(TIMEOUT);
                     }
                 }
-                stream.synchronize(PATIENCE);
+                stream.synchronize(TIMEOUT);
             }
         }
         System.out.println("done");

@@ -32,7 +32,7 @@ import org.millrace.trace.TracedConnection;
 public final class Soak {
 
     /** Timeout in seconds, longer than any step of a group. */
-    private static final long PATIENCE_SECONDS = 180;
+    private static final long TIMEOUT_SECONDS = 180;
     private static final int OPERATIONS = 200;
     private static final int ROUNDS_PER_LINE = 50;
     /** Memory outside of the heap varies, so growth is judged by the minimum of this number of lines. */
@@ -182,7 +182,7 @@ public final class Soak {
 
     /** Kills a process in the middle of its work. */
     private void kill(Process victim, SoakRank other) throws InterruptedException {
-        for (int i = 0; other.operations() < 5 && i < PATIENCE_SECONDS * 100; i++) {
+        for (int i = 0; other.operations() < 5 && i < TIMEOUT_SECONDS * 100; i++) {
             Thread.sleep(10);
         }
         victim.destroyForcibly().waitFor();
@@ -192,7 +192,7 @@ public final class Soak {
     /** A group that ends normally reports nothing. In other groups every rank must learn of the end soon. */
     private void finish(Future<?> rank, End end) throws InterruptedException {
         try {
-            rank.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            rank.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
             if (end == End.KILL) {
                 fault("a rank did not hear that its peer was killed", null);
             }

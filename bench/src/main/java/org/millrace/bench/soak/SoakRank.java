@@ -18,7 +18,7 @@ import org.millrace.ReduceOp;
  */
 final class SoakRank {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
     private static final int LARGEST = 256 << 10;
 
     private final String rendezvous;
@@ -78,7 +78,7 @@ final class SoakRank {
             case 2 -> communicator.allToAll(send, receive, count, DataType.INT64, stream);
             default -> communicator.broadcast(send, receive, count, DataType.INT64, base % size, stream);
         }
-        stream.synchronize(PATIENCE);
+        stream.synchronize(TIMEOUT);
         operations++;
         int all = kind == 1 || kind == 2 ? count * size : count;
         for (int i = 0; i < all; i++) {

@@ -9,12 +9,12 @@ import org.jspecify.annotations.Nullable;
  * Name of a lost process, sent by a peer that closes its connections because of that loss. The name is encoded in the
  * words of a frame's header, or in the same number of words of a ring.
  */
-public final class LastWords {
+public final class LostPeerName {
 
     /** Number of words for a name. */
     public static final int COUNT = 6;
 
-    private LastWords() {}
+    private LostPeerName() {}
 
     /** Returns one of a name's words; 0 behind the name's end, and if the name is null. */
     public static long word(@Nullable String lostPeer, int index) {

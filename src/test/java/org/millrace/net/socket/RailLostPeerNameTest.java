@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.LastWordsException;
+import org.millrace.net.LostPeerException;
 import org.millrace.net.PeerClosedException;
 
 /** If an end closes because of another process, its message names that process, over several rails too. */
@@ -49,7 +49,7 @@ class RailLastWordsTest {
             ConnectionException end = Connected
                     .failureOf(leaver.equals("sender") ? () -> ends.receiver().poll() : () -> ends.sender().progress());
             if (blames) {
-                assertEquals(LOST, assertInstanceOf(LastWordsException.class, end, end.getMessage()).lostPeer());
+                assertEquals(LOST, assertInstanceOf(LostPeerException.class, end, end.getMessage()).lostPeer());
             } else {
                 assertEquals(PeerClosedException.class, end.getClass(), end.getMessage());
             }

@@ -1,7 +1,7 @@
 package org.millrace.net;
 
 /** The peer ended the connection because it had lost another process that its work depends on. */
-public class LastWordsException extends ConnectionException {
+public class LostPeerException extends ConnectionException {
 
     private static final long serialVersionUID = 1L;
 
@@ -13,7 +13,7 @@ public class LastWordsException extends ConnectionException {
      * @param message  connection, its progress, and the peer's message
      * @param lostPeer description of the process that the peer has lost
      */
-    public LastWordsException(String message, String lostPeer) {
+    public LostPeerException(String message, String lostPeer) {
         super(message);
         this.lostPeer = lostPeer;
     }

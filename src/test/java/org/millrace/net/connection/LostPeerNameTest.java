@@ -6,11 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-class LastWordsTest {
+class LostPeerNameTest {
 
     private static String sent(String name) {
-        return LastWords
-                .name(IntStream.range(0, LastWords.COUNT).mapToLong(index -> LastWords.word(name, index)).toArray());
+        return LostPeerName.name(
+                IntStream.range(0, LostPeerName.COUNT).mapToLong(index -> LostPeerName.word(name, index)).toArray());
     }
 
     @Test
@@ -18,7 +18,7 @@ class LastWordsTest {
         assertNull(sent(null));
         assertEquals("pid 1 on a", sent("pid 1 on a"));
         assertEquals("pid 4194304 on 10.0.0.2", sent("pid 4194304 on 10.0.0.2"));
-        String longest = "x".repeat(LastWords.COUNT * Long.BYTES);
+        String longest = "x".repeat(LostPeerName.COUNT * Long.BYTES);
         assertEquals(longest, sent(longest));
         assertEquals(longest, sent(longest + " and more"));
     }
@@ -26,7 +26,7 @@ class LastWordsTest {
     /** Another process wrote the text, so no unprintable character of it may reach a terminal. */
     @Test
     void whatDoesNotPrintIsADot() {
-        assertEquals("........", LastWords.name(0xff1b0a0d_7f018980L, 0, 0, 0, 0, 0));
-        assertNull(LastWords.name(0, -1, -1, -1, -1, -1));
+        assertEquals("........", LostPeerName.name(0xff1b0a0d_7f018980L, 0, 0, 0, 0, 0));
+        assertNull(LostPeerName.name(0, -1, -1, -1, -1, -1));
     }
 }
