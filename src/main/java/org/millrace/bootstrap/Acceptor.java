@@ -45,9 +45,9 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     /** Time for a client to send its hello, and for a refused client to disconnect. */
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);
     /**
-     * Time for a client to send its proof, counted from its hello. With scarce cores, a rank may need half a minute to
-     * compute its proof. If rank 0 closed the connection earlier, the rank would start again, and would never be
-     * admitted.
+     * Time for a client to send its proof, counted from its hello. Under TLS, also the time for its hello, counted from
+     * the challenge before TLS. With scarce cores, a rank may need half a minute for its TLS handshake or its proof. If
+     * rank 0 closed the connection earlier, the rank would start again, and would never be admitted.
      */
     private static final Duration PROOF = Duration.ofMinutes(2);
     /** Time that rank 0 of a failed group continues to accept. Ranks that still connect receive the reason at once. */
@@ -272,6 +272,10 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
             unproven.all().stream().filter(peer -> peer.stage != Stage.REFUSED).forEach(this::drop);
         }
         for (AcceptedConnection peer : unproven.all()) {
+            if (peer.stage == Stage.EXPECTS_HELLO && peer.connection.knowsSecret()
+                    && peer.handshake.allowed().equals(HANDSHAKE)) {
+                peer.handshake = Deadline.in(PROOF);
+            }
             if (peer.handshake.expired()) {
                 drop(peer, "it did not introduce itself within " + peer.handshake);
             }

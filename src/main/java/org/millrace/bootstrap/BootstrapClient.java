@@ -49,6 +49,16 @@ final class BootstrapClient {
         }
     }
 
+    /** Thrown if rank 0 belongs to another run. */
+    private static final class OtherRunException extends IOException {
+
+        private static final long serialVersionUID = 1L;
+
+        OtherRunException(String message) {
+            super(message);
+        }
+    }
+
     /** Connection to rank 0, which has proved that it knows the secret, and the first message of each side. */
     record RankZero(ControlConnection connection, Hello hello, Challenge challenge) {
     }
@@ -67,6 +77,11 @@ final class BootstrapClient {
      */
     private static final int DOUBTS = 7;
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+    /**
+     * Time after a meeting with rank 0 of another run until this rank gives up. The other run may be an earlier one
+     * that is about to end. If the other run is a later one, this rank's own rank 0 will not come.
+     */
+    private static final Duration OTHER_RUN = Duration.ofSeconds(2);
     /**
      * Factor that extends the time limit of an attempt under TLS. The first TLS handshakes of two processes load and
      * interpret a thousand classes.
@@ -100,6 +115,9 @@ final class BootstrapClient {
         String what = self + " cannot join the group at " + rendezvous;
         @Nullable
         IOException why = null;
+        @Nullable
+        OtherRunException otherRun = null;
+        Deadline end = deadline;
         int attempts = 0;
         int doubts = 0;
         for (long pause = MIN_PAUSE_NANOS;; pause = Math.min(2 * pause, MAX_PAUSE_NANOS)) {
@@ -111,6 +129,13 @@ final class BootstrapClient {
                 group.present(rankZero.challenge().identity());
                 return asked(new Member(group, selector, sockets, rankZero), deadline);
             } catch (IOException e) {
+                if (e instanceof OtherRunException other && otherRun == null) {
+                    otherRun = other;
+                    end = deadline.orIn(OTHER_RUN);
+                }
+                if (otherRun != null && end.expired()) {
+                    throw new MillraceException(what + ": " + otherRun.getMessage(), otherRun);
+                }
                 if (e instanceof UnprovenRefusalException
                         || e instanceof NotRankZeroException && !rendezvous.mayBeStale()) {
                     if (++doubts == DOUBTS) {
@@ -162,11 +187,11 @@ final class BootstrapClient {
         }
     }
 
-    private void checkRun(RankZero rankZero) throws NotRankZeroException {
+    private void checkRun(RankZero rankZero) throws OtherRunException {
         String otherRun = self.otherRun(rankZero.challenge().identity());
         if (otherRun != null) {
             rankZero.connection().close();
-            throw new NotRankZeroException(otherRun);
+            throw new OtherRunException(otherRun);
         }
     }
 

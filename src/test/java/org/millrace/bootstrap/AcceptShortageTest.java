@@ -175,6 +175,7 @@ class AcceptShortageTest {
             assertEquals(List.of(true, false, true), peers.stream().map(acceptor::isTurnOf).toList());
             acceptor.tick();
             assertTrue(acceptor.isTurnOf(peers.get(1)), "in the next round");
+            assertEquals(Duration.ofMinutes(2), peers.get(1).handshake.allowed(), "a TLS handshake may take long");
         } finally {
             for (SocketChannel client : clients) {
                 client.close();

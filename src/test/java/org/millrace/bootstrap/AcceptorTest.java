@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
@@ -43,6 +44,7 @@ import org.millrace.bootstrap.Message.Rejected;
 import org.millrace.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.config.Configuration;
 import org.millrace.net.Warnings;
+import org.millrace.net.connection.Relay;
 import org.millrace.net.socket.SocketOptions;
 
 /** Ranks that do not fit, strangers that connect to rank 0's listener, and strangers in place of rank 0. */
@@ -251,11 +253,33 @@ class AcceptorTest {
                 message.contains(rendezvous + ": " + RankIdentity.local(1, "") + " belongs to " + words(before) + ", "
                         + RankIdentity.local(0, "") + " to " + words(now) + "; end the other run, or use another port"),
                 message);
-        try (RawRank deaf = RawRank.introduced(rendezvous, ofRun(before), 1, 2)) { // ignores the run of rank 0
+        try (RawRank deaf = RawRank.connect(rendezvous)) { // ignores the run of rank 0
+            deaf.say(new Hello(new RankIdentity(1, 4242, "raw-host", before), 2, Secret.randomBytes()));
             String refused = deaf.receive(Rejected.class).reason();
             assertTrue(refused.startsWith("rank 1 (pid 4242 on raw-host) belongs to " + words(before)), refused);
         }
         try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, ofRun(now)); ControlPlane first = Ranks.get(zero)) {
+            assertNull(one.failure());
+            assertNull(first.failure());
+        }
+    }
+
+    /** The later run is complete after the first meeting, and nothing listens any more. */
+    @Test
+    void aRankThatHasMetAnotherRunDoesNotWaitForItsOwn() throws Exception {
+        int port = Ranks.freePort();
+        FutureTask<ControlPlane> zero = joining("tcp:127.0.0.1:" + port, 0, 2, ofRun("2"));
+        RawRank.connect("tcp:127.0.0.1:" + port).close(); // shows that rank 0 listens
+        try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
+            relay.change(said -> {
+                relay.breakNext(Integer.MAX_VALUE);
+                return said;
+            });
+            String message = Ranks.failureOf(joining("tcp:127.0.0.1:" + relay.address().getPort(), 1, 2, ofRun("1")));
+            assertTrue(message.contains("belongs to run \"1\""), message);
+        }
+        try (ControlPlane one = ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, ofRun("2"));
+                ControlPlane first = Ranks.get(zero)) {
             assertNull(one.failure());
             assertNull(first.failure());
         }

@@ -68,6 +68,24 @@ class AlteredTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {1, 100, 1_000})
+    void segmentsOfAnyLengthJoinUnderTls(int bytes) throws Exception {
+        int port = Ranks.freePort();
+        FutureTask<ControlPlane> zero =
+                Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, options(true)));
+        try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
+            relay.split(bytes);
+            try (ControlPlane one =
+                    ControlPlane.join("tcp:127.0.0.1:" + relay.address().getPort(), 1, 2, options(true));
+                    ControlPlane first = Ranks.get(zero)) {
+                FutureTask<byte[][]> gathered = Ranks.async(() -> first.allGather(new byte[5_000]));
+                assertEquals(5_000, one.allGather(WORDS)[0].length);
+                assertArrayEquals(WORDS, Ranks.get(gathered)[1]);
+            }
+        }
+    }
+
     @Test
     void aGroupThatOthersReachNeedsASecretWhereThatIsWanted() {
         JoinOptions required = new JoinOptions(Ranks.TIMEOUT, null, true, null, "", SocketOptions.defaults(),

@@ -60,7 +60,7 @@ final class RawRank implements AutoCloseable {
     static RawRank introduced(String rendezvous, JoinOptions options, int rank, int size) throws IOException {
         Rendezvous parsed = Rendezvous.parse(rendezvous, options);
         RawRank raw = connect(parsed);
-        Hello hello = new Hello(new RankIdentity(rank, 4242, "raw-host", options.run()), size, Secret.randomBytes());
+        Hello hello = new Hello(new RankIdentity(rank, 4242, "raw-host"), size, Secret.randomBytes());
         raw.say(hello);
         Challenge challenge = (Challenge) raw.receive();
         Secret secret = parsed.find(0).secret();

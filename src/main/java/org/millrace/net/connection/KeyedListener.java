@@ -48,6 +48,12 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
      * Maximum number of clients that have not identified themselves. If there are more, {@link Admission} drops some.
      */
     static final int MAX_UNPROVEN = 256;
+    /**
+     * Time for the hello of a client that has passed the challenge before TLS. With scarce cores or a slow link, a TLS
+     * handshake may need half a minute. If the listener closed the stream earlier, the client would start again, and
+     * would never connect.
+     */
+    private static final Duration TLS_HANDSHAKE = Duration.ofMinutes(2);
     /** Maximum number of remembered keys. A listener accepts connections as long as its communicator exists. */
     static final int MAX_USED_KEYS = 16_384;
     /** Minimum number of times that a client is checked until its deadline, see {@link #watched}. */
@@ -213,8 +219,11 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
                     if (!isServed(client)) {
                         early.add(client);
                     }
-                } else if (client.isLate(now)) {
-                    throw new Refusal(null, "it said nothing, or not all of a hello, in " + handshakeDeadline);
+                } else {
+                    Duration limit = client.knowsSecret() ? TLS_HANDSHAKE : handshakeDeadline;
+                    if (client.isLate(now - limit.minus(handshakeDeadline).toNanos())) {
+                        throw new Refusal(null, "it said nothing, or not all of a hello, in " + limit);
+                    }
                 }
             } catch (Refusal e) {
                 unproven.remove(client);

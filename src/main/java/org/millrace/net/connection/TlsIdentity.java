@@ -179,14 +179,17 @@ public final class TlsIdentity {
     }
 
     private SocketChannel channel(SocketChannel stream, boolean client, byte[] shared) {
-        return new TlsChannel(stream, new ChallengeResponse(stream, client, challengeSecret, shared), () -> {
-            SSLEngine engine = context.createSSLEngine();
-            SSLParameters parameters = new SSLParameters(CIPHERS, PROTOCOLS);
-            parameters.setNeedClientAuth(true);
-            engine.setSSLParameters(parameters);
-            engine.setUseClientMode(client);
-            return engine;
-        });
+        return new TlsChannel(stream, new ChallengeResponse(stream, client, challengeSecret, shared),
+                () -> engine(client));
+    }
+
+    SSLEngine engine(boolean client) {
+        SSLEngine engine = context.createSSLEngine();
+        SSLParameters parameters = new SSLParameters(CIPHERS, PROTOCOLS);
+        parameters.setNeedClientAuth(true);
+        engine.setSSLParameters(parameters);
+        engine.setUseClientMode(client);
+        return engine;
     }
 
     @Override

@@ -99,6 +99,36 @@ class KeyedListenerTest {
         }
     }
 
+    /** A client's process without a free core pauses in its TLS handshake. A client without the secret may not. */
+    @Test
+    void aTlsHandshakeMayTakeLongerThanTheDeadline() throws Exception {
+        close();
+        listen(Duration.ofMillis(50));
+        listener.tls = TlsIdentity.ofSecret("of the ranks");
+        Pending<FrameReceiver> pending = listener.expect(key);
+        ByteBuffer hello = Keyed.FORMAT.encode(new byte[HelloFormat.SECRET_BYTES], key);
+        try (SocketChannel stream = SocketChannel.open(server.real.getLocalAddress());
+                SocketChannel client = listener.tls.client(stream, new byte[16])) {
+            stream.configureBlocking(false);
+            while (!((TlsChannel) client).isChallengePassed()) {
+                client.write(hello);
+                assertNull(pending.poll());
+            }
+            try (Socket stranger = server.stranger()) {
+                stranger.setSoTimeout(10_000); // a listener that dropped the client instead fails the test
+                while (listener.dropped() == 0) {
+                    assertNull(pending.poll());
+                }
+                assertEquals(-1, stranger.getInputStream().read());
+            }
+            while (listener.came == 0) {
+                client.write(hello);
+                assertNull(pending.poll());
+                assertEquals(1, listener.dropped());
+            }
+        }
+    }
+
     /** A listener that runs for months must not keep every key that it ever had. */
     @Test
     void onlyTheLatestKeysAreRemembered() {
@@ -152,6 +182,7 @@ class KeyedListenerTest {
     private static final class Keyed extends KeyedListener<IncomingHello> {
 
         private int came;
+        private TlsIdentity tls;
 
         private static final HelloFormat FORMAT = new HelloFormat("MILLTEST", 1, HelloFormat.COMMON_BYTES + 64);
 
@@ -187,7 +218,8 @@ class KeyedListenerTest {
         @Override
         protected IncomingHello newClient(SocketChannel channel, long deadline) throws IOException {
             channel.configureBlocking(false);
-            return new IncomingHello(channel, FORMAT, "stranger", deadline) {
+            SocketChannel stream = tls == null ? channel : tls.server(channel, new byte[16]);
+            return new IncomingHello(stream, FORMAT, "stranger", deadline) {
                 @Override
                 protected void decode(ByteBuffer hello) {
                     // the key is sufficient

@@ -22,6 +22,7 @@ public final class Relay implements AutoCloseable {
     private final List<Socket> sockets = new ArrayList<>();
     private final AtomicInteger toBreak = new AtomicInteger();
     private volatile UnaryOperator<byte[]> change = bytes -> bytes;
+    private volatile int segmentBytes = 1 << 16;
 
     public Relay(InetSocketAddress to) throws IOException {
         this(InetAddress.getLoopbackAddress(), to);
@@ -37,6 +38,11 @@ public final class Relay implements AutoCloseable {
     /** Sets the change to later data of the connecting side. */
     public void change(UnaryOperator<byte[]> how) {
         change = how;
+    }
+
+    /** Sets the maximum number of bytes of a segment, for later data of both sides. */
+    public void split(int bytes) {
+        segmentBytes = bytes;
     }
 
     /** Closes the given number of next connections as soon as they are made, as an overloaded listener does. */
@@ -119,7 +125,11 @@ public final class Relay implements AutoCloseable {
                 synchronized (this) {
                     seen.writeBytes(said);
                 }
-                target.getOutputStream().write(changes ? change.apply(said) : said);
+                byte[] sent = changes ? change.apply(said) : said;
+                for (int at = 0, length; at < sent.length; at += length) {
+                    length = Math.min(segmentBytes, sent.length - at);
+                    target.getOutputStream().write(sent, at, length);
+                }
             }
             target.shutdownOutput();
         } catch (IOException | UncheckedIOException closed) {

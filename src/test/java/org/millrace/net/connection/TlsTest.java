@@ -151,6 +151,23 @@ class TlsTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {1, 100, 1_000})
+    void segmentsOfAnyLengthCarryData(int bytes) throws Exception {
+        try (SocketNetwork one = new SocketNetwork(secret("of the group"));
+                Listener listener = one.listen();
+                Relay relay = new Relay(AddressFormat.SOCKET.decode(listener.address()))) {
+            relay.split(bytes);
+            byte[] through = AddressFormat.SOCKET.encode(relay.address(), AddressFormat.secret(listener.address()), 1);
+            ConnectionKey key = Connected.newKey();
+            Pending<FrameReceiver> expected = listener.expect(key);
+            Connected made = Connected.await(listener, one.connect(through, key), expected);
+            try (Arena arena = Arena.ofShared()) {
+                send(one, one, made.sender(), made.receiver(), arena);
+            }
+        }
+    }
+
     private static boolean sees(Relay relay, String text) {
         return new String(relay.seen(), StandardCharsets.ISO_8859_1).contains(text);
     }

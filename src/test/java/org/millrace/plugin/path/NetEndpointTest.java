@@ -25,7 +25,9 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
+import org.millrace.net.connection.Relay;
 import org.millrace.net.plugin.TestNet;
+import org.millrace.net.socket.AddressFormat;
 import org.millrace.plugin.HostProgram;
 import org.millrace.plugin.host.CapturedLog;
 
@@ -89,6 +91,25 @@ class NetEndpointTest {
                 .stream()
                 .anyMatch(each -> each.getName().equals("millrace-accept"))) {
             Thread.onSpinWait();
+        }
+    }
+
+    /** The plugin's connections are those of the engine. */
+    @Test
+    @Timeout(60)
+    void segmentsOfOneByteConnectUnderTls() throws Exception {
+        Map<String, String> environment = Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo", "MILLRACE_TLS",
+                "1", "MILLRACE_SECRET", "of the ranks");
+        ConnectionKey key = new ConnectionKey(1, 2);
+        try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(environment::get));
+                Relay relay = new Relay(AddressFormat.SOCKET.decode(endpoint.listener().address()))) {
+            relay.split(1);
+            byte[] through = AddressFormat.SOCKET.encode(relay.address(),
+                    AddressFormat.secret(endpoint.listener().address()), 1);
+            Pending<FrameReceiver> accepting = endpoint.listener().expect(key);
+            Connected made = Connected.await(endpoint.listener(), endpoint.network().connect(through, key), accepting);
+            made.sender().close();
+            made.receiver().close();
         }
     }
 
