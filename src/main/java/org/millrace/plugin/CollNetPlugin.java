@@ -27,10 +27,10 @@ import org.millrace.plugin.path.NetEndpoint;
 import org.millrace.plugin.path.PeerHandle;
 
 /**
- * Operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). The ranks of a
- * group are the first GPUs of all hosts. The group's kernels post data, and NCCL's own proxy passes it to this table,
- * for up to eight channels at once. NCCL's proxy then polls until the result is complete. All ranks make the same calls
- * in the same order.
+ * Operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). A group
+ * contains one rank of each host, the rank of the host's first GPU. Kernels of these ranks post data. NCCL's own proxy
+ * passes the data to this table, for up to eight channels at once. NCCL's proxy then polls until the result is
+ * complete. All ranks make the same calls in the same order.
  *
  * <p>
  * This table reports the same device as the network table. NCCL looks for the device by name and would treat a second
@@ -112,7 +112,7 @@ final class CollNetPlugin {
                 throw new IllegalArgumentException("the handle of rank " + peer + " is not CollNet's");
             }
             addresses[peer] = handle.address();
-            key = peer == 0 ? handle.key().high() : key; // all ranks use the key of rank 0
+            key = peer == 0 ? handle.key().high() : key; // all ranks use rank 0's key
             threads = Math.min(threads, theirs);
         }
         NativeMemory.putLong(group, handles.add(new Group(mesh(here, addresses, key, threads, rank), rank)));
@@ -210,8 +210,8 @@ final class CollNetPlugin {
     }
 
     /**
-     * Returns the number of bytes of this rank's part of the buffer that lie in a window. The window is the range of
-     * the whole buffer that one call handles.
+     * Returns the number of bytes of this rank's part of the buffer that one call handles. The call handles the given
+     * range of the whole buffer (NCCL calls the range a window).
      */
     private static long own(Group group, long bytesPerRank, long windowOffset, long windowBytes) {
         long begin = Math.max(windowOffset, group.rank * bytesPerRank);

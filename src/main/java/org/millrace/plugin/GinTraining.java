@@ -32,7 +32,7 @@ final class GinTraining {
     private static final int TABLE_VERSION = 11;
     private static final long HANDLE_BYTES = 128;
 
-    /** Time limit of each wait. The machine may be busy, and a yield may take long. */
+    /** Time limit of each wait. It is long, because the machine may be busy. */
     private static final Duration DEADLINE = Duration.ofSeconds(60);
 
     private static final Arena ARENA = Arena.global();
@@ -64,7 +64,9 @@ final class GinTraining {
         ranks.forEach(CompletableFuture::join);
     }
 
-    /** Waits, and yields meanwhile. */
+    /**
+     * Waits for a condition. Throws after {@link #DEADLINE}.
+     */
     static void await(BooleanSupplier done) {
         long end = System.nanoTime() + DEADLINE.toNanos();
         while (!done.getAsBoolean()) {

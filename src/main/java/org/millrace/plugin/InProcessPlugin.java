@@ -50,9 +50,8 @@ public final class InProcessPlugin {
         Path path = BundledLibrary.load(InProcessPlugin::load);
         NativeEnvironment.set(PLUGIN, path.toString());
         if (NativeEnvironment.get(REFERENCES) == null) {
-            // This call counts as one more user than NCCL itself counts. NCCL therefore does not close the plugin after
-            // the
-            // last communicator, and the plugin keeps its state.
+            // NCCL counts the plugin's users, beginning with this value instead of 0. NCCL therefore does not close the
+            // plugin after the last communicator, and the plugin keeps its state.
             NativeEnvironment.set(REFERENCES, "1");
         }
         active = true;

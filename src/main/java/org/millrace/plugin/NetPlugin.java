@@ -154,8 +154,8 @@ final class NetPlugin {
     }
 
     /**
-     * A listener in NCCL's terms. It serves one connection of one communicator, with the further streams of that
-     * connection.
+     * The object behind NCCL's handle of a listener. It serves one connection of one communicator, with all streams of
+     * that connection.
      */
     private record Listening(Pending<FrameReceiver> connection, List<Pending<FrameReceiver>> streams, Context of,
             ConnectionNumber number, AtomicBoolean accepted) {
@@ -360,8 +360,8 @@ final class NetPlugin {
 
     /** Writes the handle of a connection at the address {@code connection}, or 0 if NCCL must call again. */
     private void finish(Session in, DataPath.@Nullable Connection made, long connection, long deviceHandle) {
-        // Nothing is written while the connection is not made. For a kernel that unpacks, NCCL has stored its own
-        // handle there. NCCL would create another one if it found 0.
+        // While the connection is not made, {@code deviceHandle} is not written. For kernels that unpack, NCCL has
+        // stored the address of its own handle there. If NCCL found 0, it would allocate another handle.
         if (deviceHandle != 0 && made != null && in.settings.nccl().takesDeviceHandles()) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
         }
@@ -428,8 +428,8 @@ final class NetPlugin {
     }
 
     public void closeListen(long listener) {
-        // Further streams are connected on demand. The streams of an accepted connection belong to that connection,
-        // which closes them.
+        // The streams of an accepted connection belong to that connection, which connects them on demand and closes
+        // them.
         Listening ended = handles.remove(listener, Listening.class);
         synchronized (ended.accepted) {
             ended.connection.close();
@@ -447,8 +447,8 @@ final class NetPlugin {
             Context ended = handles.remove(context, Context.class);
             ended.close();
             communicatorEnded(ended.in);
-            // The memory of a program that makes and destroys communicators would grow, because malloc keeps the
-            // memory that NCCL and the JVM have freed.
+            // Malloc keeps the memory that NCCL and the JVM have freed. Without the trim, a program that makes and
+            // destroys communicators would grow.
             PageMemory.trimHeap();
         }
     }

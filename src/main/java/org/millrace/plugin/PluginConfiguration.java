@@ -83,19 +83,20 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
             Map.of("NCCL_NET_GDR_LEVEL", "SYS", "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288");
 
     /**
-     * Number of rings that NCCL creates, unless the user sets it. NCCL would choose two, by the speed of a network
-     * card. One core can copy the data of two rings. With more rings, more threads move the data if there is much data,
-     * see {@code TunerChoices}. The number is the same on every rank and machine, because ranks with different numbers
-     * would wait for each other's rings.
+     * Number of rings that NCCL creates. The user's setting has priority. Without it NCCL would choose two, by the
+     * speed of a network card. One core can copy the data of two rings. With more rings, more threads can move the data
+     * of large operations, see {@code TunerChoices}. The number is the same on every rank and machine, because ranks
+     * with different numbers would wait for each other's rings.
      */
     private static final String CHANNELS = "8";
     private static final List<String> CHANNEL_BOUNDS =
             List.of("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS");
 
     /**
-     * Number of connections for sends and receives of one peer, unless the user sets it. NCCL 2.28 uses two and 2.30
-     * one, and one core copies their data. The number is the same on every rank, like the number of rings. With many
-     * peers NCCL's one connection is enough, and four times as many would need much memory.
+     * Variable with the number of connections for sends and receives between two ranks. NCCL 2.28 uses two and 2.30
+     * uses one, and one core copies their data. The user's setting has priority. The number is the same on every rank,
+     * like the number of rings. With more than {@link #MAX_RANKS} ranks NCCL's default remains, because more
+     * connections would need much memory.
      *
      * <p>
      * Measured on two H200s: send and receive of 128 MiB with 1, 2 and 4 connections. Over shared memory they took 6.7,
@@ -107,8 +108,9 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     private static final int MAX_RANKS = 16;
 
     /**
-     * Half of NCCL's default size of a connection's buffer. The slots of all channels together are then more likely to
-     * stay in the caches of the cores that copy them. The size is the same on every rank, like the number of rings.
+     * Variable with the size of a connection's buffer. The plugin sets half of NCCL's default. The slots of all
+     * channels together are then more likely to stay in the caches of the cores that copy them. The size is the same on
+     * every rank, like the number of rings.
      *
      * <p>
      * Measured on two H200s: all-reduce of 128 MiB. With 8 and 16 cores for each rank, it took 10 and 6.0 ms instead of
@@ -266,8 +268,8 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /**
-     * Returns whether the plugin chooses the number of channels. It does so, too, if the variable already has the
-     * plugin's value. A parent process may have passed on the variable that the plugin had set there.
+     * Returns whether the plugin chooses the number of channels. The result is false if the user chose it. A variable
+     * with the plugin's value does not count as the user's choice: the plugin may have set it in a parent process.
      */
     private static boolean choosesChannels(Configuration settings) {
         return CHANNEL_BOUNDS.stream().map(settings::variable).allMatch(String::isEmpty)
@@ -289,8 +291,8 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
             throw unpackRefused(settings, SHARED_BUFFERS,
                     "a slice's pages are those of its connection's own slots; set it to 0");
         }
-        // With a threshold of 0 or more, an empty send always uses LL. The kernel counts Simple slices only, and the
-        // protocol of an empty step is not visible.
+        // The kernel counts Simple slices only, and the protocol of an empty step is not visible in memory. With a
+        // threshold of 0 or more, an empty send always uses LL. A negative threshold is therefore refused.
         if (settings.ncclNumber(P2P_LL, 0) < 0) {
             throw unpackRefused(settings, P2P_LL,
                     "a send of nothing must be told from a Simple slice; set it to 0 or more");

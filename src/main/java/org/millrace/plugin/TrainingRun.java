@@ -159,7 +159,10 @@ final class TrainingRun {
         return ARENA.allocateFrom(ValueLayout.JAVA_LONG, element);
     }
 
-    /** Returns whether the request at an address is complete. A message that could not begin has no request. */
+    /**
+     * Returns whether a request is complete. The address contains the request's handle; 0 if the message could not
+     * begin.
+     */
     private boolean isDone(long place) {
         long request = NativeMemory.getLong(place);
         if (request == 0 || request == DONE) {

@@ -91,7 +91,7 @@ abstract class FallbackConnection implements DataPath.Connection {
                 progress();
             } catch (ConnectionException closed) {
                 if (completed() <= sequence) {
-                    throw closed; // the peer may have acknowledged this request before it closed
+                    throw closed; // thrown only if the peer did not acknowledge this request before it closed
                 }
             }
             if (completed() <= sequence) {
@@ -143,7 +143,7 @@ abstract class FallbackConnection implements DataPath.Connection {
                 return NO_REQUEST;
             }
             int number = requests.add((int) bytes);
-            sender.settle(); // only NCCL asks for this completion, and waits for it
+            sender.settle(); // NCCL waits for the completion of each message, and this call accelerates it
             sender.progress();
             return number;
         }

@@ -39,8 +39,8 @@ import org.millrace.plugin.host.NcclLog;
 final class CudaGinDevice implements GinDevice {
 
     /**
-     * Maximum duration of a pass of the agent. A longer pass is logged. Driver calls that wait for no kernel are
-     * shorter.
+     * Duration of a pass of the agent above which the pass is logged. A driver call takes that long only if it waits
+     * for a kernel.
      */
     private static final Duration PASS = Duration.ofSeconds(3);
 

@@ -59,7 +59,9 @@ final class CudaMover implements AutoCloseable {
         return staging;
     }
 
-    /** Submits all copies that still wait for later copies to form a batch. */
+    /**
+     * Submits the copies that were held back to form batches.
+     */
     void submit() {
         out.submit();
         in.submit();
@@ -136,7 +138,8 @@ final class CudaMover implements AutoCloseable {
     }
 
     /**
-     * Completion of the copies that use staging buffers, in both queues. Agent's thread only, with the device current.
+     * Completion of the copies that use staging buffers, out of windows and into windows. Agent's thread only, with the
+     * device current.
      */
     private static final class StagingCopies implements StagingBuffers.Copies {
 

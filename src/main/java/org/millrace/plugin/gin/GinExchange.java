@@ -18,7 +18,7 @@ import org.millrace.net.PeerClosedException;
 
 /**
  * Exchanges messages between the ranks of a group when they register memory and create contexts, over connections that
- * serve only this purpose. One thread at a time may use it, except for {@link #keepUp}. All other calls are collective.
+ * serve only this purpose. Each call is collective and is made by one thread at a time, except for {@link #keepUp}.
  */
 final class GinExchange implements AutoCloseable {
 

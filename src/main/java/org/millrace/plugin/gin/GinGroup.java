@@ -154,8 +154,8 @@ public final class GinGroup implements AutoCloseable {
                 window.relax();
             }
             windows.add(window);
-            // The messages that connect exchanges show that every rank has mapped the window. Afterwards no rank
-            // needs the tickets.
+            // This call exchanges messages with all ranks. They show that every rank has mapped the window and no
+            // longer needs the tickets.
             staging.connect(communicator, window);
             if (losses != null) {
                 NcclLog.info("GIN: rank " + rank + ", " + window + " (" + window.memory() + "): " + reach(window));

@@ -51,7 +51,8 @@ final class GinResources {
     private int endpointUsers;
     private int groups;
     /**
-     * Thread that writes frames for the threads of devices; null without a core for the thread, and without a group.
+     * Thread that writes frames for the threads of devices; null if no core is free for the thread, or if no group
+     * exists.
      */
     private @Nullable SendHelper helper;
     private @Nullable GinSettings settings;
@@ -126,7 +127,7 @@ final class GinResources {
     synchronized NetEndpoint openEndpoint() {
         if (endpoint == null) {
             Configuration settings = Configuration.ofPlugin(environment);
-            if (ProcessTrace.current() == null) { // NCCL's network is another plugin
+            if (ProcessTrace.current() == null) { // true if NCCL's network is another plugin
                 PluginTrace.open(settings, "GIN");
             }
             endpoint = NetEndpoint.open(settings);

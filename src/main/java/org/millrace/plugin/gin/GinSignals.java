@@ -62,8 +62,8 @@ final class GinSignals {
         for (int peer = 0; peer < ranks; peer++) {
             theirs[peer] = near[peer] ? map(peer, theirKeys[peer], bytes, signals) : null;
         }
-        exchange.exchange(new long[ranks][GinExchange.WORDS]); // after it, every rank has mapped its peers' memory, or
-                                                               // failed to
+        exchange.exchange(new long[ranks][GinExchange.WORDS]); // a barrier: every rank has then tried to map its peers'
+                                                               // memory
         if (made != null) {
             made.memory().deleteFile();
         }

@@ -15,8 +15,9 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
 /**
- * A thread that writes frames in place of GIN's agents while they have many, if writing copies the payload. Meanwhile
- * an agent copies to and from its device and reads arriving frames. The thread sleeps while frames are few.
+ * A thread that writes frames in place of GIN's agents while the agents have many frames. It helps only with networks
+ * where writing a frame copies the payload. Meanwhile an agent copies to and from its device and reads arriving frames.
+ * The thread sleeps while frames are few.
  */
 final class SendHelper implements Agent, AutoCloseable {
 
@@ -158,8 +159,9 @@ final class SendHelper implements Agent, AutoCloseable {
          */
         private long completed;
         /**
-         * First failure if the peer has closed; null for none. The thread that holds the lock writes it after
-         * {@link #completed}. A second failure may follow, because more data of the peer may arrive.
+         * Failure that reports that the peer has closed; null for none. The thread that holds the lock writes it after
+         * {@link #completed}. The wire is still used afterwards, because data of the peer may still arrive. A second
+         * failure is final ({@link #lost}).
          */
         private volatile @Nullable PeerClosedException left;
         /** Final failure; null for none. Written like {@link #left}. Nothing is sent after it. */

@@ -98,9 +98,9 @@ public final class UnpackDevice implements AutoCloseable {
     }
 
     /**
-     * Buffer of the pages that a process's data is received into. A process has one buffer, because a kernel knows only
-     * one for all its connections. Each connection has its own pages, so that it never waits for the pages of another.
-     * Safe from any thread.
+     * Buffer whose pages receive the data of all connections of this process. There is one buffer, because a kernel has
+     * a single buffer address for all its connections. Each connection has its own pages and never waits for another
+     * connection's pages. Safe from any thread.
      */
     static final class BounceBuffer {
 

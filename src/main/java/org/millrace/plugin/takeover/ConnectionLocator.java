@@ -112,8 +112,8 @@ final class ConnectionLocator {
     }
 
     /**
-     * Returns a clause that names a layout that the memory matches, apart from those of the calling NCCL; empty if it
-     * matches none. The clause continues a sentence that names the failed layouts.
+     * Searches for a layout that the memory matches among the layouts that the calling NCCL does not use. Returns a
+     * clause for the error message that names the layout found; empty if there is none.
      */
     private static String seen(SendMem sendMem, MemorySegment recvMem, CallingNccl nccl) {
         for (FifoLayout other : FifoLayout.values()) {

@@ -294,8 +294,7 @@ public final class DeviceSlots implements AutoCloseable {
 
         private static ForeignMemory.@Nullable Ticket export(CudaDriver driver, long address, long bytes) {
             try {
-                return ForeignMemory.export(driver, address, bytes).getFirst(); // one ticket, because NCCL allocates
-                                                                                // slots in one piece
+                return ForeignMemory.export(driver, address, bytes).getFirst(); // one ticket: NCCL makes one allocation
             } catch (MillraceException e) {
                 NcclLog.info("other processes cannot map slots in the GPU's memory: " + e.getMessage());
                 return null;

@@ -57,14 +57,14 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
     }
 
     /**
-     * Advances frames that the network received before the connection ended. Returns null while there are such frames.
-     * Rethrows the failure when none is left.
+     * Handles the end of the connection. Frames that the network received before the end are still copied and reported.
+     * Rethrows the failure when none of them is left; returns null until then.
      */
     private @Nullable FrameHeader afterCopies(ConnectionException over) {
         if (advance() == 0 && window.done() == copied) {
             throw over;
         }
-        return null; // the caller processes arrived frames before it polls again
+        return null; // the caller handles completed frames before it polls again
     }
 
     @Override

@@ -50,7 +50,10 @@ final class TakeoverReceiver extends TakeoverConnection {
         return true;
     }
 
-    /** Returns the size in bytes of the space for received LL and LL128 lines, until they are stored one by one. */
+    /**
+     * Returns the size in bytes of the memory into which LL and LL128 lines are received. From there each line is
+     * stored in its slot.
+     */
     @Override
     long stagingBytes(ConnectionLayout layout) {
         return layout.bufferOffset(Protocol.SIMPLE);

@@ -108,12 +108,12 @@ public final class TakeoverService {
     private void settle() {
         WarmUp begun = warmUp;
         if (begun != null) {
-            begun.finish(); // also if an operation was enqueued before, because NCCL then still connects
+            begun.finish(); // needed even after an operation was enqueued, because NCCL may still be connecting
         }
         ProxyThreads threads = threadsAmong.apply(ProcessTrace.livingProcesses());
         if (!threads.isLike(serving.number)) {
             if (begun != null) {
-                begun.stop(); // the threads that serve the warm-up's connections end next
+                begun.stop(); // its connections use the threads that end next
             }
             serving.close();
             serving = Threads.start(threads, deviceSlots);
