@@ -180,7 +180,7 @@ final class NetPlugin {
     /**
      * Initializes a communicator.
      *
-     * @param library address at which the calling NCCL is mapped, which distinguishes it from others in this process
+     * @param library address at which the calling NCCL is mapped; distinguishes the NCCLs of this process
      * @param nccl    version and vendor of the calling NCCL
      */
     public void init(int version, long context, long communicator, long logger, long library, CallingNccl nccl) {
@@ -465,8 +465,8 @@ final class NetPlugin {
 
     /**
      * Variables that were set for NCCL in the process's environment, which all NCCLs of the process share. The
-     * variables that an NCCL needs are set when it initializes a communicator. Variables that were set for another NCCL
-     * before are unset if this one does not need them.
+     * variables that an NCCL needs are set when it initializes a communicator. A variable that was set for another NCCL
+     * is unset if this NCCL does not need it.
      */
     static final class NcclEnvironment {
 

@@ -38,8 +38,8 @@ abstract class FallbackConnection implements DataPath.Connection {
     final RequestRing requests = new RequestRing();
 
     /**
-     * Creates an end. It closes the regions if it owns them. Otherwise it is one stream of a connection that closes
-     * them.
+     * Creates an end. If it owns the regions, it closes them. Otherwise it is one of several streams of a connection,
+     * and the connection closes the regions.
      */
     private FallbackConnection(RegionTable regions, boolean ownsRegions) {
         this.regions = regions;
@@ -351,9 +351,9 @@ abstract class FallbackConnection implements DataPath.Connection {
     }
 
     /**
-     * Pages of the requests of NCCL's proxy, for kernels that unpack. Only requests for Simple slices have pages. They
-     * are recognized by their region, because the proxy registers its buffers in the order of the protocols. The proxy
-     * posts every slice, including empty ones, because the kernel counts each slice.
+     * Pages of the requests of NCCL's proxy, for kernels that unpack. Only requests for Simple slices have pages. The
+     * region's number shows the protocol, because the proxy registers its buffers in the order of the protocols. The
+     * proxy posts every slice, including empty ones, because the kernel counts each slice.
      */
     static final class UnpackRequests {
 

@@ -7,8 +7,8 @@ import org.millrace.gin.WindowTransfer;
 import org.millrace.plugin.gin.CudaMemory.PeerMappings;
 
 /**
- * A window in host memory that a GPU's kernels also use. The network and this process's threads access it directly. The
- * GPU makes a copy if the other side of the copy is in GPU memory or in a peer's memory.
+ * A window in host memory that a GPU's kernels also use. The network and this process's threads access it directly. If
+ * a copy's source or target is in GPU memory or in a peer's memory, the GPU makes the copy.
  */
 final class CudaHostMemory extends CudaMemory {
 

@@ -200,7 +200,8 @@ final class CudaWindowMemory extends CudaMemory {
     /**
      * Begins a copy into this window. A copy from another window of the GPU passes through a staging buffer, because
      * copies within a GPU wait for kernels of other contexts. Copies to and from host memory do not. A kernel may poll
-     * a copied number. It is stored once it is in the staging buffer, and later copies begin after it is stored.
+     * a number of 4 or 8 bytes. Such a number is stored when all of it is in the staging buffer, and later copies begin
+     * after this store.
      */
     @Override
     public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,

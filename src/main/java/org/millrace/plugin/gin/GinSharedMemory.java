@@ -52,8 +52,8 @@ final class GinSharedMemory implements AutoCloseable {
     /**
      * Sends each peer the key of the memory that this rank created for it, if any. Every rank calls this method.
      *
-     * @return for each peer, the key of the memory that it created for this rank, followed by its length; zeros for
-     *         none
+     * @return for each peer, the key and then the size in bytes of the memory that the peer created for this rank;
+     *         zeros for none
      */
     long[][] exchange(@Nullable Pinned[] made) {
         long[][] words = new long[made.length][GinExchange.WORDS];

@@ -16,8 +16,8 @@ import org.millrace.plugin.host.NcclLog;
 final class GinStaging {
 
     /**
-     * Maximum size of a ring, in bytes. It has room for eight chunks: one being written, one being read, and the rest
-     * to hide the reaction time of both sides.
+     * Maximum size of a ring, in bytes. It has room for eight chunks: one being written, one being read, and six that
+     * hide the reaction time of both sides.
      */
     private static final long MAX_BYTES = 8 << 20;
     /**

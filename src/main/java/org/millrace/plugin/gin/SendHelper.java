@@ -150,7 +150,7 @@ final class SendHelper implements Agent, AutoCloseable {
         private long added;
         /**
          * Number of frames passed to the wire. The thread that holds the lock writes it with a release, after its last
-         * read of the frame. Pairs with the agent's acquire.
+         * read of the frame's entry in the queue. Pairs with the agent's acquire.
          */
         private long taken;
         /**

@@ -31,7 +31,7 @@ public record CallingNccl(int version, @Nullable String rccl) {
 
     /**
      * Returns whether this NCCL passes the address of a device handle to {@code connect} and {@code accept}. On hosts
-     * with AMD's AINIC cards, RCCL passes the address of a structure of four bytes in its place.
+     * with AMD's AINIC cards, RCCL passes the address of a structure of four bytes instead.
      */
     public boolean takesDeviceHandles() {
         return rccl == null;

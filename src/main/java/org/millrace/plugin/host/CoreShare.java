@@ -116,8 +116,8 @@ public record CoreShare(int cores, String reason) {
 
     /**
      * Returns whether each proxy thread can have its own core. This process then needs at least
-     * {@value #OWN_CORES_FROM} cores and twice as many cores as proxy threads. The rest serves the program and
-     * short-lived threads.
+     * {@value #OWN_CORES_FROM} cores and twice as many cores as proxy threads. The remaining cores serve the program
+     * and short-lived threads.
      */
     public boolean coreForEach(int proxyThreads) {
         return cores >= OWN_CORES_FROM && cores >= 2 * proxyThreads;

@@ -21,8 +21,8 @@ public final class NativeEnvironment {
     }
 
     /**
-     * Sets a variable for NCCL, which reads it later. C allows no other thread to read the environment meanwhile. Call
-     * this method only while NCCL initializes, because the program's thread then waits for NCCL.
+     * Sets a variable for NCCL, which reads it later. C allows no other thread to read the environment during this
+     * call. Call this method only while NCCL initializes, because the program's thread then waits for NCCL.
      */
     public static void set(String name, String value) {
         int result;

@@ -33,8 +33,8 @@ public record LostEnd(String peer, @Nullable String toldBy, String text, boolean
 
     /**
      * Creates an end from the failure that stopped the connection. If the process at the other end reports the loss of
-     * a third process, the third process is the lost peer. If it reports the loss of this process, it is itself the
-     * lost peer.
+     * a third process, the third process is the lost peer. If the process at the other end reports the loss of this
+     * process, the process at the other end is the lost peer.
      *
      * @param other the process at the other end
      */

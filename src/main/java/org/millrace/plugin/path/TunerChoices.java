@@ -38,8 +38,8 @@ public record TunerChoices(DataPath path, boolean choosesChannels) {
      *
      * <p>
      * Measured: an all-reduce of two ranks over TCP. With two cores for each rank, 8 and 2 channels take 161 and 114 us
-     * for 32 KiB, and 409 and 229 us for 256 KiB. For 2 MiB, 8, 4 and 2 channels take 1485, 929 and 793 us. With 16
-     * cores for each rank, 8 and 2 channels take 164 and 105 us for 256 KiB. For 128 MiB, 8 and 4 channels take 18.7
+     * for 32 KiB. For 256 KiB they take 409 and 229 us. For 2 MiB, 8, 4 and 2 channels take 1485, 929 and 793 us. With
+     * 16 cores for each rank, 8 and 2 channels take 164 and 105 us for 256 KiB. For 128 MiB, 8 and 4 channels take 18.7
      * and 24.9 ms.
      */
     private static final long BYTES_FOR_TWO_CHANNELS = 8 << 10;

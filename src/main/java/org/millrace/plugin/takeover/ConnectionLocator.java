@@ -16,9 +16,9 @@ import org.millrace.plugin.host.NativeMemory;
 /**
  * Finds a connection's control memory from the buffers that NCCL registers: LL, LL128 and Simple, in this order.
  * {@code ncclSendMem} and {@code ncclRecvMem} are not registered. They lie behind the three buffers if all of these are
- * in host memory. If LL's buffer is a separate allocation ({@code NCCL_ALLOC_P2P_NET_LL_BUFFERS=1}), the control memory
- * lies behind that buffer at the sending end, and before it at the receiving end. The locator verifies each assumption.
- * The buffers must be adjacent, and the control memory must hold NCCL's initial values at registration.
+ * in host memory. With {@code NCCL_ALLOC_P2P_NET_LL_BUFFERS=1}, LL's buffer is a separate allocation. The control
+ * memory then lies behind this buffer at the sending end, and before it at the receiving end. The locator verifies each
+ * assumption. The buffers must be adjacent, and the control memory must hold NCCL's initial values at registration.
  */
 final class ConnectionLocator {
 

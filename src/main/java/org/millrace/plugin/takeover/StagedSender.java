@@ -17,7 +17,7 @@ final class StagedSender extends FrameEnd.Carried implements FrameSender {
     private static final int LIMIT = 16;
     private final FrameSender wire;
     private final Staging staging;
-    /** Frames that wait for their copies, or for earlier frames that wait. */
+    /** Frames that wait for their own copies or for earlier frames. */
     private final FrameQueue waiting = new FrameQueue(LIMIT);
     /** Number of the copy of each frame, by slot. */
     private final long[] copies = new long[LIMIT];

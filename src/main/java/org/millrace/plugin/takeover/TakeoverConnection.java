@@ -274,8 +274,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Waits until the proxy's thread has released the connection. Keeps that thread awake meanwhile, because it would
-     * park between the peer's answers.
+     * Waits until the proxy's thread has released the connection. Keeps that thread awake, because otherwise it would
+     * park while it waits for the peer's answers.
      */
     private boolean await(ProxyAgent.Acknowledgement removal, Duration time) {
         long deadline = System.nanoTime() + time.toNanos();

@@ -31,7 +31,7 @@ import org.millrace.proxy.SlotBuffers;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Sends steps of every protocol from this process to itself while NCCL still initializes, so that the proxies' code is
+ * Sends steps of every protocol from this process to itself while NCCL still initializes. The proxies' code is then
  * compiled when the first kernel posts. Without it the first thousands of steps would be interpreted, at several times
  * their cost. The first steps use slots in host memory. LL always uses host memory, even if other slots lie in GPU
  * memory. The next steps use slots that a GPU copies. Sizes, protocols and pace are random, because the compiler turns
