@@ -10,15 +10,15 @@ import org.millrace.proxy.ProxyOp;
 
 /**
  * A collective that a collective network carries out. This rank sends its elements to the network and receives the
- * result from it, one slot at a time. Sending does not wait for receiving. It continues as long as slots are free. A
- * window is the range of bytes that one slot transfers.
+ * result from it, one slot at a time. Sending does not wait for receiving. It continues as long as slots are free. Each
+ * slot transfers one range of bytes.
  *
  * <pre>
  *                   each slot sent                       each slot received
- *   all-reduce      a window of the input                the same window of the output
- *   all-gather      the bytes of this rank in a window,  a window of the output
+ *   all-reduce      a range of the input                 the same range of the output
+ *   all-gather      the bytes of this rank in a range,   a range of the output
  *                   or nothing
- *   reduce-scatter  a window of the input                the bytes of this rank in a window, or nothing
+ *   reduce-scatter  a range of the input                 the bytes of this rank in a range, or nothing
  * </pre>
  *
  * <p>
@@ -51,8 +51,8 @@ final class CollNetFunction extends CollectiveFunction {
     }
 
     /**
-     * Returns the bytes that a channel transfers. If each rank has a part of the data, they include the parts of all
-     * ranks. A chunk fills a slot.
+     * Returns the part of the operation that a channel transfers, in bytes. If each rank has its own part of the data,
+     * the result covers the parts of all ranks. A chunk fills a slot.
      */
     private static ChannelPart windows(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
         long elementBytes = FunctionNumber.type(number).bytes();

@@ -48,8 +48,8 @@ public final class EmulatedDevice implements Device, Agent {
      */
     private volatile Resident[] residents = {};
     /**
-     * Thread that currently runs the streams; null if no thread does. A thread reads it only to compare it with itself.
-     * It may read an outdated value, but then the value is another thread.
+     * Thread that currently runs the streams; null if no thread does. A thread reads it only to find out whether it is
+     * this thread itself. No ordering is needed, because a thread always sees its own last store to the field.
      */
     private @Nullable Thread running;
     private volatile long functionSince;
@@ -299,8 +299,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Returns whether the calling thread runs the streams. This is so in a function that a stream calls, and such a
-     * function must not wait for the stream.
+     * Returns whether the calling thread runs the streams. It does so while a stream calls a function of the program,
+     * and this function must not wait for the stream.
      */
     boolean isRunByThisThread() {
         return running == Thread.currentThread();
@@ -534,7 +534,7 @@ public final class EmulatedDevice implements Device, Agent {
         @Nullable
         MillraceException judge(Object kernel, long stillSince, Supplier<String> waitingFor);
 
-        /** Returns whether this object uses the times at which kernels end, so that they must be recorded. */
+        /** Returns whether the device must record the end times of kernels for this object. */
         default boolean timesKernels() {
             return false;
         }

@@ -11,8 +11,8 @@ import org.millrace.device.LineFormat.Piece;
  *
  * <p>
  * Received data is copied out of its lines into a piece of this thread's memory and combined there. From the piece it
- * is written to lines or to the output. The arithmetic therefore runs over adjacent elements. It also runs in arrays,
- * and the JVM knows that two arrays do not overlap.
+ * is written to lines or to the output. The arithmetic is fast there: the elements are adjacent, and the JVM knows that
+ * two arrays do not overlap.
  */
 final class LinePrimitives extends Primitives {
 

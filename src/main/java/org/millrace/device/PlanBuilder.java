@@ -180,8 +180,8 @@ public final class PlanBuilder {
 
     /**
      * The batches of one channel in an unfinished plan, by NCCL's rules. A work item joins the last batch if it has the
-     * same type and function, and if the limits of the batch allow it. If the item is beyond the range of the batch's
-     * offset set, it begins another batch that extends the last batch.
+     * same type and function, and if the limits of the batch allow it. A batch has a bit set of its items' offsets. An
+     * item beyond the range of this bit set begins another batch, which extends the last batch.
      */
     static final class ChannelBatches {
 

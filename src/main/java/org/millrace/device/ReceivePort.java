@@ -36,7 +36,7 @@ public final class ReceivePort extends Port {
      */
     public void begin(int chunkSteps) {
         if (gather != null) {
-            // The previous operation has ended, so the handle receives its last head.
+            // The previous operation has ended, so its last head is stored in the handle.
             gather.leave();
         }
         step = Steps.roundUp(step, chunkSteps);
@@ -129,8 +129,8 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Gathers the slices of one connection. It copies the pieces of a slice, which a list describes, from the bounce
-     * buffer to the slot, as the warps of one block do. Used only by one block at a time.
+     * Gathers the slices of one connection. A list describes the pieces of a slice. This object copies them from the
+     * bounce buffer to the slot, as the warps of one block do. Used only by one block at a time.
      */
     static final class SliceGather {
 

@@ -12,11 +12,11 @@ import org.millrace.device.ChunkShape.Slices;
  * {@link SimplePrimitives}, so that the peer may use slots.
  *
  * <p>
- * A slice that has begun stays in a window until it is complete. The window is as wide as the connection's slots. The
- * device offers the destinations of all slices in the window to the receiving proxy in advance, so that several frames
- * can arrive at once. Elements that this rank passes on are sent from the output. If the output is also the input (in
- * place), arriving elements do not overwrite elements that must still be sent. The combined elements for a place of the
- * output arrive only after the rank's own elements have traveled around the whole ring.
+ * Several slices are in flight, at most as many as the connection's slots hold ({@link #WINDOW} steps). The device
+ * offers the destinations of all these slices to the receiving proxy in advance, so that several frames can arrive at
+ * once. Elements that this rank passes on are sent from the output. If the output is also the input (in place),
+ * arriving elements do not overwrite elements that must still be sent. The combined elements for a place of the output
+ * arrive only after the rank's own elements have traveled around the whole ring.
  *
  * <p>
  * The kernel ends only when the proxies have sent everything, because the user may reuse the memory after its end.
@@ -29,8 +29,8 @@ final class UserMemoryPrimitives extends Primitives {
     private final int sliceSteps;
     private final Slices slices;
     /**
-     * Kind of each slice in the window, indexed by slice number modulo the width of the window. The three following
-     * arrays have the same index.
+     * Kind of each slice in flight, indexed by slice number modulo {@link #WINDOW}. The three following arrays have the
+     * same index.
      */
     private final int[] kinds = new int[WINDOW];
     private final long[] inputsAt = new long[WINDOW];
@@ -38,7 +38,9 @@ final class UserMemoryPrimitives extends Primitives {
     private final long[] sizes = new long[WINDOW];
     private long begun;
     private long done;
-    /** Number of steps in the window that belong to slices that are received. */
+    /**
+     * Number of steps in flight that belong to received slices.
+     */
     private int receiving;
 
     UserMemoryPrimitives(ReceivePort[] from, SendPort[] to, BlockMemory memory, ChunkShape shape) {
@@ -75,9 +77,9 @@ final class UserMemoryPrimitives extends Primitives {
     }
 
     /**
-     * Offers the destination of a received slice to the proxy. The window is not wider than the number of slots. The
-     * previous step with the same slot and {@code connFifo} entry has therefore been released. An empty slice needs no
-     * destination.
+     * Offers the destination of a received slice to the proxy. No more steps are in flight than the connection has
+     * slots. The previous step with the same slot and {@code connFifo} entry has therefore been released. An empty
+     * slice needs no destination.
      */
     private void offer(int at) {
         if (sizes[at] > 0) {
@@ -88,7 +90,9 @@ final class UserMemoryPrimitives extends Primitives {
         receiving += sliceSteps;
     }
 
-    /** Returns whether the window has room for the slices of another chunk. */
+    /**
+     * Returns whether the slices of another chunk may begin.
+     */
     @Override
     public boolean complete() {
         return (begun - done) * sliceSteps + chunkSteps <= WINDOW;

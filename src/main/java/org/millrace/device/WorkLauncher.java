@@ -201,9 +201,9 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Runs the actions that are due, because their events have been reached. They free room in the FIFO, and plans.
-     * Each launch calls this method. While no plan is launched, another caller must call it. Returns whether an action
-     * has run.
+     * Runs the actions whose events have been reached. The actions free room in the FIFO, and they free plans. Each
+     * launch calls this method. While no plan is launched, another caller must call it. Returns whether an action has
+     * run.
      */
     public synchronized boolean poll() {
         boolean any = false;

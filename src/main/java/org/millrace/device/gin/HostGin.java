@@ -241,8 +241,8 @@ public final class HostGin {
     }
 
     /**
-     * Returns the value of a counter of this rank. It counts the puts with this counter since the last reset, after
-     * their sources have been read.
+     * Returns the value of a counter of this rank. Since its last reset, the counter has increased by one for each put
+     * with this counter, when the put's source was read.
      */
     public long readCounter(int counter) {
         return context.counters.acquire(counter);
