@@ -12,8 +12,8 @@ import org.millrace.agent.Waiting;
 
 /**
  * The host's side of {@link CopyMailbox}: commands to a kernel that stays on a GPU as long as it has copies to make.
- * The kernel decides itself when to leave the GPU. It is launched again when a copy arrives that it can make. No thread
- * waits for the start of the kernel, because a GPU may have no room for it for a long time.
+ * The kernel decides itself when to leave the GPU. When a copy that suits it arrives later, it is launched again. No
+ * thread waits for the start of the kernel, because a GPU may have no room for it for a long time.
  *
  * <pre>
  *    ABSENT  ───────→  PRESENT  ───────→  LEAVING  ───────→  GONE
@@ -83,13 +83,12 @@ final class CopyCommands {
     private @Nullable CopyQueue poster;
     private int nextWorker;
     /**
-     * For each worker: number of relaxed copies of its sequences that it was given after their last strict copy, up to
-     * {@link #COPIES_BEFORE_SPREADING}.
+     * For each worker: number of relaxed copies that the worker was given since the last strict copy of its sequences,
+     * up to {@link #COPIES_BEFORE_SPREADING}.
      */
     private final int[] sinceStrict;
     /**
-     * For each worker, and each other worker: number of the last copy that the other worker was given for a sequence of
-     * the first worker.
+     * {@code spread[w][o]}: number of the last copy that worker {@code o} was given for a sequence of worker {@code w}.
      */
     private final int[][] spread;
     /** For each worker: whether other workers may have incomplete copies of its sequences. */
@@ -261,11 +260,11 @@ final class CopyCommands {
     }
 
     /**
-     * Seals the posted commands: determines how many posted commands the kernel reads. If the kernel is still present
-     * after the commands were posted, it reads all of them. Otherwise this method waits for the end of the kernel's
-     * last read of the commands.
+     * Seals the posted commands: determines how many of them the kernel reads. If the kernel is still present after the
+     * commands were posted, it reads all of them. Otherwise this method waits for the end of the kernel's last read of
+     * the commands.
      *
-     * @return number of the last posted commands that the kernel does not read; they are withdrawn
+     * @return number of commands that the kernel does not read, counted from the last posted one; they are withdrawn
      */
     int seal() {
         int unseen = 0;

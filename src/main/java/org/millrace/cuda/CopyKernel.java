@@ -22,9 +22,9 @@ import org.millrace.abi.CopyMailbox;
 import org.millrace.agent.Waiting;
 
 /**
- * A kernel that makes short copies. It makes a few copies in half the time that a copy engine takes to start, and it
- * makes many copies at once. The kernel reads commands from host memory and reports completed copies there. It stays on
- * the GPU while such copies arrive, and for a while after the last one; see {@code src/main/cuda/copy.cu}.
+ * A kernel that makes short copies. It makes a few copies in half of the start time of a copy engine, and it makes many
+ * copies at once. The kernel reads commands from host memory and reports completed copies there. It stays on the GPU
+ * while such copies arrive, and for a while after the last one; see {@code src/main/cuda/copy.cu}.
  *
  * <p>
  * The kernel runs in the program's context, beside the program's kernels. The program's progress does not depend on it.
@@ -33,9 +33,9 @@ import org.millrace.agent.Waiting;
  * copies.
  *
  * <p>
- * A thread that waits for all work of the device also waits for this kernel. So does a launch that needs room for a
- * block on every multiprocessor. Both wait no longer than the kernel's {@link Stay}. A kernel leaves if it finds no
- * room for all its blocks within 100 µs.
+ * A thread that waits for all work of the device also waits for this kernel. A launch that needs room for a block on
+ * every multiprocessor also waits for this kernel. Both waits end with the kernel's {@link Stay}. A kernel leaves if it
+ * finds no room for all its blocks within 100 µs.
  */
 public final class CopyKernel implements AutoCloseable {
 

@@ -42,7 +42,9 @@ final class CopyLaunches {
     private final CopyMailbox mailbox;
     private final Streams streams;
     private final long startNanos;
-    /** For each stream: the number of launches, and whether the kernel of the last launch may not have ended. */
+    /**
+     * For each stream: the number of launches, and whether the last launched kernel may still run.
+     */
     private final int[] launches;
     private final boolean[] pending;
     private int first;

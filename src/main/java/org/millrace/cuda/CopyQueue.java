@@ -94,8 +94,8 @@ public final class CopyQueue implements AutoCloseable {
     private final Engine engine;
     private final @Nullable CopyCommands kernel;
     /**
-     * Number of each copy where it is made, indexed by its number in this queue: the kernel's ticket (0 or more), or
-     * the bitwise complement of the engine's number (negative).
+     * For each copy, indexed by its number in this queue. If the kernel makes the copy: the kernel's ticket (0 or
+     * more). If the engine makes it: the bitwise complement of the engine's number (negative).
      */
     private final long[] numbers = new long[COPIES];
     private long begun;
@@ -109,8 +109,8 @@ public final class CopyQueue implements AutoCloseable {
     private long lastInTurn;
     private boolean inTurnAtKernel;
     /**
-     * {@code atKernel}: whether the kernel may have incomplete copies. {@code ordered}: whether the copy that was
-     * requested last must follow other copies.
+     * {@code atKernel}: whether the kernel may have incomplete copies. {@code ordered}: whether the last requested copy
+     * must follow other copies.
      */
     private boolean atKernel;
     private boolean ordered;
