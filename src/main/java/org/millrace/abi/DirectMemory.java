@@ -25,7 +25,8 @@ import org.jspecify.annotations.Nullable;
 public final class DirectMemory {
 
     /**
-     * Size of {@code used}, which both ends share and which is initially 0, in bytes. It has a cache line for itself.
+     * Size in bytes of the memory that contains {@code used}: one cache line without other data. Both ends share it. It
+     * is 0 at first.
      */
     public static final long BYTES = 128;
 
@@ -57,7 +58,7 @@ public final class DirectMemory {
     /**
      * {@return the object for one end of a connection between two processes}
      *
-     * @param heap all memory that the sender may point to, as it is mapped in this process
+     * @param heap mapping in this process of all memory that the sender may point to
      */
     public static DirectMemory ofHeap(MemorySegment line, MemorySegment heap) {
         return new DirectMemory(line, null, heap);

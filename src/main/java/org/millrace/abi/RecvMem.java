@@ -23,8 +23,8 @@ import org.millrace.ffi.device.ncclRecvMem;
  * {@link #EMPTY} if the entry announces no data. A {@link FifoLayout} defines the layout of an entry.
  *
  * <p>
- * {@code tail} is the number of steps that have been posted: all steps below it have their data in slots, or had it
- * there.
+ * {@code tail} is the number of steps that have been posted: the data of all steps below it lies in slots, or has left
+ * them.
  *
  * <table>
  * <caption>Writers of the fields</caption>

@@ -146,8 +146,8 @@ final class GpuDevice implements Device {
     }
 
     /**
-     * Removes a closed communicator. Its failure no longer affects streams, because the thread that closed it knows the
-     * result of its operations.
+     * Removes a closed communicator. The communicator's failure no longer affects streams: the thread that closed the
+     * communicator knows the result of its operations.
      */
     void unshare(GroupFailure other) {
         others.remove(other);
@@ -308,9 +308,9 @@ final class GpuDevice implements Device {
 
     /**
      * Copies between a GPU and host memory that the GPU cannot access directly: the Java heap, and native memory that
-     * is not pinned. Without this class, CUDA would read such memory immediately, before earlier work of the stream.
-     * When it writes such memory, CUDA would block the thread. The copies here use pieces of pinned memory, in the
-     * order of the stream.
+     * is not pinned. Without this class, CUDA would read such memory immediately, before earlier work of the stream. To
+     * write such memory, CUDA would block the calling thread. The copies here use pieces of pinned memory, in the order
+     * of the stream.
      */
     static final class StagedCopies implements AutoCloseable {
 
@@ -331,8 +331,8 @@ final class GpuDevice implements Device {
 
         /**
          * Allocates the pinned memory for one copy in each direction, before the program enqueues operations. Pinning
-         * memory may wait for kernels to end. If these kernels need operations that the program enqueues later, pinning
-         * at that time could block both.
+         * memory may wait for kernels to end. These kernels may need operations that the program enqueues later. If the
+         * pinning blocked the program's thread, both would wait forever.
          */
         synchronized void prepare() {
             if (!prepared) {
@@ -346,8 +346,8 @@ final class GpuDevice implements Device {
         }
 
         /**
-         * Returns whether a copy of host memory must be staged here. False while the stream is being captured: CUDA
-         * itself makes the copies that a graph records.
+         * Returns whether a copy of host memory must be staged here. Returns false while the stream is being captured,
+         * because CUDA itself makes the copies of a graph.
          */
         boolean isFor(MemorySegment host, CudaStream stream) {
             if (host.byteSize() == 0 || stream.isCapturing()) {

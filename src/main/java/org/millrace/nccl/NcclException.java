@@ -59,7 +59,9 @@ public final class NcclException extends MillraceException {
         return NcclResult.ofCode(code);
     }
 
-    /** Returns this exception as the first cause, because no other object contains its function and its code. */
+    /**
+     * Returns this exception, because it is the original failure and no other object contains its function and code.
+     */
     @Override
     protected Throwable origin() {
         return this;
