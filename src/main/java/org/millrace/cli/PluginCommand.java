@@ -127,7 +127,7 @@ final class PluginCommand implements Runnable {
 
     /**
      * Installs the command {@code millrace} in the directory of the jar. It consists of {@code bin/millrace}, its
-     * completion and its manual page. Shells and man search the directories of the latter two for a command in
+     * completion and its manual page. Shells and man find the completion and the page in {@code share} beside
      * {@code bin}.
      */
     static final class Launcher {

@@ -1,7 +1,7 @@
 /**
- * The command {@code millrace}. {@link org.millrace.cli.Main} parses a command line and runs one of the commands, each
- * of which has its classes in a package of its own. This package contains the commands about the command line itself:
- * {@code help}, {@code man}, {@code completion}, and {@code plugin}, which installs the plugin and this command.
+ * The command {@code millrace}. {@link org.millrace.cli.Main} parses a command line and runs one of the commands. Each
+ * group of commands has a package. This package contains the commands about the command line itself: {@code help},
+ * {@code man}, {@code completion}, and {@code plugin}, which installs the plugin and this command.
  */
 @NullMarked
 package org.millrace.cli;

@@ -74,8 +74,8 @@ public final class Converters {
     }
 
     /**
-     * Number of ranks, contexts or channels. Each of them needs threads, sockets and memory, and so does each pair of
-     * them.
+     * Number of ranks, contexts or channels. It is limited, because each rank, context or channel needs threads,
+     * sockets and memory, and each pair of ranks needs more.
      */
     public static final class Few extends OfValueType<Integer> {
         Few() {

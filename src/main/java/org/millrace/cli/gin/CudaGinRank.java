@@ -102,7 +102,7 @@ public final class CudaGinRank implements RankWorker {
         stream.close();
     }
 
-    /** The part of the measurement that follows after all resources are created. */
+    /** Measures all lines of the table, after all resources are created. */
     private final class Lines {
 
         private final GpuGinRank member;

@@ -20,8 +20,8 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.nccl.NcclDeviceCommunicator;
 
 /**
- * The loaded kernels of {@code gin.cu}. Each launch passes a maximum wait. A kernel that would wait longer ends, and
- * first stores in pinned memory which signal it waited for.
+ * The loaded kernels of {@code gin.cu}. Each launch passes a maximum wait. After that time a kernel stores the number
+ * of the awaited signal in pinned memory and ends.
  */
 final class GinKernels implements AutoCloseable {
 

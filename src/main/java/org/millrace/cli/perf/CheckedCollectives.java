@@ -88,9 +88,9 @@ public final class CheckedCollectives implements AutoCloseable {
     }
 
     /**
-     * Returns a question that is true if the given question is true for any rank. Collective: all ranks ask it and
-     * receive the same answer. Ranks that stop after a certain time must agree, because an operation that only some
-     * ranks begin never completes.
+     * Returns a condition that is true on all ranks if the given condition is true on any rank. All ranks must evaluate
+     * the returned condition together. Ranks that stop after a certain time must agree, because an operation that only
+     * some ranks begin never completes.
      */
     BooleanSupplier forAny(BooleanSupplier question) {
         return () -> memory.exchange(question.getAsBoolean() ? 1 : 0,

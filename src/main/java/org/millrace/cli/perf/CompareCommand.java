@@ -149,7 +149,7 @@ public final class CompareCommand extends Subcommand {
                 number("%+.1f%%", median(difference)), runs.size() == 2 ? "-" : number("%.1f%%", noise));
     }
 
-    /** Returns a value for each pair of runs, in ascending order. */
+    /** Returns a value for each pair of a run A and a run B. The values are in ascending order. */
     private static double[] each(List<Run> runs, DoubleBinaryOperator value, String key, String place) {
         return IntStream.range(0, runs.size() / 2)
                 .mapToDouble(pair -> value.applyAsDouble(runs.get(2 * pair).microseconds(key, place),

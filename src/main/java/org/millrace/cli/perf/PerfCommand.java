@@ -93,8 +93,8 @@ public final class PerfCommand extends Subcommand {
     }
 
     /**
-     * Returns failures for planted faults that happened at no rank. The run has then not tested them. Other devices
-     * than the emulated one and GPUs have no faults that are planted here.
+     * Returns a failure for each planted fault of the settings that happened at no rank, because the run has not tested
+     * it. Returns none for devices other than the emulated device and GPUs.
      */
     private static List<RankRun.Failure> missedFaults(String device, Configuration configuration, PerfResults results) {
         if (!device.equals(EMULATED) && !device.equals(GPU)) {

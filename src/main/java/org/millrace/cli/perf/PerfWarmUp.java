@@ -25,7 +25,8 @@ final class PerfWarmUp {
     /**
      * Creates a warm-up that has taken no time yet.
      *
-     * @param forAny converts a question of one rank to a question of all ranks, which is true if it is true for any
+     * @param forAny converts a condition of one rank to a condition of all ranks, which is true if any rank's condition
+     *               is true
      */
     PerfWarmUp(LongSupplier nanoTime, UnaryOperator<BooleanSupplier> forAny) {
         this.nanoTime = nanoTime;

@@ -134,7 +134,7 @@ abstract class Reference {
 
     /**
      * Reference for floating-point numbers. It computes in double precision. A collective rounds to the type after
-     * every step and may combine ranks in any order, so the reference accepts results within the error of this
+     * every step and may combine ranks in any order. The reference therefore accepts results within the error of this
      * rounding.
      */
     static final class FloatReference extends Reference {
@@ -189,8 +189,8 @@ abstract class Reference {
         }
 
         /**
-         * Returns a number that is exact in this type, with random fraction bits. The numbers of even ranks are from 1
-         * to 2 and those of odd ranks from ½ to 1, so that products stay near 1. Half of all numbers are negative.
+         * Returns a number that is exact in this type, with random fraction bits. Even ranks have numbers from 1 to 2,
+         * and odd ranks from ½ to 1, so that products stay near 1. Half of all numbers are negative.
          */
         private double value(int rank, long index) {
             long bits = operands.bits(rank, index);

@@ -15,8 +15,8 @@ import org.millrace.rehearsal.RecordedRun.Call;
 import org.millrace.rehearsal.RecordedRun;
 
 /**
- * Operations that each rank of a recorded communicator repeats. If some ranks lack records at the beginning or the end,
- * the operations of all ranks begin and end with a collective that all ranks have recorded.
+ * Operations that each rank of a recorded communicator repeats. Some ranks may lack records at the beginning or the
+ * end. The operations of all ranks then begin and end with a collective that all ranks have recorded.
  */
 final class ReplayPlan {
 

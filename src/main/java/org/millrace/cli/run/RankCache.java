@@ -31,9 +31,9 @@ import org.millrace.plugin.StartupCache;
 /**
  * Startup cache for the ranks of {@code millrace run} if their command is {@code java} with jars on its class path. A
  * separate process in the background creates the cache after the first run. That process does not run the user's
- * program, because a JVM that records takes longer to end, and fails where recording is impossible. There is one cache
- * for each Java, class path and set of relevant options, in the user's directory for caches. In case of doubt, ranks
- * start without a cache and without an error.
+ * program, because a JVM that records its classes for a cache takes longer to end, and fails where recording is
+ * impossible. There is one cache for each Java, class path and set of relevant options, in the user's directory for
+ * caches. In case of doubt, ranks start without a cache and without an error.
  */
 final class RankCache {
 
@@ -140,8 +140,8 @@ final class RankCache {
     }
 
     /**
-     * Adds the kept options of a command to a list. Returns the command's class path. The path is empty, which stands
-     * for the current directory, if none is given or if the options exclude a cache.
+     * Adds the kept options of a command to a list. Returns the command's class path. The path is empty if none is
+     * given, and Java then uses the current directory. It is also empty if the options exclude a cache.
      */
     private static String read(List<String> words, Map<String, String> environment, List<String> kept) {
         List<String> options = new ArrayList<>();
@@ -172,8 +172,8 @@ final class RankCache {
     }
 
     /**
-     * Adds the jars of a class path entry, and the jars that their manifests name. They are part of the cache's name,
-     * because a JVM does not detect changes of the latter.
+     * Adds the jars of a class path entry, and the jars that their manifests name. The name of the cache depends on all
+     * these jars, because a JVM does not detect changes of the jars that manifests name.
      */
     private static void addJars(String entry, Set<Path> jars) throws IOException {
         if (entry.equals("*") || entry.endsWith("/*")) {
