@@ -8,7 +8,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Operations of a {@link Communicator} that return when they are complete, and therefore need no stream. They are the
- * operations of {@link TypedOperations}, and operations of MPI that NCCL lacks. The latter are composed of the former.
+ * operations of {@link TypedOperations}, and operations of MPI that NCCL lacks. The operations of MPI are composed of
+ * operations of {@link TypedOperations}.
  *
  * {@snippet :
  * communicator.allReduce(Operand.of(gradients), ReduceOp.SUM);
@@ -285,8 +286,8 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * {@return this rank's object of the root's list} The operation consists of a scatter of the byte counts, and sends
-     * of the bytes from the root to all ranks.
+     * {@return the object for this rank in the root's list} The operation consists of a scatter of the byte counts, and
+     * sends of the bytes from the root to all ranks.
      *
      * @param objects    on the root one object for each rank; may be null on other ranks
      * @param root       the rank that owns the objects

@@ -243,8 +243,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     /**
      * Prepares operations for repeated launches, without running them. All ranks prepare the same operations.
      *
-     * @param stream     stream that the stream of each {@link Plan#launch} replaces. At a launch, the other streams of
-     *                   the operations wait for the plan, and the plan waits for their earlier work
+     * @param stream     stream that each {@link Plan#launch} replaces by the stream of the launch. All other streams
+     *                   that the operations use wait for the plan, and the plan waits for their earlier work
      * @param operations function that calls this communicator's operations, on the calling thread, as in a
      *                   {@link #group}. If it throws, no plan is created.
      * @return the plan; the operands of its operations must exist until the last launch is complete

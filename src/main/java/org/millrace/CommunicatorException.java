@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A common operation of a group of ranks failed. The exception names the ranks involved. Its subclasses distinguish the
- * kinds of failures. An exception of exactly this class is another failure of this rank, or of a rank that reported its
- * failure to this rank.
+ * kinds of failures. This class itself stands for all other failures: of this rank, or of another rank that reported
+ * its failure.
  */
 public class CommunicatorException extends MillraceException {
 

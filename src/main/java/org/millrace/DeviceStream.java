@@ -34,9 +34,9 @@ public interface DeviceStream extends AutoCloseable {
     void record(Event event);
 
     /**
-     * Makes all later operations of this stream wait for an event. They wait for the mark that was the event's most
-     * recent one at the time of this call. An event that was never recorded causes no wait. If an operation before the
-     * mark fails, this stream fails, too.
+     * Makes all later operations of this stream wait for an event. They wait for the event's most recent mark at the
+     * time of this call. An event that was never recorded causes no wait. If an operation before the mark fails, this
+     * stream fails, too.
      *
      * @param event event recorded on this or another stream
      * @throws IllegalArgumentException if the event belongs to another kind of device
@@ -54,11 +54,11 @@ public interface DeviceStream extends AutoCloseable {
 
     /**
      * Begins to record later work instead of running it ({@code cudaStreamBeginCapture}): operations of communicators,
-     * copies, functions and events. A stream that waits for an event of a captured stream is captured from then on. The
-     * stream on which the capture began must wait for the work of each such stream before the capture ends, by an event
-     * recorded after that work. During the capture no program can query a captured stream or wait for it, and no
-     * captured stream can wait for an event recorded before the capture. Such a call is an error, and makes the capture
-     * invalid.
+     * copies, functions and events. A stream that waits for an event of a captured stream is captured from then on.
+     * Before the capture ends, the stream on which it began must wait for the work of each other captured stream, by an
+     * event recorded after that work. During the capture, a query of a captured stream and a wait for it are errors. A
+     * captured stream's wait for an event recorded before the capture is also an error. Each of these calls makes the
+     * capture invalid.
      *
      * @throws IllegalStateException         if the stream is captured already
      * @throws UnsupportedOperationException on GPUs, where {@link Communicator#plan} is available instead

@@ -80,8 +80,8 @@ final class HostReduction {
     }
 
     /**
-     * Returns, for each rank, the combination of this rank's parts of the elements of that rank and of all earlier
-     * ranks. The combinations are ordered by rank.
+     * Receives this rank's part of every rank's elements. Returns one combination for each rank {@code r}, ordered by
+     * rank: the combination of the parts of ranks 0 to {@code r}.
      */
     private MemorySegment exchanged(Arena arena, MemorySegment all) {
         values.write(all);

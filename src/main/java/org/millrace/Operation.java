@@ -48,8 +48,9 @@ public enum Operation {
 
     private static final int SENDS_AND_RECEIVES = 5;
     /**
-     * Operations by code. Operations that consist of sends and receives share the code of {@link #SEND_RECEIVE}. That
-     * constant is the last of the enum, so that its entry replaces theirs.
+     * Operations by code. Operations that consist of sends and receives share the code of {@link #SEND_RECEIVE}.
+     * {@link #SEND_RECEIVE} is the last constant, so its entry replaces the entries of the other operations with this
+     * code.
      */
     private static final List<Operation> BY_CODE;
 
