@@ -5,11 +5,12 @@ import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 
 /**
  * Compiles the plugin's shared library for the machine it runs on. It needs only a C compiler and the JDK's
- * {@code jni.h}.
+ * {@code jni.h}. It also compiles the class that reports a Java that is too old to run Millrace, for such a Java.
  *
  * <p> Maven starts it in the repository's root, with the directory of the classes as its argument. The library becomes
  * a resource of the jar, {@code META-INF/native/linux-ARCH/libnccl-net-millrace.so}. The compiler is {@code $CC}, or
@@ -23,6 +24,10 @@ final class Build {
     private static final String LIBRARY = "libnccl-net-millrace.so";
 
     public static void main(String[] args) throws IOException, InterruptedException {
+        if (ToolProvider.findFirst("javac").orElseThrow().run(System.out, System.err, "--release", "11", "-Xlint:all",
+                "-Werror", "-proc:none", "-d", args[0], "src/main/launcher/org/millrace/cli/Start.java") != 0) {
+            System.exit(1);
+        }
         if (!System.getProperty("os.name").equals("Linux")) {
             System.out.println("The NCCL plugin is not built here: NCCL runs on Linux, and this is "
                     + System.getProperty("os.name") + ".");

@@ -39,8 +39,7 @@ class DocsTest {
             Pattern.compile("(?i)whoever|goodbye|stranger|manieth|front door|\\bhall\\b");
     private static final Pattern SITE_ITEM = Pattern.compile("<item [^>]*href=\"([\\w-]+)\\.html\"");
     private static final Pattern EXPORTED = Pattern.compile("exports ([\\w.]+);");
-    private static final Pattern DOCUMENTED =
-            Pattern.compile("<sourceFileInclude>([\\w/]+)/\\*\\.java</sourceFileInclude>");
+    private static final Pattern DOCUMENTED = Pattern.compile("(org/millrace[\\w/]*)/\\*\\.java");
     private static final Pattern QUOTE = Pattern.compile("`([^`\n]+)`");
     private static final Pattern CODE_BLOCK = Pattern.compile("(?ms)^```.*?^```");
     /** A class, optionally with a member: a capital letter, and small letters too. */

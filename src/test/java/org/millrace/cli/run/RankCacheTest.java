@@ -81,7 +81,7 @@ class RankCacheTest {
         return program + ":" + library + ":" + log4j;
     }
 
-    /** Returns the file that identifies a command's cache, or null if there is none. */
+    /** Returns the file that identifies a command's cache, or null if the command has no cache. */
     private Path file(Map<String, String> more, String... words) {
         Map<String, String> environment = new HashMap<>(Map.of("HOME", home.toString()));
         environment.putAll(more);
@@ -255,7 +255,7 @@ class RankCacheTest {
         RankCache.of(List.of(JAVA, "-cp", program.toString(), "Main"), Map.of("HOME", home.toString()))
                 .makeInBackground();
         assertTrue(Files.exists(one.resolveSibling("old0")), "nothing is begun");
-        RankCache.main(new String[] {one.toString(), JAVA, "-cp", program.toString()}); // there is no recorded training
+        RankCache.main(new String[] {one.toString(), JAVA, "-cp", program.toString()}); // no training was recorded
         assertEquals(0, Files.size(one));
         assertFalse(Files.exists(one.resolveSibling("old1")));
         assertTrue(Files.exists(one.resolveSibling("old2")));
