@@ -6,8 +6,11 @@ public interface Agent {
     /** Does the work that is possible now. Returns the amount of work in any unit; 0 if there was none. */
     int doWork();
 
-    /** Tells the agent that its thread has slept since the last pass. Called on the agent's thread. */
-    default void afterSleep() {
+    /**
+     * Makes the next pass serve everything, because the thread has slept, or sleeps after that pass if there is no
+     * work. Called on the agent's thread.
+     */
+    default void serveAll() {
         // Most agents do the same in every pass.
     }
 

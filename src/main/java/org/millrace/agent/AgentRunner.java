@@ -41,7 +41,7 @@ public final class AgentRunner implements AutoCloseable {
             }
             idleStrategy.idle(work);
             if (idleStrategy.slept()) {
-                agent.afterSleep();
+                agent.serveAll();
             }
         }
         idleStrategy.pause();

@@ -120,10 +120,10 @@ public final class PollSchedule<T> {
     }
 
     /**
-     * Makes the next pass poll all connections, because the thread has slept since the last pass. A thread that sleeps
-     * has time to poll all of them. Some idle connections would otherwise wait for many sleeps.
+     * Makes the next pass poll all connections, because the thread has slept since the last pass, or is about to sleep.
+     * A thread that sleeps has time to poll all of them. Some idle connections would otherwise wait for many sleeps.
      */
-    public void afterSleep() {
+    public void pollAll() {
         quietPasses = QUIET_PASSES;
     }
 

@@ -257,8 +257,8 @@ final class Connectors {
         if (connection != null) {
             made.add(connection);
             proxies.add(connection.proxies());
-            missing.decrementAndGet();
             counter.accept(connection, 1);
+            missing.decrementAndGet();
             return true;
         }
         if (connector.isOverdue()) {

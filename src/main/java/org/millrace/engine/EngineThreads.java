@@ -40,6 +40,8 @@ final class EngineThreads implements AutoCloseable {
     private final Doorbell proxyDoorbell;
     private final AgentRunner[] runners;
     private final AtomicInteger users = new AtomicInteger(1);
+    /** Number of connections with proxies. While it is 0, device and proxies have no work for each other. */
+    private final AtomicInteger served = new AtomicInteger();
     private final PollingThreads.Sharing sharing;
 
     /**
@@ -56,14 +58,22 @@ final class EngineThreads implements AutoCloseable {
         proxyDoorbell = together ? doorbell : new Doorbell();
         proxies.wakeBy(proxyDoorbell::wakeOwner);
         BooleanSupplier isQuiet = () -> device.isIdle() && proxies.isDrained();
-        Agent first = together ? new Sleeping(new InTurn(device, proxies), doorbell, doorbell, isQuiet)
-                : new Sleeping(device, doorbell, proxyDoorbell, device::isIdle);
+        Agent first = together ? new Sleeping(new InTurn(device, proxies), doorbell, () -> {}, isQuiet)
+                : new Sleeping(device, doorbell, () -> wakeIfServed(proxyDoorbell), device::isIdle);
         AgentRunner runner = options.ownSleepNanos() > 0 ? startHelped(first, options)
                 : AgentRunner.start(first, idle(options, doorbell));
         runners = together ? new AgentRunner[] {runner}
-                : new AgentRunner[] {runner, AgentRunner.start(new Sleeping(proxies, proxyDoorbell, doorbell, isQuiet),
-                        idle(options, proxyDoorbell))};
+                : new AgentRunner[] {runner,
+                        AgentRunner.start(new Sleeping(proxies, proxyDoorbell, () -> wakeIfServed(doorbell), isQuiet),
+                                idle(options, proxyDoorbell))};
         connectorService = new ConnectorService(rank);
+    }
+
+    /** Wakes another thread of the rank after a pass with work, if that thread may have to follow it. */
+    void wakeIfServed(Doorbell other) {
+        if (served.get() > 0) {
+            other.wakeOwner();
+        }
     }
 
     private static IdleStrategy idle(EngineOptions options, Doorbell doorbell) {
@@ -108,12 +118,13 @@ final class EngineThreads implements AutoCloseable {
     }
 
     /**
-     * Counts a connection that was made ({@code change} is 1), or one that was closed (-1). If the peer of a connection
-     * does not wake this rank, a thread must poll the connection.
+     * Counts a connection that was made, before a kernel uses it ({@code change} is 1), or one that was closed (-1). If
+     * the peer of a connection does not wake this rank, a thread must poll the connection.
      */
     void count(TransportConnection connection, int change) {
-        Doorbell waiting = connection.proxies().isEmpty() ? doorbell : proxyDoorbell;
-        waiting.addSilent(connection.wakesThisRank() ? 0 : change);
+        boolean proxied = !connection.proxies().isEmpty();
+        served.addAndGet(proxied ? change : 0);
+        (proxied ? proxyDoorbell : doorbell).addSilent(connection.wakesThisRank() ? 0 : change);
         doorbell.wakeOwner();
     }
 
@@ -136,21 +147,24 @@ final class EngineThreads implements AutoCloseable {
     }
 
     /**
-     * Agent that publishes before a sleep whether any work is in flight.
+     * Agent that serves everything in the last pass before a sleep, because an earlier store causes no wake-up then.
+     * The pass also publishes whether any work is in flight.
      *
-     * @param own   doorbell that wakes the agent's thread
-     * @param other doorbell that wakes the thread that polls the memory that this agent writes
+     * @param own       doorbell that wakes the agent's thread
+     * @param wakeOther action that wakes the thread that polls the memory that this agent writes
      */
-    private record Sleeping(Agent agent, Doorbell own, Doorbell other, BooleanSupplier isQuiet) implements Agent {
+    record Sleeping(Agent agent, Doorbell own, Runnable wakeOther, BooleanSupplier isQuiet) implements Agent {
 
         @Override
         public int doWork() {
+            boolean last = own.isAnnounced();
+            if (last) {
+                agent.serveAll();
+            }
             int work = agent.doWork();
             if (work > 0) {
-                if (other != own) {
-                    other.wakeOwner();
-                }
-            } else if (own.isAnnounced()) {
+                wakeOther.run();
+            } else if (last) {
                 own.setQuiet(isQuiet.getAsBoolean());
             }
             return work;
@@ -162,8 +176,8 @@ final class EngineThreads implements AutoCloseable {
         }
 
         @Override
-        public void afterSleep() {
-            agent.afterSleep();
+        public void serveAll() {
+            agent.serveAll();
         }
 
         @Override
@@ -178,7 +192,7 @@ final class EngineThreads implements AutoCloseable {
     }
 
     /** Two agents on one thread. A failure in one agent does not prevent the pass of the other. */
-    private record InTurn(Agent first, Agent second) implements Agent {
+    record InTurn(Agent first, Agent second) implements Agent {
 
         @Override
         public int doWork() {
@@ -192,6 +206,12 @@ final class EngineThreads implements AutoCloseable {
                 agent.onFailure(failure);
                 return 0;
             }
+        }
+
+        @Override
+        public void serveAll() {
+            first.serveAll();
+            second.serveAll();
         }
 
         @Override

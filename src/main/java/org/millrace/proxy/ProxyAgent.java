@@ -79,8 +79,8 @@ public final class ProxyAgent implements Agent {
     }
 
     @Override
-    public void afterSleep() {
-        schedule.afterSleep();
+    public void serveAll() {
+        schedule.pollAll();
     }
 
     /** Polls a connection once. Removes the connection if it fails. */
@@ -137,16 +137,22 @@ public final class ProxyAgent implements Agent {
 
     /** Returns whether all connections are drained. Agent's thread only. */
     public boolean isDrained() {
-        return schedule.all().stream().allMatch(this::isDrained);
+        return schedule.all().stream().allMatch(connection -> isDrained(connection, false));
     }
 
     /**
      * Returns whether a connection is drained. If the connection throws an exception, it has failed and is removed. It
      * then counts as drained.
+     *
+     * @param ends whether the connection is about to be removed
      */
-    private boolean isDrained(ProxyConnection connection) {
+    private boolean isDrained(ProxyConnection connection, boolean ends) {
         try {
-            return connection.drained();
+            boolean drained = connection.drained();
+            if (!drained && ends) {
+                connection.settle();
+            }
+            return drained;
         } catch (Throwable failure) {
             detach(connection, failure);
             return true;
@@ -205,7 +211,7 @@ public final class ProxyAgent implements Agent {
                 if (schedule.contains(connection) && progress(connection) > 0) {
                     deadline = nanoClock.getAsLong() + patienceNanos;
                 }
-                drained &= !schedule.contains(connection) || isDrained(connection);
+                drained &= !schedule.contains(connection) || isDrained(connection, true);
             }
             if (!drained && deadline - nanoClock.getAsLong() > 0) {
                 return false;

@@ -21,6 +21,14 @@ public interface ProxyConnection {
     boolean drained();
 
     /**
+     * Completes what is in flight without the peer, if that is possible, because the connection's memory is about to be
+     * freed. Called repeatedly while the connection is not drained.
+     */
+    default void settle() {
+        // most connections only wait
+    }
+
+    /**
      * {@return whether data would be lost if the peer closed the connection now} This is data that was posted for the
      * peer and may not have arrived, or data from the peer that the device has not received.
      */

@@ -172,11 +172,15 @@ public final class SendProxy extends AbstractProxy {
     @Override
     public boolean drained() {
         // Always called, because the source may detect an abort of the device in this call.
-        boolean nothingFollows = source.drained();
-        if (nothingFollows && !window.isEmpty() && !isAborted()) {
-            sender.settle(); // the memory is freed soon, but the peer may not have read its data yet
+        return source.drained() && window.isEmpty();
+    }
+
+    /** {@inheritDoc} The peer may not have read the data of sent steps yet. */
+    @Override
+    public void settle() {
+        if (source.drained() && !isAborted()) {
+            sender.settle();
         }
-        return nothingFollows && window.isEmpty();
     }
 
     /**

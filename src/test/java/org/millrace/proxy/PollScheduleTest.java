@@ -174,7 +174,7 @@ class PollScheduleTest {
         passes(1);
         forgetPolls();
         for (int sleep = 0; sleep < 3; sleep++) {
-            agent.afterSleep();
+            agent.serveAll();
             passes(1);
         }
         connections.forEach(connection -> assertEquals(3, connection.polls));

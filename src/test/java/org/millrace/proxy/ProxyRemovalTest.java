@@ -26,6 +26,7 @@ class ProxyRemovalTest {
         private boolean throwsAtStop;
         private int passes;
         private int stops;
+        private int settlements;
         private Throwable failure;
 
         @Override
@@ -40,6 +41,11 @@ class ProxyRemovalTest {
                 throw new ProxyException("the device says a size of -2 bytes");
             }
             return drained;
+        }
+
+        @Override
+        public void settle() {
+            settlements++;
         }
 
         @Override
@@ -91,6 +97,17 @@ class ProxyRemovalTest {
         assertFalse(removal.drained());
         assertEquals(1, stuck.stops);
         assertNull(stuck.failure);
+    }
+
+    /** A settlement copies payloads, which a thread that only asks before it sleeps must not cause. */
+    @Test
+    void onlyARemovalSettlesWhatIsInFlight() {
+        Stub stub = served();
+        assertFalse(agent.isDrained());
+        assertEquals(0, stub.settlements);
+        agent.remove(List.of(stub), TIMEOUT);
+        agent.doWork();
+        assertEquals(1, stub.settlements);
     }
 
     @Test

@@ -266,7 +266,6 @@ public final class Doorbell implements AutoCloseable {
         private long longYield;
         private long avoidanceNanos;
         private long sleepNanos;
-        private boolean slept;
 
         SleepStrategy(IdleStrategy otherwise, Sleeper sleeper, long firstNanos, long longestNanos) {
             this.otherwise = otherwise;
@@ -278,7 +277,6 @@ public final class Doorbell implements AutoCloseable {
 
         @Override
         public void idle(int workCount) {
-            slept = false;
             if (workCount > 0) {
                 sleeper.awake();
                 passes = 0;
@@ -286,13 +284,11 @@ public final class Doorbell implements AutoCloseable {
             }
             if (silent.get() > 0) {
                 otherwise.idle(workCount);
-                slept = otherwise.slept();
             } else if (workCount == 0) {
                 if (passes < YIELDS && yieldCore()) {
                     passes++;
                 } else if (sleeper.sleep(sleepNanos)) {
                     sleepNanos = Math.min(2 * sleepNanos, longestNanos);
-                    slept = true;
                 } else {
                     passes = YIELDS; // after the announcement one last pass follows, and then the sleep
                 }
@@ -314,11 +310,6 @@ public final class Doorbell implements AutoCloseable {
                 longYield = after;
             }
             return true;
-        }
-
-        @Override
-        public boolean slept() {
-            return slept;
         }
 
         @Override
