@@ -134,7 +134,7 @@ public final class Interfaces {
         try (ServerSocketChannel trial = ServerSocketChannel.open()) {
             trial.bind(new InetSocketAddress(address, 0));
             return true;
-            // the second cause applies if the user has restricted Java to IPv4
+            // thrown if the user has restricted Java to IPv4
         } catch (IOException | UnsupportedAddressTypeException refused) {
             return false;
         }

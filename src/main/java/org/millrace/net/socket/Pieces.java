@@ -7,9 +7,9 @@ package org.millrace.net.socket;
  * payload is one piece. Acknowledgements are then rare: they only show which data the sender need not keep any longer.
  *
  * @param bytes             length of a piece
- * @param unaccepted        maximum number of pieces in flight of frames without a destination. The receiver reserves
- *                          memory for them, so that they do not block older pieces
- * @param inFlight          maximum number of frames at the sender that occupy the owner's memory
+ * @param unaccepted        maximum number of pieces in flight whose frames have no destination. The receiver reserves
+ *                          memory for these pieces, so that they do not block older pieces
+ * @param inFlight          maximum number of the sender's frames whose memory the owner must not change
  * @param window            maximum number of frames that the sender has in flight or keeps
  * @param stagedBytes       maximum number of copied bytes that the sender keeps for each stream
  * @param acknowledgedAfter maximum number of pieces that arrive on a stream before the receiver acknowledges them
@@ -20,15 +20,18 @@ record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedByt
         int acknowledgedBytes) {
 
     private static final int LARGEST_BYTES = 1 << 20;
-    /** Number of pieces without a destination. With 128 KiB each, these are 4 MiB: 400 Gb/s deliver them in 80 us. */
+    /**
+     * Number of pieces in flight whose frames have no destination. With 128 KiB each they occupy 4 MiB, which 400 Gb/s
+     * deliver in 80 us.
+     */
     private static final int UNACCEPTED = 32;
     /** Bytes of a staging buffer: room for two of the longest copied payloads, and for the gap at the buffer's end. */
     private static final int STAGED_BYTES = 192 << 10;
 
     /**
-     * Over one stream: minimum number of frames that the sender keeps, and the number of bytes for copies of small
-     * frames. If the sender keeps few frames, two threads that share a core wait for each other more often. With 256
-     * frames, a frame of 8 bytes took five times as long. A frame that is not kept needs two writes. With 512 KiB,
+     * Minimum number of frames that a sender with one stream keeps; {@link #KEPT_BYTES} is the length of its staging
+     * buffer. With fewer frames, two threads that share a core wait for each other more often: with 256, a frame of 8
+     * bytes took five times as long. A frame that does not fit into the staging buffer needs two writes: with 512 KiB,
      * frames of 7 KiB reached a third of the speed over loopback.
      */
     private static final int KEPT_FRAMES = 1024;

@@ -8,7 +8,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.ConnectionState;
 
 /**
- * One stream of a receiver, with the piece that has arrived in part, and the acknowledged counts. Used by one thread.
+ * One stream of a receiver, with the piece that has arrived in part, and the counts in the last acknowledgement. Used
+ * by one thread.
  */
 final class ReceiveStream {
 
@@ -18,8 +19,8 @@ final class ReceiveStream {
     }
 
     /**
-     * Maximum length in bytes of pieces that are read before their frame has a destination. The acknowledgement lets
-     * the sender release its memory earlier.
+     * Maximum length in bytes of a piece that is read before its frame has a destination. Its early acknowledgement
+     * lets the sender release the piece's memory.
      */
     private static final int SMALL_BYTES = 16 << 10;
     /** Maximum number of pieces that one call receives, so that the other streams are also read. */
@@ -61,7 +62,9 @@ final class ReceiveStream {
     private boolean deaf;
     /** Whether the last read returned data. More data may then be available. */
     private boolean more;
-    /** Whether the last read did not fill its buffer. The next call then reads again, not the current one. */
+    /**
+     * Whether the last read left room in its buffer. Then the current call does not read again, but the next call does.
+     */
     private boolean dry;
 
     /** @param first whether this stream replaces no lost stream */
@@ -305,16 +308,15 @@ final class ReceiveStream {
                 channel.write(ack);
             }
         } catch (IOException e) {
-            // The sender has closed the stream. The data that it sent before is still received, and the read detects
-            // the
-            // end of the stream.
+            // The sender has closed the stream. The data that it sent before is still received. A read detects the
+            // stream's end.
             deaf = true;
         }
     }
 
     /**
-     * Returns whether an acknowledgement is due. New destinations alone are reported early enough that the sender does
-     * not have to wait for them.
+     * Returns whether an acknowledgement is due. New destinations alone are reported after a quarter of the sender's
+     * limit, so that the sender need not wait for the report.
      */
     private boolean isNews() {
         return urgent || count - toldCount >= pieces.acknowledgedAfter()
@@ -334,7 +336,10 @@ final class ReceiveStream {
         return deaf || ack.hasRemaining() ? null : ack.limit(PieceFormat.Ack.encodeShutdown(lostPeer, ack.clear()));
     }
 
-    /** Ends the acknowledgements. The sender is closed, and waits only for the end of this direction of the stream. */
+    /**
+     * Ends this end's output. The closed sender needs no more acknowledgements, and waits only for the end of its
+     * input.
+     */
     void endAcknowledgements() {
         deaf = true;
         try {

@@ -4,7 +4,10 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
-/** The frames of a receiver. Their headers are returned by poll, and the frames accepted and completed, in order. */
+/**
+ * The frames of a receiver. The receiver returns their headers, accepts the frames and completes them in the order of
+ * their numbers.
+ */
 final class ReceiveWindow extends PieceWindow {
 
     private final boolean[] known;

@@ -56,8 +56,8 @@ public final class Reconnector implements Runnable {
     private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     /**
-     * Time that senders which are closed without a stream may wait for a restored one. It is a total for all closes
-     * within {@link #CLOSING_ROW_NANOS}.
+     * Time that a sender without a stream may wait in its close for a restored stream. All closes within
+     * {@link #CLOSING_ROW_NANOS} share this time.
      */
     private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long CLOSING_ROW_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -137,7 +137,10 @@ public final class Reconnector implements Runnable {
         connections.put(connection.id(), connection);
     }
 
-    /** @param inOrder whether the connection was closed in order; a peer that asks for it is then answered so */
+    /**
+     * @param inOrder whether the connection was closed in order. The answer to later requests of the peer is then
+     *                {@link ResumeFormat#CLOSED}
+     */
     void remove(StreamRecovery connection, boolean inOrder) {
         if (inOrder) {
             synchronized (closedInOrder) {

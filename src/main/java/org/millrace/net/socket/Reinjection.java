@@ -20,7 +20,10 @@ final class Reinjection {
 
     private final SendStream[] streams;
     private final SendWindow frames;
-    /** Number of the next piece of each stream that may be sent again, as numbered in the stream's queue. */
+    /**
+     * For each stream, the number of the first sent piece that has not been sent a second time. Numbers are those of
+     * {@link SendStream#sent}.
+     */
     private final long[] reinjected;
 
     Reinjection(SendStream[] streams, SendWindow frames) {

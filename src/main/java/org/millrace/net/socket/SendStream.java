@@ -46,7 +46,7 @@ final class SendStream {
     private final PieceQueue given;
     private final PieceQueue sent;
     private final StagedOutput staged;
-    /** Stream position behind the staged bytes of each sent piece, at the index of the piece in the queue. */
+    /** Position in {@link #staged} behind each sent piece's bytes. The index is the piece's index in {@link #sent}. */
     private final long[] stagedEnds;
     /** Number of sent pieces whose staged bytes are all in the kernel. */
     private long written;
@@ -68,7 +68,10 @@ final class SendStream {
     private long deliveredBytes;
     private boolean open = true;
     private boolean cut;
-    /** Whether the receiver has sent its state. On a replacement stream this is the receiver's first message. */
+    /**
+     * Whether an acknowledgement has arrived on this stream. A replacement stream sends nothing before, because the
+     * first acknowledgement shows which data is missing.
+     */
     private boolean greeted;
     private boolean peerShutDown;
     /** Words of the peer's message about a process that the peer has lost. */
@@ -322,8 +325,8 @@ final class SendStream {
         }
         int read = 0;
         do {
-            // A single stream has few acknowledgements, and they are rarely read. Polling all streams of the thread
-            // would cost more than this read.
+            // The acknowledgements of a connection with one stream are few and rarely read. Polling all streams of the
+            // thread would cost more than this read.
             read = pieces.isWhole() ? channel.read(acks) : input.read(acks, read > 0);
             int at = 0;
             int end = acks.position();

@@ -23,7 +23,9 @@ final class SendWindow extends PieceWindow {
     private static final int ASK_BYTES = 256 << 10;
 
     private final int[] given;
-    /** Whether a copy of each slot's frame is kept. The view then refers to the copy. */
+    /**
+     * Whether a copy of each slot's frame is kept. The slot's view then refers to the copy, not to the owner's memory.
+     */
     private final boolean[] copied;
     /** Whether the kernel has the copy of each slot's frame. */
     private final boolean[] copySent;
@@ -36,7 +38,8 @@ final class SendWindow extends PieceWindow {
     /** Number of held frames without a request for an acknowledgement. */
     private int unasked;
     /**
-     * Whether the next request of an acknowledgement is immediate: for the held frames, or with the next held frame.
+     * Whether the owner needs an acknowledgement soon. It is requested at once for the held frames, or else with the
+     * next held frame.
      */
     private boolean hasty;
     private long added;
@@ -99,7 +102,7 @@ final class SendWindow extends PieceWindow {
         }
     }
 
-    /** Records that a whole frame was copied to a staging buffer, possibly once more. */
+    /** Records that a whole frame was copied to a staging buffer. A frame that is sent again may be copied again. */
     void copied(long frame, ByteBuffer to, int at) {
         int slot = slot(frame);
         if (!held[slot]) {
@@ -130,9 +133,9 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Returns whether a piece of a frame must request an acknowledgement, and counts the frame. A request costs as much
-     * time as about ten KiB of data. For a device this is early enough: it has more slots, and uses them for the next
-     * frame while one frame is held.
+     * Returns whether a piece must request an acknowledgement, because its frame is held. A request costs as much time
+     * as about ten KiB of data, so several short frames share one. A device need not wait: while one frame is held, the
+     * device uses its other slots for the next frame.
      */
     boolean asks(long frame) {
         if (!isHeld(frame)) {
@@ -156,7 +159,7 @@ final class SendWindow extends PieceWindow {
         return unasked > 0;
     }
 
-    /** Lets the sender request an acknowledgement at once: for the held frames, or with the next held frame. */
+    /** Lets the sender request an acknowledgement at once for the held frames, or else with the next held frame. */
     void hasten() {
         hasty = true;
     }
@@ -180,8 +183,8 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Records how many frames have arrived completely, as the receiver reports it. These frames need no acknowledgement
-     * of their pieces. Returns false if so many frames were never sent.
+     * Records how many frames have arrived completely, as the receiver reports it. The acknowledgements of their pieces
+     * are no longer needed. Returns false if the sender has not sent that many frames.
      */
     boolean whole(long frames) {
         if (frames < 0 || frames > fresh) {

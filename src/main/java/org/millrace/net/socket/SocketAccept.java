@@ -120,8 +120,9 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     }
 
     /**
-     * Returns whether the client has confirmed its connection. If the stream of the confirmation is lost, this process
-     * asks the client's process, or the client requests another stream. If neither succeeds, the client starts again.
+     * Returns whether the client has confirmed its connection. If the stream is lost before that, another message of
+     * the client's process also confirms: its answer to this process's question, or its request for another stream.
+     * Without any of them, the client starts again.
      *
      * @throws IOException if the client can no longer confirm
      */

@@ -159,8 +159,8 @@ final class SocketConnect extends OutgoingConnection {
     }
 
     /**
-     * Schedules another attempt, because the network may be cut for some time. Throws the reason if it is another one,
-     * or after the reconnect deadline.
+     * Schedules another attempt if the host is unreachable, because the network may be cut for some time. Throws the
+     * reason after the reconnect deadline, and if the reason is any other.
      */
     private void awaitRoute(ConnectionException why) {
         long now = System.nanoTime();
@@ -173,7 +173,7 @@ final class SocketConnect extends OutgoingConnection {
         }
         noRoute = none;
         release();
-        rails = List.of(); // the network of the rails that were left out may also have been cut
+        rails = List.of(); // the same cut may be the reason why other rails were left out
         triedAgainAt = now + pause;
         pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
     }
@@ -280,7 +280,8 @@ final class SocketConnect extends OutgoingConnection {
             if (recovery == null) {
                 throw new Unanswered("the listener broke the connection that it had accepted: " + e.getMessage(), e);
             }
-            // The listener's process asks for the connection, or this process's request for another stream reaches it.
+            // The listener's process learns otherwise that this client is connected. Either it asks this process, or
+            // this process requests another stream.
         }
         StreamSet set = new StreamSet(network(), name + StreamSet.count(rails.size(), channels.length), peer, channels,
                 recovery);

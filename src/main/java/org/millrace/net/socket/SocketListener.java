@@ -144,7 +144,10 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
             channel().write(StreamHello.encode(reconnector));
         }
 
-        /** Returns the address at which the reconnector of the client's process is asked for this stream. */
+        /**
+         * Returns the address of the reconnector in the client's process, to which requests to restore this stream are
+         * sent.
+         */
         StreamRecovery.Peer peer(boolean bound) throws IOException {
             return StreamRecovery.Peer.of(channel(), bound, StreamHello.resumePort(resume()));
         }

@@ -17,7 +17,9 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
-/** Moves frames over TCP, between any two hosts. The path of a frame needs no additional thread, and no lock. */
+/**
+ * Moves frames over TCP, between any two hosts. No additional thread moves frames, and no lock is taken for a frame.
+ */
 public final class SocketNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(SocketNetwork.class);

@@ -20,9 +20,9 @@ import org.millrace.net.connection.ConnectionState.ConnectionEnd;
  * only once. The pieces are acknowledged on the stream that delivered them.
  *
  * <p>
- * While the connection waits for a header, the data of one stream is read ahead, up to a payload without a destination.
- * A call of {@link #poll} needs at most one read, and none if the previous read emptied the stream. A small frame
- * therefore costs one system call.
+ * While the connection waits for a header, the data of one stream is read ahead, up to the first payload that has no
+ * destination. A call of {@link #poll} needs at most one read, and none if the previous read emptied the stream. A
+ * small frame therefore costs one system call.
  */
 final class SocketReceiver extends ConnectionEnd implements FrameReceiver, FrameSender.Railed {
 
@@ -42,7 +42,10 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     private @Nullable String lostPeer;
     /** Exception that ended the last stream; null if the stream ended without an exception. */
     private @Nullable IOException lostCause;
-    /** The last rails. There may be several: if one pass finds all of them lost, their order is unknown. */
+    /**
+     * Rails of the streams that were lost last. There are several if one pass finds several streams lost, because their
+     * order is unknown.
+     */
     private final Set<Rail> lastRails = new LinkedHashSet<>();
 
     /**
@@ -119,8 +122,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         connection.checkOpen();
         if (pieces.isWhole() && !frames.isReceiving() && ++callsWithoutPoll < StreamSet.WATCH_INTERVAL) {
             settle();
-            // poll() reads the next header. After some calls progress() reads, too: the owner may not call poll() while
-            // the sender requests an acknowledgement.
+            // poll() reads the next header. After some calls progress() reads, too: the sender may request an
+            // acknowledgement while the owner does not call poll().
             return 0;
         }
         callsWithoutPoll = 0;
@@ -134,8 +137,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     private long move() {
         long moved = 0;
-        // Acknowledges the data of an earlier call. Its owner has had time to use the data, and did not have to wait
-        // for this write.
+        // Acknowledges only the data of earlier calls. The owner could therefore use that data without waiting for this
+        // write.
         settle();
         if ((++passes & StreamSet.WATCH_INTERVAL - 1) == 0) {
             loseSilent();
@@ -260,7 +263,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     /**
      * Reads the remaining data of the other streams after a shutdown message. A closing sender sends this message on
-     * all its streams. Then it closes restored streams that it has not used, and these ends are no outage.
+     * all its streams. Then it closes restored streams that it has not used. The ends of those streams must not be
+     * reported as an outage.
      */
     private void readLostPeer() {
         for (ReceiveStream stream : streams) {

@@ -87,7 +87,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         }
         reinjection = new Reinjection(streams, frames);
         shortPieces = new ShortPieces(streams);
-        // Twice the size, because with several streams two of them may have the same piece without an acknowledgement.
+        // With several streams the queue is twice as long, because two streams may have sent the same unacknowledged
+        // piece.
         again = new PieceQueue(
                 (pieces.isWhole() ? 1 : 2) * Integer.highestOneBit(streams.length * 2 - 1) * SendStream.queue(pieces));
     }
@@ -453,8 +454,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         try {
             progress();
             while (recovery != null && !isAnyOpen() && frames.released() > frames.completed() && recovery.mayWait()) {
-                // For their owner these frames were sent. Either the next stream delivers them, or the connection is
-                // lost.
+                // The owner has already been told that these frames were sent. Either a restored stream delivers them,
+                // or they are lost.
                 Waiting.pause(CLOSE_STEP_NANOS);
                 progress();
             }
@@ -470,13 +471,12 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                 }
             }
             if (frames.completed() == frames.added()) {
-                // Called after the shutdown message was sent: the call closes restored streams, and the receiver then
-                // does
-                // not report an outage.
+                // This call closes restored streams. It follows the shutdown message, so that the receiver does not
+                // report an outage.
                 connection.closesInOrder();
             }
         } catch (ConnectionException lost) {
-            // The peer was closed first. The owner makes no more calls that could report this.
+            // The peer was closed first. The owner makes no more calls that could throw this exception.
         }
     }
 }

@@ -81,9 +81,10 @@ final class StreamInput {
     }
 
     /**
-     * Finds the streams of one thread that have data, by one system call. The streams do not report where a pass of the
-     * thread begins. A round ends when a stream is requested for the second time, and the thread then polls all streams
-     * again. If only one stream was requested in a round, it is read without a poll: one system call is enough.
+     * Finds the streams of one thread that have data, by one system call. One poll serves a round, in which each stream
+     * is read at most once. The poll does not know where a pass of the thread begins. It therefore begins a new round
+     * when a stream is requested for the second time. If only one stream was requested in the last round, the stream is
+     * read without a poll: one system call is enough.
      *
      * <p>
      * Each thread has its own poll, which is created at its first use. If another thread reads one of the streams, such
@@ -104,8 +105,8 @@ final class StreamInput {
         /** The thread's streams. They have keys if there are at least two. Guarded by this object. */
         private final Map<StreamInput, @Nullable SelectionKey> members = new HashMap<>();
         /**
-         * The selector of the streams. Written under the lock. The owner reads it without the lock on behalf of one of
-         * the streams: the selector is not closed while streams remain.
+         * The selector of the streams. Written under the lock. The owner reads this field without the lock while it
+         * serves one of the streams. This is safe, because the selector is not closed while a stream remains.
          */
         private @Nullable Selector selector;
 

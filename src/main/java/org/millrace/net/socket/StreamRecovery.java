@@ -39,7 +39,10 @@ public final class StreamRecovery {
     public record Successor(SocketChannel channel, long epoch, @Nullable ByteBuffer answer) {
     }
 
-    /** Address for requests of a stream to the peer's process, and the local address for them, if it is fixed. */
+    /**
+     * Remote address of the peer's reconnector, and the local address from which a stream is requested there; null if
+     * any.
+     */
     record Peer(@Nullable InetAddress local, InetSocketAddress remote) {
 
         /**
@@ -70,10 +73,13 @@ public final class StreamRecovery {
     private final int streams;
     /** Called by the reconnector when the state has changed. */
     private final Runnable onNews;
-    /** Number of requests so far, if the connection has a single stream. The requests use the addresses cyclically. */
+    /**
+     * Number of requests so far, if the connection has a single stream. Each request uses the next address of {@code
+     * peers}, cyclically.
+     */
     private int turn;
     private final AtomicReferenceArray<@Nullable Successor> successors;
-    /** Current epoch of each stream, or last epoch of a lost stream. Written by the thread that moves frames. */
+    /** Epoch of each stream, or the last epoch if the stream is lost. Written by the thread that moves frames. */
     private final AtomicLongArray epochs;
     /** Last epoch of each stream that the peer reports as lost. Written by the reconnector, like {@code tried}. */
     private final AtomicLongArray lostThere;
@@ -265,7 +271,10 @@ public final class StreamRecovery {
         return epochs.get(stream);
     }
 
-    /** Returns whether the peer has answered and so knows the connection. The accepting end answers first. */
+    /**
+     * Returns whether a message of the peer's process has shown that the peer knows the connection. The accepting end
+     * sends its answer first.
+     */
     boolean isHeard() {
         return heard != 0;
     }

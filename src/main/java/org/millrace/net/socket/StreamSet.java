@@ -32,7 +32,10 @@ public final class StreamSet extends ConnectionState {
     private final SocketRegion.Views views = new SocketRegion.Views();
     private final @Nullable StreamRecovery recovery;
     final Reconnector.Outage outage;
-    /** Whether the shutdown message was sent on each stream. The peer then gets time to read it. */
+    /**
+     * For each stream, whether the shutdown message was sent on it. If so, the stream lingers until the peer has read
+     * the message.
+     */
     private final boolean[] lingers;
     private final Arena memory = Arena.ofShared();
     private boolean released;
