@@ -58,7 +58,7 @@ public final class KernelArguments {
     }
 
     /**
-     * Sets the fields that are known before the location of the work items is known.
+     * Sets the fields that do not depend on the location of the work items.
      *
      * @param communicator address of the {@link KernelCommunicator}
      * @param channelMask  mask with one bit for each channel that has work

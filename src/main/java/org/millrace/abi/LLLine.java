@@ -125,7 +125,7 @@ public final class LLLine {
     }
 
     /**
-     * Stores a line as two whole halves. The order of the halves is undefined, because each half carries its own flag.
+     * Stores a line as two whole halves. The halves need no order, because each half carries its own flag.
      */
     public static void storeOpaque(MemorySegment buffer, long offset, long first, long second) {
         Words.LONG.setOpaque(buffer, offset + HALF_0, first);
@@ -133,8 +133,8 @@ public final class LLLine {
     }
 
     /**
-     * Stores data as consecutive lines of two whole halves each. The order of the halves is undefined, because each
-     * half carries its own flag.
+     * Stores data as consecutive lines of two whole halves each. The halves need no order, because each half carries
+     * its own flag.
      *
      * @param data one element for each line, with the data of its first half in the low 32 bits
      */

@@ -36,7 +36,7 @@ import org.millrace.ffi.device.netUnpackMeta;
  */
 public final class UnpackMeta extends PolledStruct {
     public static final long BYTES = netUnpackMeta.sizeof();
-    /** Required alignment in bytes. It exists because the kernel loads a piece in one access. */
+    /** Required alignment in bytes: the kernel loads a piece in one access. */
     public static final long ALIGNMENT = loadMeta.sizeof();
     /** Number of slices. They are used in a cycle. */
     public static final int SLICES = device_h.NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH();

@@ -24,7 +24,6 @@ import java.util.Arrays;
  */
 final class CopyBatch {
 
-    /** Maximum number of copies in a batch. */
     static final int MAX_COPIES = 256;
     /**
      * Minimum number of bytes that make a batch full. The engine needs longer for these bytes than the CPU needs for

@@ -228,8 +228,8 @@ final class CopyCommands {
     }
 
     /**
-     * Posts a copy. The kernel must be {@linkplain #isReady ready}. Before a copy that must follow all others is
-     * posted, the workers must be {@linkplain #areWorkersIdle idle}.
+     * Posts a copy. The kernel must be {@linkplain #isReady ready}. If the copy must follow all other copies, the
+     * workers must also be {@linkplain #areWorkersIdle idle}.
      *
      * @param by queue that posts; its {@link CopyQueue#seal} is called before another queue posts
      * @return ticket for {@link #isDone}, valid after the command is sealed

@@ -75,7 +75,6 @@ public final class CopyKernel implements AutoCloseable {
     private static final long WORK_BYTES = 32;
     private static final long COUNTS_BYTES =
             (2L * CopyMailbox.WORKERS + 2 + 3L * CopyLaunches.MAX_STREAMS) * Integer.BYTES;
-    /** Number of streams that are available for launches. */
     private static final int STREAMS = 4;
     /** Time after a launch within which a kernel starts if the GPU has room for it, in nanoseconds. */
     private static final long START_NANOS = TimeUnit.MICROSECONDS.toNanos(60);

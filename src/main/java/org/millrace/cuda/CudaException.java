@@ -11,9 +11,7 @@ public final class CudaException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
-    /** Name of the function that failed. */
     private final String call;
-    /** Error number that the function returned: a value of {@code cudaError_t}. */
     private final int code;
 
     /**

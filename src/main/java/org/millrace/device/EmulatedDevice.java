@@ -442,8 +442,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Runs the tasks that the streams contain now. Does not run tasks that are enqueued meanwhile, because a function
-     * may enqueue itself repeatedly.
+     * Runs the tasks that the streams contain now. Does not run tasks that are enqueued during this call. Otherwise a
+     * function that enqueues itself again would keep this call running forever.
      */
     private void finish() {
         EmulatedStream[] now = streams;

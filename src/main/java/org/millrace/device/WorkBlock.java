@@ -73,8 +73,8 @@ final class WorkBlock implements Block {
     }
 
     /**
-     * Returns whether all work items can be rewound. They are rewound together or not at all, because a rewound work
-     * item reserves places on its connections.
+     * Returns whether all work items can be rewound. They are rewound together or not at all. If only some were
+     * rewound, they would already have reserved places on their connections.
      */
     @Override
     public boolean canRewind() {

@@ -417,8 +417,8 @@ final class NetPlugin {
     public void closeSend(long connection) {
         handles.remove(connection, DataPath.Connection.class).close();
         if (!handles.hasAny(DataPath.Connection.class)) {
-            // The process may end next. The operating system would then reset TCP connections on which acknowledgements
-            // still arrive.
+            // An NCCL before 2.28 does not announce its end, and the process may end next. The operating system would
+            // then reset TCP connections on which acknowledgements still arrive. This call waits for them.
             sessions.values().stream().filter(each -> each.endsUntold).forEach(each -> each.endpoint.awaitPeers());
         }
     }

@@ -68,8 +68,9 @@ final class ProfilerPlugin {
     }
 
     /**
-     * Records that NCCL launches an operation on a communicator that had none for a while. For collectives NCCL has
-     * called the tuner earlier. NCCL does not call the tuner for sends, receives and repeated launches of a graph.
+     * Records that NCCL launches an operation on a communicator that had none for a while. Wakes the threads that serve
+     * connections. For collectives the tuner has woken them earlier, but NCCL does not call it for sends, receives and
+     * repeated launches of a graph.
      */
     public void profilerPauseEnded(long operations) {
         Open communicator = open.get(operations);

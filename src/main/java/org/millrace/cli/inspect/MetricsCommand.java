@@ -104,7 +104,6 @@ public final class MetricsCommand extends InspectCommand {
     /** Writes the traces of processes in OpenMetrics' text format 1.0, with the samples of each metric together. */
     static final class OpenMetrics {
 
-        /** Content type of an HTTP response. */
         static final String CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
         private record Family(String name, String type, String unit, String help, List<String> samples) {

@@ -151,7 +151,10 @@ final class ReplayPlan {
         return calls.get(rank);
     }
 
-    /** {@return one collective of each kind and size, to run before the replay, because the first one takes longer} */
+    /**
+     * {@return one collective of each kind and size, to run before the replay, because the first run of each takes
+     * longer}
+     */
     public List<Call> warmUp() {
         Set<RecordedRun.Kind> seen = new HashSet<>();
         return calls.get(0).stream().filter(call -> !call.isTransfer() && seen.add(call.what())).toList();

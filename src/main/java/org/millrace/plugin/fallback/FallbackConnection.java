@@ -230,8 +230,8 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         /**
-         * {@inheritDoc} Publishes the lists of arrived messages before NCCL learns that a request is complete, because
-         * NCCL then advances tail.
+         * {@inheritDoc} Publishes the lists of arrived messages before NCCL learns that a request is complete. NCCL
+         * then advances tail, and the kernel reads the lists.
          */
         @Override
         int test(int request) {
@@ -407,8 +407,8 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         /**
-         * Publishes the lists of requests that have arrived, in order. Called before NCCL learns that one of them is
-         * complete, because NCCL then advances tail.
+         * Publishes the lists of requests that have arrived, in order. Called before NCCL learns that one of the
+         * requests is complete. NCCL then advances tail, and the kernel reads the lists.
          */
         void publish(long arrived, RequestRing requests) {
             for (; published < arrived; published++) {

@@ -28,8 +28,8 @@ public final class FallbackPath implements DataPath {
      * Creates a path without threads.
      *
      * @param unpack   memory that the plugin and unpacking kernels share, closed with the path; null for other kernels
-     * @param maxRecvs maximum number of buffers of one receive; 1 for kernels that unpack, because they count the
-     *                 slices of a connection in order
+     * @param maxRecvs maximum number of buffers of one receive; 1 for kernels that unpack, because they count a
+     *                 connection's slices in order, and messages of several tags have no common order
      */
     public FallbackPath(@Nullable UnpackDevice unpack, int maxRecvs) {
         this.unpack = unpack;

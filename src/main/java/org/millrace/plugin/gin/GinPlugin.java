@@ -145,9 +145,9 @@ public final class GinPlugin {
     }
 
     /**
-     * Connects all ranks and returns when all are connected. NCCL calls it on every rank. The listener, not the
-     * context, identifies the communicator. The reason is that RMA passes the network's context, which GIN does not
-     * know (rma_proxy.cc of 2.29 to 2.30.7).
+     * Connects all ranks and returns when all are connected. NCCL calls it on every rank. The listener identifies the
+     * communicator. The context cannot do so: RMA passes a context of the network table, which GIN does not know
+     * (rma_proxy.cc of 2.29 to 2.30.7).
      */
     public void ginConnect(long context, long peers, int ranks, int rank, int queueDepth, long listener, long group) {
         Listening listening = handles.get(listener, Listening.class);

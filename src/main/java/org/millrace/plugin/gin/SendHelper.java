@@ -324,7 +324,7 @@ final class SendHelper implements Agent, AutoCloseable {
 
         /**
          * Takes the lock permanently. Returns false if the sender was closed before. Yields while the helper holds the
-         * lock, which is short, because a pass of the helper does not block.
+         * lock. The helper releases the lock soon, because its passes do not block.
          */
         private boolean takeForGood() {
             while (!TURN.compareAndSet(this, FREE, CLOSED)) {

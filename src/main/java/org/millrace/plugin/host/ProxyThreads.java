@@ -12,9 +12,8 @@ import org.millrace.config.Settings;
  *
  * @param count         number of threads
  * @param ownCore       whether each thread has a core that no other thread needs, so that it may spin
- * @param idleThreshold number of passes without work after which the threads sleep, if the user sets it. The emulated
- *                      device's default does not apply, because passes here take longer, and the time of idle passes is
- *                      measured
+ * @param idleThreshold number of passes without work after which the threads sleep, if the user sets it. Otherwise the
+ *                      threads measure the time without work, because a pass may serve one connection or hundreds
  * @param maxParkNanos  the user's maximum sleep in nanoseconds, if set
  * @param reason        derivation of the number of threads
  */
