@@ -7,8 +7,7 @@ import java.util.Arrays;
  * in any order or at once. The copies of a level begin after all copies of the previous level.
  *
  * <p>
- * In the example a, b, c, d and e are strict copies of two sequences, and f is a copy without an order (see
- * {@link CopyOrder}):
+ * In the example a to e are strict copies of two sequences, and f is a copy without an order (see {@link CopyOrder}):
  *
  * <pre>
  *   sequence 1      a  b  c           level 0:  a d f

@@ -162,7 +162,7 @@ final class ReplayPlan {
 
     /**
      * {@return operations that a rank repeats, by kernel. If the kernels are unknown, all sends and receives between
-     * two collectives form one kernel, because they may have been a group in which sends and receives need each other}
+     * two collectives form one kernel. They may have been a group in which sends and receives need each other}
      */
     public List<Launch> launches(int rank) {
         List<List<Call>> groups = new ArrayList<>();

@@ -31,9 +31,9 @@ import org.millrace.plugin.StartupCache;
 /**
  * Startup cache for the ranks of {@code millrace run} if their command is {@code java} with jars on its class path. A
  * separate process in the background creates the cache after the first run. That process does not run the user's
- * program, because a JVM that records its classes for a cache takes longer to end, and fails where recording is
- * impossible. There is one cache for each Java, class path and set of relevant options, in the user's directory for
- * caches. In case of doubt, ranks start without a cache and without an error.
+ * program. A JVM that records its classes for a cache takes longer to end, and fails where recording is impossible.
+ * There is one cache for each Java, class path and set of relevant options, in the user's directory for caches. In case
+ * of doubt, ranks start without a cache and without an error.
  */
 final class RankCache {
 
