@@ -187,7 +187,7 @@ static int note(ncclComm_t comm, int answered) {
       }
   } else if (!told_of_absence) {
     told_of_absence = 1;
-    say("ncclCommGetAsyncError does not tell of a lost peer: a communicator's hash is not found in its memory");
+    say("ncclCommGetAsyncError does not report a lost peer: a communicator's hash is not found in its memory");
   }
   pthread_mutex_unlock(&lock);
   return lost;

@@ -110,7 +110,7 @@ static ncclResult_t init15(void **ctx, uint64_t commId, ncclDebugLogger_t logFun
   if (property_bytes15((const void *)logFunction))
     return ginInit(ctx, commId, logFunction);
   int version = millraceNcclVersion((const void *)logFunction);
-  char release[48] = "an NCCL that does not report its version";
+  char release[48] = "an NCCL of unknown version";
   if (version)
     snprintf(release, sizeof release, "NCCL %d.%d.%d", version / 10000, version / 100 % 100, version % 100);
   millraceWarnThrough(logFunction);

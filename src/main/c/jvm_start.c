@@ -78,7 +78,7 @@ static const char *why(void) {
   for (size_t i = 0; i < length; i++)
     if (words[i] == '\n')
       words[i] = ' ';
-  return length > 0 ? words : "it did not say why";
+  return length > 0 ? words : "it gave no reason";
 }
 
 /*

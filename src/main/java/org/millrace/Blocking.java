@@ -148,7 +148,7 @@ final class Blocking {
     static int[] withRank(Communicator communicator, Operand values, ReduceOp op) {
         if (op != ReduceOp.MIN && op != ReduceOp.MAX || !values.isOnHost(communicator.device())) {
             throw new IllegalArgumentException(op.label() + " of " + values
-                    + " has no place: give MIN or MAX, and elements in memory of the host");
+                    + " cannot be computed with ranks: give MIN or MAX, and elements in memory of the host");
         }
         if (values.bytes() > Integer.MAX_VALUE - 8) {
             throw new IllegalArgumentException("allReduceWithRank: " + values + " has " + values.bytes()

@@ -165,7 +165,7 @@ public final class DlpackTensor implements AutoCloseable {
         };
         if (type == null) {
             throw new IllegalArgumentException("a DLPack tensor of type code " + code + " with " + bits
-                    + " bits is of none of NCCL's types: convert it to one of "
+                    + " bits has no type of NCCL: convert it to one of "
                     + String.join(", ", Arrays.stream(DataType.values()).map(DataType::label).toList()));
         }
         return type;

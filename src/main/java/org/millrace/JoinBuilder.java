@@ -300,7 +300,7 @@ public final class JoinBuilder {
         }
         if (rendezvous == null || rank == null || size == null) {
             throw new IllegalArgumentException("rendezvous " + said(rendezvous) + ", rank " + said(rank) + ", size "
-                    + said(size) + ": say all three, or none where a launcher such as torchrun or mpirun does");
+                    + said(size) + ": set all three, or none if a launcher such as torchrun or mpirun sets them");
         }
         return Millrace.join(rendezvous, rank, size, settings, listener());
     }
@@ -374,7 +374,7 @@ public final class JoinBuilder {
     }
 
     private static String said(@Nullable Object value) {
-        return value == null ? "is not said" : "is " + value;
+        return value == null ? "is not set" : "is " + value;
     }
 
     /** Runs the ranks of a group as threads of this JVM. */

@@ -139,9 +139,11 @@ public final class Millrace {
             MemorySegment.NULL.reinterpret(0);
         } catch (IllegalCallerException denied) {
             boolean named = Millrace.class.getModule().isNamed();
-            throw new MillraceException("native memory and libraries are closed to Millrace (" + denied.getMessage()
-                    + "): start the JVM with --enable-native-access=" + (named ? "org.millrace" : "ALL-UNNAMED")
-                    + ", or give the main jar the manifest entry Enable-Native-Access: ALL-UNNAMED", denied);
+            throw new MillraceException(
+                    "native memory and libraries are not accessible to Millrace (" + denied.getMessage()
+                            + "): start the JVM with --enable-native-access=" + (named ? "org.millrace" : "ALL-UNNAMED")
+                            + ", or give the main jar the manifest entry Enable-Native-Access: ALL-UNNAMED",
+                    denied);
         }
     }
 

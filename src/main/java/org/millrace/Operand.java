@@ -331,7 +331,7 @@ public final class Operand {
      */
     public MemorySegment memory() {
         if (memories.size() > 1) {
-            throw new IllegalStateException(this + " lie in " + memories.size() + " places");
+            throw new IllegalStateException(this + " consist of " + memories.size() + " parts");
         }
         return memories.getFirst();
     }

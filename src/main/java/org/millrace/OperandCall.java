@@ -78,8 +78,8 @@ final class OperandCall {
         }
         if (recorded) {
             stage.completeExceptionally(new IllegalStateException(
-                    operation.label() + " was recorded in a plan and runs when that is launched: ask"
-                            + " DeviceStream.completion() behind Plan.launch"));
+                    operation.label() + " was recorded in a plan and runs when that is launched: call "
+                            + "DeviceStream.completion() after Plan.launch"));
         } else {
             OperationGroup.afterwards(communicator, failure -> finish(stage, failure));
         }

@@ -171,7 +171,7 @@ public final class KernelArguments {
                 }
             }
             throw new IllegalArgumentException("work storage " + code
-                    + " is none of NCCL's: the kernel's arguments were overwritten, or are of another release");
+                    + " is not one of NCCL's: the kernel's arguments were overwritten, or are of another release");
         }
 
         /** {@return NCCL's number of this kind of memory} */

@@ -39,7 +39,7 @@ final class Words {
     static long address(String struct, MemorySegment checked) {
         if (!checked.isNative()) {
             throw new IllegalArgumentException(
-                    struct + " must lie in native memory, and " + checked + " is of Java's heap");
+                    struct + " must lie in native memory, and " + checked + " lies in the Java heap");
         }
         return checked.address();
     }

@@ -36,7 +36,7 @@ public enum WorkType {
             }
         }
         throw new IllegalArgumentException(
-                "work type " + code + " is none of NCCL's: the batch was overwritten, or is of another release");
+                "work type " + code + " is not one of NCCL's: the batch was overwritten, or is of another release");
     }
 
     /** {@return NCCL's number of this type} */

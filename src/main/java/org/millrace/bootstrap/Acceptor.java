@@ -143,11 +143,11 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
                 LOG.trace("{} was refused and still sends: {}", peer.connection.remote(), any);
             case Hello hello when peer.stage == Stage.EXPECTS_HELLO -> challenge(peer, hello);
             case OtherVersion other when peer.stage == Stage.EXPECTS_HELLO ->
-                refuse(peer, "it speaks version " + other.version() + " of the control protocol, rank 0 version "
+                refuse(peer, "it uses version " + other.version() + " of the control protocol, rank 0 version "
                         + MessageCodec.VERSION + "; all ranks need the same release");
             case Proof proof when peer.stage == Stage.EXPECTS_PROOF -> examine(peer, proof);
             default ->
-                throw new ProtocolException("sent a " + message.getClass().getSimpleName() + " before it was let in");
+                throw new ProtocolException("sent a " + message.getClass().getSimpleName() + " before its admission");
         }
     }
 
@@ -195,7 +195,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
 
     private @Nullable String contradiction(RankIdentity who, int size) {
         if (size != group.size()) {
-            return who + " says the group has " + size + " ranks, rank 0 says " + group.size();
+            return who + " states that the group has " + size + " ranks, rank 0 states " + group.size();
         }
         return who.rank() >= 0 && who.rank() < size ? null
                 : who + " is outside of the group, whose ranks are 0 to " + (size - 1);
@@ -277,7 +277,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
                 peer.handshake = Deadline.in(PROOF);
             }
             if (peer.handshake.expired()) {
-                drop(peer, "it did not introduce itself within " + peer.handshake);
+                drop(peer, "it did not identify itself within " + peer.handshake);
             }
         }
     }

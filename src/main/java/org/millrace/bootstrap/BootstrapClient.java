@@ -152,9 +152,8 @@ final class BootstrapClient {
                     why = e;
                 }
                 if (deadline.expired()) {
-                    throw new DeadlineException(
-                            what + ": rank 0 has not come within " + deadline + "; at last: " + why.getMessage(),
-                            self.rank(), 0, null, why);
+                    throw new DeadlineException(what + ": rank 0 has not answered within " + deadline + "; last "
+                            + "attempt: " + why.getMessage(), self.rank(), 0, null, why);
                 }
             }
             LockSupport.parkNanos(Math.min(pause, deadline.remainingNanos()));
@@ -240,10 +239,10 @@ final class BootstrapClient {
         } catch (SocketTimeoutException e) {
             channel.close();
             throw new ConnectException(
-                    "no answer from " + server + " within " + attempt + ": nobody listens at " + server);
+                    "no answer from " + server + " within " + attempt + ": no process listens at " + server);
         } catch (ConnectException e) {
             channel.close();
-            throw new ConnectException(e.getMessage() + ": nobody listens at " + server);
+            throw new ConnectException(e.getMessage() + ": no process listens at " + server);
         } catch (IOException | RuntimeException e) {
             channel.close();
             throw e;
@@ -254,7 +253,7 @@ final class BootstrapClient {
         Queue<Message> answers = new ArrayDeque<>();
         while (true) {
             if (attempt.expired()) {
-                throw new SocketTimeoutException("who listens at " + server + " did not answer within " + attempt);
+                throw new SocketTimeoutException("the process at " + server + " did not answer within " + attempt);
             }
             select(attempt);
             try {
@@ -262,7 +261,7 @@ final class BootstrapClient {
             } catch (IOException e) {
                 if (answers.isEmpty()) { // An answer that has arrived explains why the peer ended the connection.
                     throw e instanceof ProtocolException
-                            ? new NotRankZeroException("who listens at " + server + " " + e.getMessage())
+                            ? new NotRankZeroException("the process at " + server + " " + e.getMessage())
                             : e;
                 }
             }
@@ -283,13 +282,13 @@ final class BootstrapClient {
                 }
                 yield challenge;
             }
-            case OtherVersion other -> throw new UnprovenRefusalException("who listens at " + server
-                    + " speaks version " + other.version() + " of the control protocol, this rank version "
-                    + MessageCodec.VERSION + "; all ranks need the same release");
+            case OtherVersion other -> throw new UnprovenRefusalException("the process at " + server + " uses version "
+                    + other.version() + " of the control protocol, this rank version " + MessageCodec.VERSION
+                    + "; all ranks need the same release");
             case Rejected rejected -> throw new UnprovenRefusalException(
-                    "who listens at " + server + " refuses this rank: " + rejected.reason());
+                    "the process at " + server + " refuses this rank: " + rejected.reason());
             default -> throw new NotRankZeroException(
-                    "who listens at " + server + " answers with a " + answer.getClass().getSimpleName());
+                    "the process at " + server + " answers with a " + answer.getClass().getSimpleName());
         };
     }
 

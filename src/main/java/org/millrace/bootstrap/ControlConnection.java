@@ -259,7 +259,7 @@ final class ControlConnection {
     private void received(long frames) throws ProtocolException {
         ArrayDeque<ByteBuffer> sent = kept;
         if (sent == null || frames > firstKept + sent.size()) {
-            throw new ProtocolException("says that it has " + frames + " messages of this side, which sent fewer");
+            throw new ProtocolException("states that it has " + frames + " messages of this side, which sent fewer");
         }
         for (; firstKept < frames; firstKept++) {
             sent.remove();
@@ -420,8 +420,8 @@ final class ControlConnection {
         int length = sealed.limit() - FrameSeal.BYTES;
         sealed.get(length, code).limit(length);
         if (!seal.fits(header.duplicate().rewind(), sealed.duplicate(), code)) {
-            throw new ProtocolException("sent a message whose authentication code is wrong: something between changed, "
-                    + "left out or repeated what it said");
+            throw new ProtocolException("sent a message whose authentication code is wrong: the network changed, "
+                    + "omitted or repeated it");
         }
     }
 

@@ -125,8 +125,7 @@ abstract class ControlLoop {
             try {
                 reconnector = Reconnector.shared(sockets);
             } catch (IOException e) {
-                LOG.warn("{}: control connections are not made again when they are lost: {}", group.self(),
-                        e.getMessage());
+                LOG.warn("{}: lost control connections are not restored: {}", group.self(), e.getMessage());
             }
         }
         return reconnector;

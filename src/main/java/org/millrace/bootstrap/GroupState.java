@@ -222,8 +222,8 @@ final class GroupState {
                 stopIfFailed(what);
                 stopIfDeparted(absent(), what);
                 if (deadline.expired()) {
-                    String missing = present[self.rank()] == null ? present[0] + " has not let it in"
-                            : list("has not come", "have not come", absent());
+                    String missing = present[self.rank()] == null ? present[0] + " has not admitted it"
+                            : list("has not joined", "have not joined", absent());
                     throw new DeadlineException(
                             what + ": " + missing + " within " + deadline
                                     + (refusal == null

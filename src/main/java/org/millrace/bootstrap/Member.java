@@ -74,7 +74,7 @@ final class Member extends ControlLoop {
         } catch (IOException e) {
             if (!answered && !(e instanceof ProtocolException)) {
                 throw new IOException(
-                        coordinator + " ended the connection before it let this rank in: " + e.getMessage(), e);
+                        coordinator + " ended the connection before it admitted this rank: " + e.getMessage(), e);
             }
             answered = true;
             lost(e);
@@ -138,7 +138,7 @@ final class Member extends ControlLoop {
             case Recovery recovery -> recover(recovery.offer());
             case Rejected rejected -> {
                 group.poison(new RemoteFailure(group.self().rank(),
-                        coordinator + " does not let it in: " + rejected.reason()));
+                        coordinator + " does not admit it: " + rejected.reason()));
                 connection.close();
             }
             default -> throw new ProtocolException(

@@ -36,7 +36,7 @@ public final class RankLetter {
 
     /** Returns the exception for invalid bytes. */
     public MillraceException damaged(String why) {
-        return new MillraceException("what rank " + rank + " says of " + subject + " cannot be read: " + why
+        return new MillraceException("the message of rank " + rank + " about " + subject + " cannot be read: " + why
                 + "; all ranks need the same release");
     }
 

@@ -39,7 +39,7 @@ final class PluginCommand implements Runnable {
     @Override
     public void run() {
         throw new ParameterException(spec.commandLine(),
-                "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
+                "no command is given. Commands: " + String.join(", ", spec.subcommands().keySet()));
     }
 
     @Command(

@@ -180,7 +180,7 @@ public final class MeshNetwork implements CollectiveNetwork {
     public long test(int request) {
         MeshRequest tested = requests[Objects.checkIndex(request, REQUESTS)];
         if (!tested.inUse) {
-            throw new IllegalArgumentException("request " + request + " is not under way");
+            throw new IllegalArgumentException("request " + request + " is not in flight");
         }
         if (runners.isEmpty()) {
             aggregators.forEach(this::pass);

@@ -387,7 +387,7 @@ public final class Settings {
 
     public static final Setting<Boolean> ON_LOSS = setting(Part.LOSS, "MILLRACE_ON_LOSS",
             values(Map.of("report", false, "exit", true),
-                    "report (it is said, on standard error and to the next enqueue), exit or not set (the process then"
+                    "report (reported on standard error and to the next enqueue), exit or not set (the process then"
                             + " ends)"),
             true, "report: a lost peer is only reported; unset: the process also ends if the program does"
                     + " not abort the communicator");

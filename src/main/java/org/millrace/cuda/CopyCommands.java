@@ -169,7 +169,7 @@ final class CopyCommands {
     String counts() {
         return copies + ", in " + visits + " visits that began "
                 + (visits == 0 ? 0 : TimeUnit.NANOSECONDS.toMicros(waited / visits)) + " us after they were asked for ("
-                + TimeUnit.NANOSECONDS.toMicros(longestWait) + " us at the most; by stream: "
+                + TimeUnit.NANOSECONDS.toMicros(longestWait) + " us maximum; by stream: "
                 + Arrays.stream(visitsByStream).mapToObj(Long::toString).collect(Collectors.joining(" ")) + ")";
     }
 
@@ -391,7 +391,7 @@ final class CopyCommands {
     private static void await(int number, BooleanSupplier condition) {
         if (!Waiting.until(condition, TIMEOUT)) {
             throw new MillraceException(
-                    "the kernel that makes small copies does not answer (command " + Integer.toUnsignedString(number)
+                    "the kernel that makes small copies does not respond (command " + Integer.toUnsignedString(number)
                             + "): see whether something keeps the GPU from running it, or do without it:"
                             + " MILLRACE_GIN_COPY_KERNEL=0");
         }

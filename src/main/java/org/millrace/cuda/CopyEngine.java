@@ -284,7 +284,7 @@ final class CopyEngine implements CopyQueue.Engine {
     private void requireNoFailure() {
         RuntimeException failed = failure;
         if (failed != null) {
-            throw new MillraceException("copies were given up: " + failed.getMessage(), failed);
+            throw new MillraceException("copies failed: " + failed.getMessage(), failed);
         }
     }
 
@@ -297,7 +297,7 @@ final class CopyEngine implements CopyQueue.Engine {
     public void settle() {
         try (CudaDriver.EnteredContext _ = driver.enter(context)) {
             if (!Waiting.until(() -> driver.isIdle(stream), TIMEOUT)) {
-                throw new MillraceException("copies are still under way after " + TIMEOUT.toSeconds() + " s");
+                throw new MillraceException("copies are not complete after " + TIMEOUT.toSeconds() + " s");
             }
         }
     }

@@ -76,7 +76,7 @@ public final class CudaEvent implements Event {
     public void synchronize(Duration deadline) {
         if (!Waiting.until(this::query, deadline)) {
             throw new MillraceException(handle + " was not reached within " + deadline.toMillis()
-                    + " ms: work enqueued before it is still under way");
+                    + " ms: work enqueued before it is not complete");
         }
     }
 
@@ -114,7 +114,7 @@ public final class CudaEvent implements Event {
             return cuda;
         }
         throw new IllegalArgumentException(
-                "event " + event + " is none of a GPU's: make it with the device's newEvent()");
+                "event " + event + " does not belong to a GPU: make it with the device's newEvent()");
     }
 
     @Override

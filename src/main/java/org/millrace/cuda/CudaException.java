@@ -55,7 +55,7 @@ public final class CudaException extends MillraceException {
                     + " CUDA_VISIBLE_DEVICES hides it, and whether the container"
                     + " was given it (docker run --gpus all)";
         } else if (code == cudart_h.cudaErrorMemoryAllocation()) {
-            return "Free some memory (nvidia-smi shows who holds how much of the GPU's), or ask for less; pinned host"
+            return "Free some memory (nvidia-smi shows the memory use of each process), or ask for less; pinned host"
                     + " memory is bounded by the machine's and" + " the container's memory limit";
         } else if (code == cudart_h.cudaErrorDevicesUnavailable()) {
             return "Another process holds the GPU exclusively, or it is in prohibited mode: see nvidia-smi -q -d"

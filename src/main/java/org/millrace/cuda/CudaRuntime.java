@@ -168,7 +168,7 @@ public final class CudaRuntime {
      */
     void checkRelease(CudaFunction function, int code) {
         if (code != cudart_h.cudaSuccess() && code != cudart_h.cudaErrorCudartUnloading()) {
-            LOG.warn("{}", failure(function, code, "What it should have given back stays taken.").getMessage());
+            LOG.warn("{}", failure(function, code, "The resource stays allocated.").getMessage());
         }
     }
 

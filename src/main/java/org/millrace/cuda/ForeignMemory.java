@@ -171,7 +171,7 @@ public final class ForeignMemory implements AutoCloseable {
         long all = 0;
         for (long part : bytes) {
             if (part <= 0 || (all += part) < 0) {
-                throw new MillraceException("its segments are said to have " + Arrays.toString(bytes) + " bytes");
+                throw new MillraceException("the peer reported segments of " + Arrays.toString(bytes) + " bytes");
             }
         }
         int mapped = 0;
@@ -235,13 +235,13 @@ public final class ForeignMemory implements AutoCloseable {
         long process = syscall(PIDFD_OPEN, ticket.process(), 0, 0);
         if (process < 0) {
             throw new MillraceException(
-                    "process " + ticket.process() + " is not to be seen from here (pidfd_open): another container?");
+                    "process " + ticket.process() + " is not visible to this process (pidfd_open): another container?");
         }
         try {
             long descriptor = syscall(PIDFD_GETFD, process, ticket.descriptor(), 0);
             if (descriptor < 0) {
                 throw new MillraceException("no right to fetch a descriptor from process " + ticket.process()
-                        + " (pidfd_getfd): it must be the same user's, and kernel.yama.ptrace_scope 0, or root's");
+                        + " (pidfd_getfd): this requires the same user and kernel.yama.ptrace_scope=0, or root");
             }
             return (int) descriptor;
         } finally {

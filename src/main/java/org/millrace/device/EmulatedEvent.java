@@ -32,7 +32,7 @@ final class EmulatedEvent implements Event {
             return host;
         }
         throw new IllegalArgumentException(
-                "event " + event + " is none of an emulated device: make it with the device's newEvent()");
+                "event " + event + " does not belong to an emulated device: make it with the device's newEvent()");
     }
 
     /**
@@ -59,7 +59,7 @@ final class EmulatedEvent implements Event {
     private void refuseIfCaptured() {
         if (captured != null) {
             throw new MillraceException("the event was recorded while its stream was captured: it is reached when a"
-                    + " plan runs, and cannot be asked or waited for by a program");
+                    + " plan runs, and cannot be queried or awaited by a program");
         }
     }
 
@@ -107,7 +107,7 @@ final class EmulatedEvent implements Event {
             }
             throw new DeadlineException(
                     "the event was not reached within " + deadline.toMillis()
-                            + " ms: what was enqueued before it is still under way",
+                            + " ms: what was enqueued before it is not complete",
                     device.rank(), CommunicatorException.NO_RANK, null, null);
         }
         isReached(mark);

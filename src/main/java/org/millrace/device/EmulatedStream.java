@@ -41,7 +41,7 @@ public final class EmulatedStream implements DeviceStream {
     }
 
     void enqueue(StreamTask task) {
-        refuseIfCaptured("it is given what cannot be captured");
+        refuseIfCaptured("this operation cannot be captured");
         tasks.add(task);
     }
 
@@ -174,7 +174,7 @@ public final class EmulatedStream implements DeviceStream {
 
     @Override
     public CompletionStage<Void> completion() {
-        refuseIfCaptured("there is nothing that completes; ask behind Plan.launch");
+        refuseIfCaptured("there is nothing that completes; call completion() after Plan.launch");
         tasks.awaitRoom();
         CompletableFuture<Void> stage = Completions.newStage();
         enqueue(new Work(() -> {
@@ -194,7 +194,7 @@ public final class EmulatedStream implements DeviceStream {
 
     @Override
     public boolean query() {
-        refuseIfCaptured("nothing runs, and nothing can be asked or waited for");
+        refuseIfCaptured("nothing runs, and nothing can be queried or awaited");
         if (!tasks.isIdle()) {
             return false;
         }
@@ -204,7 +204,7 @@ public final class EmulatedStream implements DeviceStream {
 
     @Override
     public void synchronize(Duration deadline) {
-        refuseIfCaptured("nothing runs, and nothing can be asked or waited for");
+        refuseIfCaptured("nothing runs, and nothing can be queried or awaited");
         tasks.await(deadline);
         tasks.throwFailure();
     }

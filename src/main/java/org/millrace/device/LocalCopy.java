@@ -42,7 +42,7 @@ final class LocalCopy extends CollectiveFunction {
 
             @Override
             public String waitingFor() {
-                return "nobody";
+                return "no connection";
             }
         };
     }

@@ -126,7 +126,7 @@ public final class PlanBuilder {
      */
     public KernelPlan finish(long communicator, boolean replayed) {
         if (isEmpty()) {
-            throw new IllegalStateException("a plan of nothing: add an operation first");
+            throw new IllegalStateException("an empty plan: add an operation first");
         }
         int head = KernelArguments.BYTES + batches * WorkBatch.BYTES;
         boolean inArguments = head + itemBytes <= argumentBytes;

@@ -159,6 +159,6 @@ final class PrimitiveBlock implements Block {
             return primitives.waitingFor();
         }
         DeviceEndpoint<?> awaited = awaited();
-        return awaited == null ? "nobody" : "an operation before it: " + awaited;
+        return awaited == null ? "no connection" : "an operation before it: " + awaited;
     }
 }

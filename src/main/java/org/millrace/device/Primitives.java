@@ -92,7 +92,7 @@ abstract class Primitives {
     /** Describes for a message the peer that the primitive waits for, with the counters that were read last. */
     public final String waitingFor() {
         Port peer = waitedFor();
-        return peer == null ? "nobody" : peer.toString();
+        return peer == null ? "no connection" : peer.toString();
     }
 
     /** Returns this rank's end of the first connection that the primitive waits for; null if all peers are ready. */

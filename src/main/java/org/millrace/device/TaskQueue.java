@@ -73,7 +73,7 @@ final class TaskQueue {
                     throw new MillraceException(holds + "the thread that waits to enqueue another was interrupted");
                 }
                 throw late(holds + "completed none within " + device.roomDeadline().toSeconds() + " s: at most "
-                        + MAX_TASKS + " can wait; does one thread issue for several ranks, or is one not there?");
+                        + MAX_TASKS + " can wait; does one thread issue for several ranks, or is a rank missing?");
             }
         }
     }
@@ -138,8 +138,7 @@ final class TaskQueue {
                 Throwable reason = failure;
                 if (reason == null) {
                     reason = new MillraceException(name
-                            + ": the device has stopped, because its communicator was closed, and runs nothing any "
-                            + "more");
+                            + ": the device has stopped, because its communicator was closed, and runs no more tasks");
                     failure = reason;
                 }
                 current = null;

@@ -178,6 +178,6 @@ final class WorkBlock implements Block {
                 .filter(each -> !each.done())
                 .findFirst()
                 .map(Block::waitingFor)
-                .orElse("nobody");
+                .orElse("no connection");
     }
 }

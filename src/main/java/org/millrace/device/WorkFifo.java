@@ -71,7 +71,7 @@ public final class WorkFifo {
     public int put(MemorySegment items) {
         int length = Math.toIntExact(items.byteSize());
         if (!hasRoom(length) || length % UNIT != 0) {
-            throw new IllegalStateException(length + " bytes of work do not go into " + this);
+            throw new IllegalStateException(length + " bytes of work do not fit into " + this);
         }
         int first = produced;
         for (int at = 0; at < length; at += UNIT) {

@@ -53,7 +53,7 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
                 .map(AlgorithmChoice::parse)
                 .orElse(new AlgorithmChoice(FunctionSections.all(ALL)));
         if (choice.needsCollNet(Operation.ALL_REDUCE) && !configuration.get(Settings.COLLNET_ENABLE)) {
-            throw new ConfigurationException(Settings.ALGORITHMS.name() + " leaves collnet alone for " + FUNCTION
+            throw new ConfigurationException(Settings.ALGORITHMS.name() + " allows only collnet for " + FUNCTION
                     + ": set " + Settings.COLLNET_ENABLE.name() + "=1 on every rank, or allow ring, too");
         }
         return configuration.get(Settings.GROUPED_CONNECTIONS) ? choice.ringsAlone() : choice;

@@ -148,7 +148,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
             if (peer != control.rank()) {
                 byte[] message = control.receive(peer, ANSWER);
                 if (message != null) {
-                    answers[peer] = read(new RankLetter(peer, "how far it has come", message));
+                    answers[peer] = read(new RankLetter(peer, "its progress", message));
                 }
                 if (message != null || !asked[peer]) {
                     asked[peer] = true;
@@ -216,7 +216,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
             return new MismatchException(
                     kernel + ": the ranks wait for each other: "
                             + missing.stream()
-                                    .mapToObj(peer -> "rank " + peer + " has not come to it and stands still in "
+                                    .mapToObj(peer -> "rank " + peer + " has not reached it and is stalled in "
                                             + RemoteFailure.withoutRank(peer, answers[peer].doing))
                                     .collect(Collectors.joining("; "))
                             + ". All ranks must call the same operations in the same order. Here " + waitingFor.get(),
@@ -229,7 +229,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
         }
         if (isStalled && !warned) {
             warned = true;
-            String what = kernel + ": " + absent + " for " + stood / 1_000_000 + " ms; it is waited for up to "
+            String what = kernel + ": " + absent + " for " + stood / 1_000_000 + " ms; the limit is "
                     + lateNanos / 1_000_000_000 + " s (MILLRACE_LATE_DEADLINE)";
             control.tell(listener -> listener.stalled(what));
         }
@@ -237,7 +237,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
     }
 
     private String absence(int peer) {
-        return "rank " + peer + (answers[peer] == null ? " has not answered" : " has not come to it");
+        return "rank " + peer + (answers[peer] == null ? " has not answered" : " has not reached it");
     }
 
     /**

@@ -138,7 +138,7 @@ final class CollNet {
 
     private static void refuse(AlgorithmChoice choice, PeerInfo here, PeerInfo there, CollNetTransport transport) {
         if (choice.needsCollNet(Operation.ALL_REDUCE)) {
-            throw new ConfigurationException(Settings.ALGORITHMS.name() + " leaves collnet alone for allreduce, and "
+            throw new ConfigurationException(Settings.ALGORITHMS.name() + " allows only collnet for allreduce, and "
                     + Settings.COLLNET_ENABLE.name() + "=1 is not set on every rank");
         }
         if (here.offer(transport.name()).yes()) {
@@ -158,7 +158,7 @@ final class CollNet {
                 CollectiveNetworkProvider made = provider.get();
                 found.put(made.name(), made);
             } catch (ServiceConfigurationError e) {
-                LOG.warn("a collective network is left out: {}", e.getMessage());
+                LOG.warn("a collective network cannot be loaded, and is not offered: {}", e.getMessage());
             }
         }
         return List.copyOf(found.values());
@@ -186,7 +186,7 @@ final class CollNet {
         boolean supported = !operation.reduces() || transport.reduceSupport(type, op);
         boolean alone = choice.needsCollNet(operation);
         if (alone && !supported) {
-            throw new MillraceException(Settings.ALGORITHMS.name() + " leaves collnet alone for "
+            throw new MillraceException(Settings.ALGORITHMS.name() + " allows only collnet for "
                     + operation.ncclName().toLowerCase(Locale.ROOT) + ", and the collective network does not reduce "
                     + type.label() + " by " + op.label() + ": allow ring, too");
         }

@@ -96,8 +96,8 @@ final class CollNetSendProxy extends AbstractProxy {
         long given = op.operation() == Operation.ALL_GATHER ? op.ownBytes(step, rank) : window;
         long size = send.recvMem().sizePlain(ConnectionLayout.slot(posted));
         if (size != given) {
-            throw new ProxyException(name + ", step " + posted + ": the device says a size of " + size + " bytes, and "
-                    + op.operation().label() + " sends " + given + " there");
+            throw new ProxyException(name + ", step " + posted + ": the device posted a size of " + size + " bytes, "
+                    + "and " + op.operation().label() + " sends " + given + " there");
         }
         long offset = ConnectionLayout.slot(posted) * slotBytes;
         return switch (op.operation()) {

@@ -394,7 +394,7 @@ final class EngineCommunicator implements Communicator {
             } else if (alone instanceof DeadlineException late) {
                 givenUp = late;
             } else {
-                LOG.info("rank {} leaves alone: {}", rank(), alone.getMessage());
+                LOG.info("rank {} leaves without the other ranks: {}", rank(), alone.getMessage());
             }
         }
         tearDown();

@@ -139,7 +139,7 @@ final class PendingConnection implements Pending<TransportConnection> {
             throw new MillraceException("rank " + other + " uses another transport for it, "
                     + PeerText.line(new String(message, Math.min(1, message.length),
                             Math.max(0, Math.min(length, message.length - 1)), StandardCharsets.UTF_8))
-                    + ": a transport's canConnect must say the same on both ranks");
+                    + ": a transport's canConnect must return the same on both ranks");
         }
         return Arrays.copyOfRange(message, 1 + length, message.length);
     }

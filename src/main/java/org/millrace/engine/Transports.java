@@ -82,7 +82,7 @@ final class Transports {
             try {
                 found.add(provider.get());
             } catch (ServiceConfigurationError e) {
-                LOG.warn("a transport is left out: {}", e.getMessage());
+                LOG.warn("a transport cannot be loaded, and is not offered: {}", e.getMessage());
             }
         }
         return found;

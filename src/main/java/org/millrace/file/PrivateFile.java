@@ -67,7 +67,7 @@ public final class PrivateFile {
             LogManager.getLogger(PrivateFile.class).trace("{} is there", own);
         }
         if (!isOurs(own) || !Files.isDirectory(own, LinkOption.NOFOLLOW_LINKS)) {
-            throw new IOException(own + " is no directory of this user: somebody else was first");
+            throw new IOException(own + " is not a directory of this user: another user created it before");
         }
         Files.setPosixFilePermissions(own, DIRECTORY_PERMISSIONS);
         return own;

@@ -96,7 +96,7 @@ final class FrameDispatcher {
                 case GinHeader.VA_SIGNAL -> vaSignal(header, frame);
                 case GinHeader.GET -> get(header);
                 case GinHeader.GET_DATA -> getData(header, frame);
-                default -> throw refused(header, "there is no such frame");
+                default -> throw refused(header, "unknown kind of frame");
             };
             if (!ready) {
                 return false;
@@ -113,7 +113,7 @@ final class FrameDispatcher {
             boolean brings = GinHeader.kind(header) == GinHeader.PUT || GinHeader.kind(header) == GinHeader.GET_DATA;
             if (ring == null || !brings || header.payloadBytes() != 0 || GinHeader.inlineBytes(header) != 0) {
                 throw refused(header, ring == null ? "no memory is shared to stage bytes in"
-                        : "only bytes of a put or get that bring no payload are staged");
+                        : "only bytes of a put or get without a payload are staged");
             }
             String problem = ring.problem(GinHeader.stagedOffset(header), GinHeader.stagedBytes(header), chunkBytes);
             if (problem != null) {
@@ -145,11 +145,11 @@ final class FrameDispatcher {
     private void handleHello(FrameHeader header) {
         if (GinHeader.kind(header) != GinHeader.HELLO || header.payloadBytes() != 0
                 || header.word(1) != GinHeader.PROTOCOL) {
-            throw refused(header, "a rank of this version says hello first; all ranks must run the same version");
+            throw refused(header, "a rank of this version sends a hello first; all ranks must run the same version");
         }
         if (header.word(2) != peer || header.word(3) != rank.ranks()) {
-            throw refused(header,
-                    "it says it is rank " + header.word(2) + " of " + header.word(3) + ", and not of " + rank.ranks());
+            throw refused(header, "it states that it is rank " + header.word(2) + " of " + header.word(3) + ", not "
+                    + "of " + rank.ranks());
         }
         if (header.word(4) != chunkBytes) {
             throw refused(header, "its chunks have " + header.word(4) + " bytes and ours " + chunkBytes
@@ -195,7 +195,7 @@ final class FrameDispatcher {
 
     private boolean vaSignal(FrameHeader header, InboundFrame frame) {
         if (header.payloadBytes() != 0 || (GinHeader.offset(header) & Long.BYTES - 1) != 0) {
-            throw refused(header, "a signal in a window lies at a multiple of 8, and brings no payload");
+            throw refused(header, "a signal in a window lies at a multiple of 8, and has no payload");
         }
         Window window = window(header, Long.BYTES);
         if (window != null) {
@@ -211,7 +211,7 @@ final class FrameDispatcher {
             throw refused(header, "it asks for " + bytes + " bytes");
         }
         if (answers.isFull()) {
-            throw refused(header, GetPath.MAX_GETS + " gets are not answered yet, and no rank asks for more at once");
+            throw refused(header, GetPath.MAX_GETS + " gets are not answered yet, and that is the maximum");
         }
         Window window = window(header, bytes);
         if (window == null || frames.settled() < written) {
@@ -232,7 +232,7 @@ final class FrameDispatcher {
         if (get == null || GinHeader.last(header) != gets.oldestNumber() || bytes < 1 || bytes > get.missing
                 || bytes > chunkBytes) {
             throw refused(header,
-                    get == null ? "nothing was asked for"
+                    get == null ? "no get is unanswered"
                             : "get " + gets.oldestNumber() + " lacks " + get.missing + " bytes, and this is of get "
                                     + GinHeader.last(header));
         }
@@ -300,7 +300,7 @@ final class FrameDispatcher {
     }
 
     private GinException refused(FrameHeader header, String why) {
-        return new GinException("rank " + rank.rank() + " refuses what rank " + peer + " sends over " + receiver + ": "
+        return new GinException("rank " + rank.rank() + " refuses a frame of rank " + peer + " over " + receiver + ": "
                 + GinHeader.describe(header) + ": " + why);
     }
 

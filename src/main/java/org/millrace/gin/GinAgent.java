@@ -162,11 +162,11 @@ public final class GinAgent implements Agent {
                 }, patience));
         if (!removal.await(patience.plus(ANSWER))) {
             throw new GinException("rank " + communicator.rank() + ": agent " + name + " did not answer within "
-                    + patience.plus(ANSWER).toMillis() + " ms; the communicator's memory is left alone");
+                    + patience.plus(ANSWER).toMillis() + " ms; the communicator's memory is not freed");
         }
         if (!communicator.isDisconnected()) {
             throw new GinException("rank " + communicator.rank()
-                    + ": a connection could not be closed; the communicator's memory is left alone: "
+                    + ": a connection could not be closed; the communicator's memory is not freed: "
                     + communicator.unclosed(), communicator.unclosed());
         }
         return removal.isFulfilled();

@@ -135,7 +135,7 @@ public final class GinCommunicator {
         if (rank.windows().remove(window)) {
             if (!atAgent(() -> window.isIdle() || disconnected)) {
                 throw new GinException("rank " + rank() + ": " + window + " is still used after "
-                        + options().patience().toMillis() + " ms; its memory is left alone");
+                        + options().patience().toMillis() + " ms; its memory is not freed");
             }
             window.memory().close();
         }
@@ -166,7 +166,7 @@ public final class GinCommunicator {
     public boolean remove(GinContext context) {
         boolean drained = atAgent(context::isDrained);
         rank.contexts().remove(context);
-        changeAtAgent(context::close, "does not let go of context " + context.number() + "; its memory is left alone");
+        changeAtAgent(context::close, "did not release context " + context.number() + "; its memory is not freed");
         return drained;
     }
 
@@ -195,7 +195,7 @@ public final class GinCommunicator {
                     + " bytes: it must have room for two chunks of " + options().chunkBytes());
         }
         throwIfFailed();
-        changeAtAgent(change, "does not take a staging ring");
+        changeAtAgent(change, "did not accept a staging ring");
     }
 
     /**
@@ -211,7 +211,7 @@ public final class GinCommunicator {
             for (GinPeer peer : peers) {
                 peer.publishSettled();
             }
-        }, "does not take memory for signals");
+        }, "did not accept memory for signals");
     }
 
     private void changeAtAgent(Runnable change, String complaint) {
@@ -295,7 +295,7 @@ public final class GinCommunicator {
             String oldest = describeOldest();
             if (oldest != null) {
                 listener.stalled("rank " + rank() + ": nothing has moved for " + options().patience().toMillis()
-                        + " ms, and this is under way: " + oldest);
+                        + " ms, and the oldest operation in flight is " + oldest);
             }
         }
         return work;

@@ -69,7 +69,7 @@ final class GinContexts {
         GinContext[] copy = Arrays.copyOf(all, Math.max(all.length, context.number() + 1));
         if (copy[context.number()] != null || context.peers() != ranks) {
             throw new IllegalArgumentException("context " + context.number() + " of " + context.peers()
-                    + " peers: the number is in use, or the communicator of " + ranks + " ranks is another");
+                    + " peers: the number is in use, or the communicator has " + ranks + " ranks");
         }
         copy[context.number()] = context;
         all = copy;

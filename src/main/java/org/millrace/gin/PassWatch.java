@@ -55,7 +55,7 @@ public final class PassWatch implements AutoCloseable {
         }
         if (stall.isLong(now) && running) {
             report.accept("thread " + served.getName() + " has been in one pass for " + patienceMillis
-                    + " ms and serves nobody meanwhile; it is at " + where());
+                    + " ms and serves no communicator meanwhile; it is at " + where());
         }
     }
 

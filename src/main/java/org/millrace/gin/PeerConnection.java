@@ -122,7 +122,7 @@ final class PeerConnection extends GinPeer {
 
     private String underWay() {
         String oldest = describeOldest();
-        return oldest == null ? "; nothing was under way to it" : "; the oldest descriptor under way to it: " + oldest;
+        return oldest == null ? "; nothing was in flight to it" : "; the oldest descriptor in flight to it: " + oldest;
     }
 
     @Override
@@ -149,7 +149,7 @@ final class PeerConnection extends GinPeer {
     @Override
     public @Nullable String describeInbound() {
         return inbound.isSettled() ? null
-                : "bytes or signals that rank " + peer + " has sent, which have not got to this rank's memory";
+                : "bytes or signals that rank " + peer + " has sent, which have not reached this rank's memory";
     }
 
     @Override

@@ -176,8 +176,8 @@ public final class StagingRing {
         private long readReleased() {
             long now = ring.released().acquire(0);
             if (now - released < 0 || taken - now < 0) {
-                throw new GinException("rank " + peer + " says it has read the bytes that are staged for it up to "
-                        + now + ": it had read them up to " + released + " before, and they end at " + taken);
+                throw new GinException("rank " + peer + " reports read position " + now
+                        + " in the staging ring; allowed are " + released + " to " + taken);
             }
             released = now;
             return now;

@@ -317,7 +317,7 @@ final class GpuCommunicator implements Communicator {
             if (alone instanceof DeadlineException late) {
                 givenUp = late;
             } else if (alone != null) {
-                LOG.info("rank {} leaves alone: {}", rank(), alone.getMessage());
+                LOG.info("rank {} leaves without the other ranks: {}", rank(), alone.getMessage());
             }
             tearDown(alone == null);
             if (givenUp != null) {

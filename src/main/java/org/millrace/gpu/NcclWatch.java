@@ -199,7 +199,8 @@ final class NcclWatch implements Runnable {
         long since = callSince;
         long taken = since == 0 ? 0 : System.nanoTime() - since;
         String what = "rank " + nccl.rank() + ": a call of NCCL's has not returned for ";
-        String why = ": it connects to a rank that does not come; see whether every rank enqueues the same operations";
+        String why = ": it connects to a rank that does not connect; see whether every rank enqueues the same "
+                + "operations";
         if (taken > late.toNanos()) {
             throw new DeadlineException(what + late.toMillis() + " ms (MILLRACE_LATE_DEADLINE)" + why, nccl.rank(),
                     CommunicatorException.NO_RANK, null, null);

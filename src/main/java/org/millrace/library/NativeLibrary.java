@@ -196,8 +196,8 @@ public final class NativeLibrary {
             } else {
                 Path file = path(origin, wanted);
                 if (!Files.exists(file)) {
-                    throw new MillraceException(origin + " says that " + search.title() + " is " + file
-                            + ", but there is no such file. Correct it, or unset it to" + " have "
+                    throw new MillraceException(origin + " names " + file + " as " + search.title()
+                            + ", but there is no such file. Correct it, or unset it to have "
                             + search.names().getFirst() + " looked for in the usual places");
                 }
                 List<Path> files = Files.isDirectory(file)

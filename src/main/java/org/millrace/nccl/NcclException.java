@@ -23,7 +23,7 @@ public final class NcclException extends MillraceException {
     NcclException(String call, String where, int code, String text, @Nullable String lastError) {
         super(call + " failed" + (where.isEmpty() ? "" : " on " + where) + ": " + name(code) + " (" + code + "), "
                 + text + "." + (lastError == null || lastError.isBlank() ? ""
-                        : " NCCL says: " + lastError.strip().replaceAll("\\s*\\R\\s*", "; ") + ".")
+                        : " NCCL reports: " + lastError.strip().replaceAll("\\s*\\R\\s*", "; ") + ".")
                 + advice(code));
         this.call = call;
         this.code = code;

@@ -221,7 +221,7 @@ final class CollNetPlugin {
 
     private static ReduceOp.BuiltIn op(int op) {
         if (op < 0 || op >= OPS.length || OPS[op] == ReduceOp.BuiltIn.AVG) {
-            throw new IllegalArgumentException("operator " + op + " is none that reduceSupport says yes to");
+            throw new IllegalArgumentException("operator " + op + " is not one that reduceSupport accepts");
         }
         return OPS[op];
     }

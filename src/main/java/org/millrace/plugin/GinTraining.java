@@ -72,7 +72,7 @@ final class GinTraining {
         while (!done.getAsBoolean()) {
             Thread.yield(); // lets the awaited threads run, because there may be only one core
             if (System.nanoTime() - end > 0) {
-                throw new MillraceException("the training run waits in vain");
+                throw new MillraceException("the training run waited too long");
             }
         }
     }

@@ -336,7 +336,7 @@ final class NetPlugin {
         synchronized (listening.accepted) { // several threads of NCCL may call at once
             if (listening.accepted.get()) {
                 throw new IllegalArgumentException("a connection was accepted from this listener before ("
-                        + listening.number + "); each is good for one");
+                        + listening.number + "); each serves one connection");
             }
             receiver = listening.connection.poll();
             listening.accepted.set(receiver != null);

@@ -146,7 +146,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
                 : nccl.obstacle() != null ? "the takeover is not possible with " + nccl + nccl.obstacle()
                         : prepareTakeover(settings, toSet);
         if (conflict != null && wish.isPresent()) {
-            throw new ConfigurationException(conflict + ", and " + Settings.TAKEOVER.name() + "=1 insists on it");
+            throw new ConfigurationException(conflict + ", and " + Settings.TAKEOVER.name() + "=1 requires it");
         }
         boolean takeover = wish.orElse(true) && conflict == null;
         boolean deviceSlots = takeover && prepareDeviceSlots(settings, toSet);
@@ -160,8 +160,8 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
         return new PluginConfiguration(nccl, takeover, ProxyThreads.decide(settings, deviceSlots, 1), unpack,
                 bounceBytes, Map.copyOf(toSet),
                 conflict == null ? null
-                        : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
-                                + "=0 says so without this warning",
+                        : conflict + ". NCCL's proxy serves the connections; " + Settings.TAKEOVER.name()
+                                + "=0 selects it without this warning",
                 LossPolicy.of(settings), deviceSlots, choosesChannels(settings), maxRecvs(settings, unpack));
     }
 
@@ -174,7 +174,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
         PluginConfiguration plugin = of(CallingNccl.UNTOLD, settings);
         return plugin.threads + ", with slots in " + (plugin.deviceSlots ? "the GPU's memory" : "the host's memory")
                 + ", and takes connections of NCCL up to " + FifoLayout.NEWEST_KNOWN
-                + " over, by the version that it says; a newer one is left to its own proxy";
+                + " over, by the version that it reports; a newer one is left to its own proxy";
     }
 
     /**
@@ -205,7 +205,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
         if (!conflicts.isEmpty()) {
             String what = "slots in the GPU's memory are not possible with " + String.join(" and ", conflicts);
             if (wish.isPresent()) {
-                throw new ConfigurationException(what + ", and " + Settings.DEVICE_SLOTS.name() + "=1 insists on them");
+                throw new ConfigurationException(what + ", and " + Settings.DEVICE_SLOTS.name() + "=1 requires them");
             }
             NcclLog.info(what + ": they are in the host's");
             return false;

@@ -76,7 +76,7 @@ public final class StartupCache {
         int release = release(javaHome);
         if (release < OLDEST_JAVA) {
             return Outcome.none("it takes Java " + OLDEST_JAVA + " or newer, and " + javaHome
-                    + (release == 0 ? " does not say what it is" : " is " + release));
+                    + (release == 0 ? " does not state its release" : " is " + release));
         }
         Shim shim = new Shim(library);
         Path jar = library.resolveSibling(JAR);
@@ -105,7 +105,7 @@ public final class StartupCache {
                 command.addAll(program);
                 String problem = run(command, fresh.resolve("output"), deadline);
                 if (problem == null && !Files.exists(made)) {
-                    problem = "the JVM that was to make it said nothing, and made none";
+                    problem = "the JVM that was started to make it printed nothing, and made none";
                 }
                 if (problem != null) {
                     return Outcome.none(problem);

@@ -117,7 +117,7 @@ final class MemorySendSource extends SendStepSource {
                 ? layout.bufferBytes(protocol) - ConnectionLayout.slot(step) * layout.slotBytes(protocol)
                 : layout.slotBytes(protocol);
         if (size < 0 || size > room) {
-            throw new ProxyException(name + ", step " + step + ": the device says a size of " + size + " bytes, "
+            throw new ProxyException(name + ", step " + step + ": the device posted a size of " + size + " bytes, "
                     + protocol + " has room for " + room + " there");
         }
         return true;

@@ -44,7 +44,7 @@ public final class OperationQueue {
     void requireAnnounced(ConnectionName name, long head) {
         if (!Steps.reached(announced + ConnectionLayout.SLOTS, head)) {
             throw new ProxyException(name + ": the device's head is " + head
-                    + ", and operations were announced to step " + announced + ": something else has written there");
+                    + ", and operations were announced to step " + announced + ": another writer changed the counter");
         }
     }
 

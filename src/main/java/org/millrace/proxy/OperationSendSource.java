@@ -103,7 +103,7 @@ final class OperationSendSource extends SendStepSource {
         long tail = recvMem.tailAcquire();
         if (!Steps.reached(sendMem.headPlain() + ConnectionLayout.SLOTS, tail)) {
             throw new ProxyException(name + ": the device's tail is " + tail + ", and its credits end at step "
-                    + (sendMem.headPlain() + ConnectionLayout.SLOTS) + ": something else has written there");
+                    + (sendMem.headPlain() + ConnectionLayout.SLOTS) + ": another writer changed the counter");
         }
         return tail;
     }
@@ -127,7 +127,7 @@ final class OperationSendSource extends SendStepSource {
 
     private void requireSize(boolean fits, long room) {
         if (size < 0 || !fits) {
-            throw new ProxyException(name + ", step " + step + ": the device says a size of " + size + " bytes; "
+            throw new ProxyException(name + ", step " + step + ": the device posted a size of " + size + " bytes; "
                     + "a slice of " + op.protocol() + " holds 0 to " + room
                     + (op.protocol() == Protocol.SIMPLE ? "" : ", in whole lines"));
         }

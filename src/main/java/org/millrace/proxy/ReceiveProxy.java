@@ -107,7 +107,7 @@ public final class ReceiveProxy extends AbstractProxy {
         if (!Steps.reached(head + ConnectionLayout.SLOTS, covered)) {
             throw new ProxyException(
                     name + ": the device's head is " + head + ", and it had freed the slots of all steps" + " before "
-                            + (covered - ConnectionLayout.SLOTS) + ": something else has written there");
+                            + (covered - ConnectionLayout.SLOTS) + ": another writer changed the counter");
         }
         source.consumed(head);
         if (trace != null) {

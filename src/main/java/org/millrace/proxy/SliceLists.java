@@ -53,8 +53,8 @@ public final class SliceLists {
         long used = handle.headAcquire();
         if (used - number >= 0) {
             throw new ProxyException("the kernel has unpacked slice " + used + " where slice " + number
-                    + " comes next: it did not do what NCCL's kernels do; run without MILLRACE_UNPACK, and tell us"
-                    + " NCCL's version");
+                    + " is expected: it does not behave like a known kernel of NCCL; run without MILLRACE_UNPACK, "
+                    + "and report NCCL's version");
         }
         check.begin(bytes);
         ordinal = number;
@@ -147,7 +147,7 @@ public final class SliceLists {
         private ProxyException refusal(long from, long bytes, long target) {
             String why;
             if (pieces == UnpackMeta.MAX_PIECES) {
-                why = "a list has " + pieces + " pieces and not one more";
+                why = "a list has at most " + pieces + " pieces";
             } else if (bytes == 0) {
                 why = "its length is 0";
             } else if (from + bytes > bounceBytes) {

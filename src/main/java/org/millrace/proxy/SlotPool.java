@@ -79,8 +79,7 @@ public final class SlotPool {
      */
     public Share attach() {
         if (attached == connections) {
-            throw new IllegalStateException(
-                    "the pool was made for " + attached + " connections, and they are all there");
+            throw new IllegalStateException("the pool was made for " + attached + " connections, and all are attached");
         }
         attached++;
         return new Share();

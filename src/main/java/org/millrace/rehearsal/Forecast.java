@@ -92,7 +92,7 @@ public final class Forecast {
     public List<Row> rows(int ranks) {
         if (ranks < 2 || ranks > perHost && ranks % perHost != 0) {
             throw new MillraceException(
-                    ranks + " ranks are no whole hosts of " + perHost + " (--ranks-per-host), or fewer than 2");
+                    ranks + " ranks are not a multiple of " + perHost + " (--ranks-per-host), or fewer than 2");
         }
         Map<Kind, long[]> times = RecordedRun.times(run.calls());
         List<Row> rows = new ArrayList<>();

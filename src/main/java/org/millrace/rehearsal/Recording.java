@@ -95,9 +95,10 @@ public final class Recording implements Recorder {
         }
         String what = Settings.RECORD.name() + "=" + directory;
         if (ProcessTrace.current() == null) {
-            throw new ConfigurationException(what
-                    + ": steps are recorded where they are traced, and this process has no" + " trace; unset "
-                    + Settings.TRACE.name() + ", or make room where " + Settings.TRACE_DIRECTORY.name() + " is");
+            throw new ConfigurationException(
+                    what + ": steps are recorded where they are traced, and this process has no trace; unset "
+                            + Settings.TRACE.name() + ", or free space in the directory that "
+                            + Settings.TRACE_DIRECTORY.name() + " names");
         }
         opened = true;
         try {

@@ -202,8 +202,8 @@ public final class Hang extends HangingGroup {
                 .map(TracedProcess.Message::text)
                 .filter(text -> !StallWatch.isReport(text))
                 .findFirst()
-                .map(text -> "its last words: " + text)
-                .orElse("it has left without a word");
+                .map(text -> "its last message: " + text)
+                .orElse("it left no message");
     }
 
     private String othersEnd(TracedRank first) {
@@ -279,7 +279,7 @@ public final class Hang extends HangingGroup {
         Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
             if (link.isElsewhere()) {
                 return new Verdict(Cause.SILENT, hash, of, null, null, operation,
-                        link.peer() + " says so to " + of.words() + ", which may wait for them", link, link.since(),
+                        link.peer() + " reports it to " + of.words() + ", which may wait for them", link, link.since(),
                         Duration.ZERO, members);
             }
             boolean open = link.state() == TracedState.OPEN;

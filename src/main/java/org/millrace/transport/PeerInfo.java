@@ -89,12 +89,12 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Availability
                 offers.put(in.readUTF(), new Availability(in.readBoolean(), in.readUTF()));
             }
             if (said != rank) {
-                throw new IOException("it says that it is rank " + said);
+                throw new IOException("it has the number of rank " + said);
             }
             return new PeerInfo(rank, host, pid, offers);
         } catch (IOException e) {
             String why = e instanceof EOFException ? "it ends after " + bytes.length + " bytes" : e.getMessage();
-            throw new MillraceException("what rank " + rank + " says of its transports cannot be read: " + why
+            throw new MillraceException("the transport information of rank " + rank + " cannot be read: " + why
                     + "; all ranks need the same release", e);
         }
     }

@@ -93,7 +93,7 @@ class AcceptorTest {
         RawRank one = RawRank.introduced(file(), 1, 4);
         one.receive(Present.class);
         FutureTask<ControlPlane> two = joining(file(), 2, 3);
-        String expected = RankIdentity.local(2, "") + " says the group has 3 ranks, rank 0 says 4";
+        String expected = RankIdentity.local(2, "") + " states that the group has 3 ranks, rank 0 states 4";
         Failed told = one.receive(Failed.class);
         assertEquals(2, told.failure().rank());
         assertEquals(expected, told.failure().message());
@@ -114,7 +114,8 @@ class AcceptorTest {
             Ranks.failureOf(one);
             FutureTask<ControlPlane> three = joining(rendezvous, 3, 4, JoinOptions.within(deadline));
             String message = Ranks.failureOf(three);
-            assertTrue(message.endsWith(RankIdentity.local(2, "") + " says the group has 3 ranks, rank 0 says 4"),
+            assertTrue(
+                    message.endsWith(RankIdentity.local(2, "") + " states that the group has 3 ranks, rank 0 states 4"),
                     message);
             Ranks.failureOf(zero);
             Ranks.failureOf(two);
@@ -295,7 +296,7 @@ class AcceptorTest {
         try (RawRank raw = RawRank.connect(file())) {
             ByteBuffer hello = MessageCodec.encode(new Hello(new RankIdentity(1, 1, "newer"), 2, new byte[16]));
             raw.send(hello.putInt(MessageCodec.HEADER_BYTES, 99));
-            assertEquals("it speaks version 99 of the control protocol, rank 0 version " + MessageCodec.VERSION
+            assertEquals("it uses version 99 of the control protocol, rank 0 uses version " + MessageCodec.VERSION
                     + "; all ranks need the same release", raw.receive(Rejected.class).reason());
         }
         completes(zero, file());
@@ -310,7 +311,7 @@ class AcceptorTest {
             FutureTask<ControlPlane> three = joining(rendezvous, 3, 5);
             String message = Ranks.failureOf(zero);
             assertTrue(message.startsWith("rank 0 of 5 cannot join the group at " + rendezvous
-                    + ": rank 2, rank 4 have not come within " + Deadline.in(deadline)), message);
+                    + ": rank 2, rank 4 have not joined within " + Deadline.in(deadline)), message);
             for (FutureTask<ControlPlane> rank : List.of(one, three)) {
                 String told = Ranks.failureOf(rank);
                 assertTrue(told.endsWith(": " + RankIdentity.local(0, "") + " failed: " + message), told);
@@ -324,7 +325,7 @@ class AcceptorTest {
         Ranks.beforeDeadline(deadline -> {
             FutureTask<ControlPlane> one = joining(file(), 1, 3, JoinOptions.within(deadline));
             String message = Ranks.failureOf(one);
-            assertTrue(message.contains(": rank 2 has not come within " + Deadline.in(deadline)), message);
+            assertTrue(message.contains(": rank 2 has not joined within " + Deadline.in(deadline)), message);
             String told = Ranks.failureOf(zero);
             assertTrue(told.endsWith(RankIdentity.local(1, "") + " failed: " + message), told);
         });
@@ -334,12 +335,12 @@ class AcceptorTest {
     void withoutRankZeroTheDeadlineSaysWhatWasMissing() throws Exception {
         String message =
                 assertThrows(MillraceException.class, () -> ControlPlane.join(file(), 1, 2, LITTLE)).getMessage();
-        assertTrue(message.contains("rank 0 has not come within 400 ms")
+        assertTrue(message.contains("rank 0 has not answered within 400 ms")
                 && message.contains("rank 0 has not written " + folder.resolve("group")), message);
         String rendezvous = Ranks.freeTcp();
         String refused =
                 assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, LITTLE)).getMessage();
-        assertTrue(refused.contains("Connection refused: nobody listens at " + rendezvous.substring(4)), refused);
+        assertTrue(refused.contains("Connection refused: no process listens at " + rendezvous.substring(4)), refused);
         String unknown = assertThrows(MillraceException.class,
                 () -> ControlPlane.join("tcp:no-such-host.invalid:1", 1, 2, LITTLE)).getMessage();
         assertTrue(unknown.contains("the host no-such-host.invalid is unknown here"), unknown);
@@ -414,7 +415,7 @@ class AcceptorTest {
                         .put((byte) 1)
                         // a stranger must not make rank 0 allocate as much as a member may
                         .flip(), "announced a message of 16385 bytes; the limit is 16384"),
-                Arguments.of(MessageCodec.encode(new Proof(new byte[32])), "sent a Proof before it was let in"));
+                Arguments.of(MessageCodec.encode(new Proof(new byte[32])), "sent a Proof before its admission"));
     }
 
     @ParameterizedTest
@@ -428,8 +429,8 @@ class AcceptorTest {
                 stranger.awaitEnd();
             }
             String message = Ranks.failureOf(zero);
-            assertTrue(message
-                    .contains("rank 1 has not come within " + Deadline.in(deadline) + "; refused meanwhile: 127.0.0.1:")
+            assertTrue(message.contains(
+                    "rank 1 has not joined within " + Deadline.in(deadline) + "; refused meanwhile: 127.0.0.1:")
                     && message.endsWith(": " + expected), message);
         });
     }
@@ -460,7 +461,7 @@ class AcceptorTest {
             String message = assertThrows(MillraceException.class,
                     () -> ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.TIMEOUT)).getMessage();
             assertTrue(
-                    message.endsWith("who listens at 127.0.0.1:" + port
+                    message.endsWith("the process at 127.0.0.1:" + port
                             + " speaks another protocol than Millrace's control plane: it begins with \"HTTP/1.1 \""),
                     message);
             String inUse = assertThrows(MillraceException.class,
@@ -476,7 +477,7 @@ class AcceptorTest {
             String rendezvous = "tcp:127.0.0.1:" + silent.getLocalPort();
             String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, LITTLE))
                     .getMessage();
-            assertTrue(message.endsWith("who listens at " + rendezvous.substring(4) + " did not answer within 400 ms"),
+            assertTrue(message.endsWith("the process at " + rendezvous.substring(4) + " did not answer within 400 ms"),
                     message);
         }
     }

@@ -129,8 +129,8 @@ class BootstrapClientTest {
                 String message = Ranks.failureOf(
                         Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(deadline))));
                 assertTrue(
-                        message.contains("rank 0 has not come within " + Deadline.in(deadline) + "; at last: "
-                                + RankIdentity.local(0, "") + " ended the connection before it let this rank in: "),
+                        message.contains("rank 0 has not answered within " + Deadline.in(deadline) + "; last attempt: "
+                                + RankIdentity.local(0, "") + " ended the connection before it admitted this rank: "),
                         message);
             } finally {
                 zero.cancel(true);

@@ -80,7 +80,7 @@ class ControlRecoveryTest {
             // the rank that reconnects has detected the loss, but the other may receive the new stream before it does
             assertTrue(warnings.await("control connection with rank 0 ").contains("lost its stream"),
                     warnings.all().toString());
-            warnings.await("is made again after");
+            warnings.await("is restored after");
             Ranks.closeAll(planes);
             planes.forEach(plane -> assertNull(plane.failure()));
         }

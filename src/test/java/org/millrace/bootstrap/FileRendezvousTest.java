@@ -275,7 +275,7 @@ class FileRendezvousTest {
         Files.createSymbolicLink(own, elsewhere);
         String said = assertThrows(MillraceException.class, () -> FileRendezvous.ofJob("job:7-0", shared, options))
                 .getMessage();
-        assertTrue(said.contains("somebody else was first") && said.contains("MASTER_ADDR"), said);
+        assertTrue(said.contains("another user created it before") && said.contains("MASTER_ADDR"), said);
         assumeTrue(User.ID == 0, "only root can make directories for others");
         Files.delete(own);
         Files.setAttribute(elsewhere, "unix:uid", 4711);

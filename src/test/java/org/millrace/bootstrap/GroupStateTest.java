@@ -42,8 +42,8 @@ class GroupStateTest {
     @Test
     void theMissingRankIsNamed() throws Exception {
         assertFalse(group.isComplete());
-        assertTrue(
-                joinFails().startsWith("rank 1 of 3 cannot join the group at here: rank 2 has not come within 0 s; "));
+        assertTrue(joinFails()
+                .startsWith("rank 1 of 3 cannot join the group at here: rank 2 has not joined within 0 s; "));
         group.refused("somebody");
         assertTrue(joinFails().endsWith("; refused meanwhile: somebody"));
         group.present(new RankIdentity(2, 12, "c"));
@@ -57,7 +57,7 @@ class GroupStateTest {
         two.present(new RankIdentity(0, 10, "a"));
         String message = assertThrows(MillraceException.class, () -> two.awaitComplete(Deadline.in(AT_ONCE), "here"))
                 .getMessage();
-        assertTrue(message.contains("rank 0 (pid 10 on a) has not let it in within 0 s"), message);
+        assertTrue(message.contains("rank 0 (pid 10 on a) has not admitted it within 0 s"), message);
     }
 
     @Test

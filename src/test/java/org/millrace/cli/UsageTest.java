@@ -23,9 +23,10 @@ class UsageTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                    "| what to do? There are: run, perf, compare, doctor, gin, ps, top, why, dump, "
+                    "| no command is given. Commands: run, perf, compare, doctor, gin, ps, top, why, dump, "
                             + "metrics, trace, record, replay, simulate, plugin, completion, man, help",
-                    "plugin | what to do? There are: install", "plugin install | Missing required parameter: 'DIR'",
+                    "plugin | no command is given. Commands: install",
+                    "plugin install | Missing required parameter: 'DIR'",
                     "perff | there is no 'perff'; did you mean perf?",
                     "run -n 2 | Missing required parameter: 'COMMAND'",
                     "run -- x | Missing required option: '--ranks=RANKS'",
@@ -137,7 +138,7 @@ class UsageTest {
             String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
             assertEquals(1, process.waitFor(), printed);
             assertEquals(1, printed.lines().count(), printed);
-            assertTrue(printed.startsWith("millrace: native memory and libraries are closed to Millrace")
+            assertTrue(printed.startsWith("millrace: native memory and libraries are not accessible to Millrace")
                     && printed.contains("--enable-native-access=ALL-UNNAMED"), printed);
         }
     }

@@ -64,7 +64,7 @@ class AlgorithmChoiceTest {
     void collnetAloneNeedsItEnabled() {
         String message = assertThrows(ConfigurationException.class,
                 () -> AlgorithmChoice.of(Configuration.load(Map.of("NCCL_ALGO", "collnet")))).getMessage();
-        assertTrue(message.contains("NCCL_ALGO leaves collnet alone") && message.contains("NCCL_COLLNET_ENABLE=1"),
+        assertTrue(message.contains("NCCL_ALGO allows only collnet") && message.contains("NCCL_COLLNET_ENABLE=1"),
                 message);
         assertTrue(AlgorithmChoice.of(Configuration.load(Map.of("NCCL_ALGO", "collnet", "NCCL_COLLNET_ENABLE", "1")))
                 .needsCollNet(Operation.ALL_REDUCE));

@@ -199,7 +199,7 @@ class CollNetTest extends EngineFixture {
                     String refused = assertThrows(MillraceException.class,
                             () -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.AVG, stream))
                             .getMessage();
-                    assertTrue(refused.contains("NCCL_ALGO leaves collnet alone"), refused);
+                    assertTrue(refused.contains("NCCL_ALGO allows only collnet"), refused);
                 });
     }
 

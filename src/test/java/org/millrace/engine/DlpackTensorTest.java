@@ -100,7 +100,7 @@ class DlpackTensorTest {
 
     @Test
     void whatCannotBeUsedIsRefused() {
-        refused("type code 6 with 8 bits is of none of NCCL's types", () -> operand(6, 8, 1, new long[] {1}, null));
+        refused("type code 6 with 8 bits has no type of NCCL", () -> operand(6, 8, 1, new long[] {1}, null));
         refused("type code 0 with 16 bits", () -> operand(0, 16, 1, new long[] {1}, null));
         refused("strides [1, 2]: its elements must lie one behind the other",
                 () -> operand(2, 32, 1, new long[] {2, 2}, new long[] {1, 2}));

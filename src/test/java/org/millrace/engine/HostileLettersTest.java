@@ -64,8 +64,8 @@ class HostileLettersTest extends EngineFixture {
     @ValueSource(ints = {Integer.MAX_VALUE, -1, Integer.MIN_VALUE, 5})
     void aLengthThatIsNotThereIsNeverAllocated(int length) throws Exception {
         String message = failureAfter(control -> control.allGather(settingsLetter(16 + 4).putInt(length).array()));
-        assertTrue(message.contains("what rank 1 says of its settings cannot be read: the name of a host of " + length
-                + " bytes where 4 of 20 are left"), message);
+        assertTrue(message.contains("the message of rank 1 about its settings cannot be read: the name of a host "
+                + "of " + length + " bytes where 4 of 20 are left"), message);
     }
 
     @ParameterizedTest
@@ -73,7 +73,7 @@ class HostileLettersTest extends EngineFixture {
     void aLetterThatEndsEarlyNamesItsRank(int bytes) throws Exception {
         byte[] whole = settingsLetter(16).array();
         String message = failureAfter(control -> control.allGather(Arrays.copyOf(whole, bytes)));
-        assertTrue(message.contains("what rank 1 says of its settings cannot be read: a number of "), message);
+        assertTrue(message.contains("the message of rank 1 about its settings cannot be read: a number of "), message);
     }
 
     @Test
@@ -97,7 +97,8 @@ class HostileLettersTest extends EngineFixture {
         });
         assertNull(thrown.get(0));
         assertTrue(
-                String.valueOf(thrown.get(1)).contains("what rank 0 says of the communicator's number cannot be read"),
+                String.valueOf(thrown.get(1))
+                        .contains("the message of rank 0 about the communicator's number cannot be read"),
                 String.valueOf(thrown.get(1)));
     }
 
@@ -113,7 +114,7 @@ class HostileLettersTest extends EngineFixture {
         });
         assertTrue(
                 message.contains(
-                        "what rank 1 says of its transports cannot be read: it ends after " + bytes + " bytes"),
+                        "the transport information of rank 1 cannot be read: it ends after " + bytes + " bytes"),
                 message);
     }
 }

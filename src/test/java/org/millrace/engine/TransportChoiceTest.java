@@ -88,7 +88,7 @@ class TransportChoiceTest {
                 each -> each.name().equals("SHM") && asked[0]++ == 0 ? new Unwilling(each) : each)) {
             String message = assertThrows(MillraceException.class, ranks::connect).getMessage();
             assertTrue(message.contains("uses another transport for it, ")
-                    && message.contains("must say the same on both ranks"), message);
+                    && message.contains("must return the same on both ranks"), message);
             assertTrue(ranks.ranks[0].describe().getFirst().startsWith("rank 0 -> rank 1, channel 0: NET (UNIX: "),
                     ranks.ranks[0].describe().toString());
             assertTrue(ranks.ranks[1].describe().getFirst().startsWith("rank 1 <- rank 0, channel 0: SHM (UNIX: "),

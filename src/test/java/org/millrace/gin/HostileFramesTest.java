@@ -47,7 +47,8 @@ class HostileFramesTest {
             GinHeader.hello(header, 1, 2, CHUNK);
             header.word(1, GinHeader.PROTOCOL + 1);
         }));
-        assertRefused("it says it is rank 0 of 2", failureOf(false, header -> GinHeader.hello(header, 0, 2, CHUNK)));
+        assertRefused("it states that it is rank 0 of 2",
+                failureOf(false, header -> GinHeader.hello(header, 0, 2, CHUNK)));
         assertRefused("rank 1 of 3", failureOf(false, header -> GinHeader.hello(header, 1, 3, CHUNK)));
         assertRefused("its chunks have 4096 bytes and ours 1024",
                 failureOf(false, header -> GinHeader.hello(header, 1, 2, 4096)));
@@ -109,12 +110,12 @@ class HostileFramesTest {
                 failureOf(true, header -> GinHeader.set(header, GinHeader.GET, 0, 1, 0, 0)));
         assertRefused("not within window 1",
                 failureOf(true, header -> GinHeader.set(header, GinHeader.GET, 0, 1, 8, WINDOW)));
-        assertRefused("nothing was asked for", failureOf(true, header -> {
+        assertRefused("no get is unanswered", failureOf(true, header -> {
             GinHeader.set(header, GinHeader.GET_DATA, 0, 1, 0, 0);
             header.payloadBytes(8);
         }));
-        assertRefused("there is no such frame", failureOf(true, header -> GinHeader.set(header, 77, 0, 1, 0, 0)));
-        assertRefused("there is no such frame", failureOf(true, header -> GinHeader.hello(header, 1, 2, CHUNK)));
+        assertRefused("unknown kind of frame", failureOf(true, header -> GinHeader.set(header, 77, 0, 1, 0, 0)));
+        assertRefused("unknown kind of frame", failureOf(true, header -> GinHeader.hello(header, 1, 2, CHUNK)));
     }
 
     @Test
@@ -129,15 +130,15 @@ class HostileFramesTest {
             assertRefused(bytes + " bytes are staged, and 1 to 1024 may be",
                     failureOf(true, header -> staged(header, 4096, bytes)));
         }
-        assertRefused("that bring no payload are staged", failureOf(true, header -> {
+        assertRefused("without a payload are staged", failureOf(true, header -> {
             staged(header, 4096, 8);
             header.payloadBytes(8);
         }));
-        assertRefused("that bring no payload are staged", failureOf(true, header -> {
+        assertRefused("without a payload are staged", failureOf(true, header -> {
             staged(header, 4096, 8);
             GinHeader.inline(header, 8, 1);
         }));
-        assertRefused("that bring no payload are staged", failureOf(true, header -> {
+        assertRefused("without a payload are staged", failureOf(true, header -> {
             GinHeader.set(header, GinHeader.GET, 0, 1, 0, 8);
             GinHeader.staged(header, 4096, 8);
         }));
@@ -145,7 +146,7 @@ class HostileFramesTest {
             GinHeader.set(header, GinHeader.PUT, 0, 1, WINDOW - 7, 0);
             GinHeader.staged(header, 4096, 8);
         }));
-        assertRefused("nothing was asked for", failureOf(true, header -> {
+        assertRefused("no get is unanswered", failureOf(true, header -> {
             GinHeader.set(header, GinHeader.GET_DATA, 0, 0, 0, 0);
             GinHeader.staged(header, 4096, 8);
         }));
@@ -248,7 +249,7 @@ class HostileFramesTest {
 
     private static void assertRefused(String why, Throwable failure) {
         assertNotNull(failure, "taken, though " + why);
-        assertTrue(failure.getMessage().startsWith("rank 0 refuses what rank 1 sends over "), failure.getMessage());
+        assertTrue(failure.getMessage().startsWith("rank 0 refuses a frame of rank 1 over "), failure.getMessage());
         assertTrue(failure.getMessage().contains(why), failure.getMessage());
     }
 

@@ -100,7 +100,7 @@ class StagingRingTest {
         for (long lie : new long[] {CAPACITY + 64, -1, Long.MIN_VALUE, Long.MAX_VALUE}) {
             ring.released().release(0, lie);
             GinException refused = assertThrows(GinException.class, () -> out.begin(frame(), window, 0, 1));
-            assertTrue(refused.getMessage().startsWith("rank 1 says it has read"), refused.getMessage());
+            assertTrue(refused.getMessage().startsWith("rank 1 reports read position"), refused.getMessage());
         }
         ring.released().release(0, CHUNK);
         assertTrue(out.begin(frame(), window, 0, CHUNK));

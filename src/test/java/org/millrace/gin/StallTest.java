@@ -20,8 +20,10 @@ class StallTest {
 
     @ParameterizedTest
     @CsvSource({
-            "0, 'rank 0: nothing has moved for 1 ms, and this is under way: rank 0 -> rank 1, context 0, descriptor 0'",
-            "1, 'rank 1: nothing has moved for 1 ms, and this is under way: bytes or signals that rank 0 has sent'"})
+            "0, 'rank 0: nothing has moved for 1 ms, and the oldest operation in flight is rank 0 -> rank 1, context "
+                    + "0, descriptor 0'",
+            "1, 'rank 1: nothing has moved for 1 ms, and the oldest operation in flight is bytes or signals that "
+                    + "rank 0 has sent'"})
     void copiesThatDoNotEndAreNamed(int where, String expected) {
         try (GinPair pair = new GinPair(new GinOptions(CHUNK, 8, Duration.ofMillis(1)), null)) {
             pair.serve();

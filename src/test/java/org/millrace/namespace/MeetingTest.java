@@ -82,8 +82,10 @@ class MeetingTest {
         one.hosts("127.0.1.1 node1 node0\n");
         ranks.add(one.java(SummingRank.class, "tcp:node0:4711", "1", "2", "MILLRACE_CONNECT_DEADLINE=1s"));
         String said = said(ranks.getFirst());
-        assertTrue(said.contains("nobody listens at 10.0.0.2:4711 (node0 is 127.0.1.1 here, where other hosts do not"
-                + " reach it: taken for 10.0.0.2 of eth0"), said);
+        assertTrue(
+                said.contains("no process listens at 10.0.0.2:4711 (node0 is 127.0.1.1 here, where other hosts do not"
+                        + " reach it: taken for 10.0.0.2 of eth0"),
+                said);
     }
 
     @Test

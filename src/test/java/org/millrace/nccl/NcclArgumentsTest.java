@@ -511,9 +511,9 @@ class NcclArgumentsTest {
         assertEquals("ncclAllReduce", failure.call());
         assertEquals(NcclResult.SYSTEM_ERROR, failure.result());
         assertTrue(failure.getMessage()
-                .startsWith(
-                        "ncclAllReduce failed on rank 1 of 2, CUDA device 1: ncclSystemError (2), unhandled system error."
-                                + " NCCL says: net.cc:17 connect to 10.0.0.7 failed; Call to connect returned Connection refused."),
+                .startsWith("ncclAllReduce failed on rank 1 of 2, CUDA device 1: ncclSystemError (2), unhandled system "
+                        + "error. NCCL reports: net.cc:17 connect to 10.0.0.7 failed; Call to connect returned "
+                        + "Connection refused."),
                 failure.getMessage());
         assertTrue(failure.getMessage().contains("NCCL_SOCKET_IFNAME"), failure.getMessage());
         List<String> calls = stubs.calls();

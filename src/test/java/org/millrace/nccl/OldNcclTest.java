@@ -69,7 +69,7 @@ class OldNcclTest {
                 assertThrows(NcclException.class, () -> c.broadcast(buffer, buffer, 1, DataType.INT8, 0, stream))
                         .getMessage();
         assertTrue(failure.contains("ncclInvalidUsage (5)"), failure);
-        assertFalse(failure.contains("NCCL says"), failure);
+        assertFalse(failure.contains("NCCL reports"), failure);
         c.close();
     }
 }

@@ -118,7 +118,7 @@ class RealLibrariesTest {
         assertTrue(one.getMessage()
                 .startsWith("ncclCommInitRank failed on rank 0 of 1, CUDA device 0: ncclUnhandledCudaError (1)"),
                 one.getMessage());
-        assertTrue(one.getMessage().contains("NCCL says: "), one.getMessage());
+        assertTrue(one.getMessage().contains("NCCL reports: "), one.getMessage());
         CudaException early = assertThrows(CudaException.class, () -> nccl.join(device, nccl.newUniqueId(), 1, 0));
         assertEquals(35, early.code());
     }

@@ -24,7 +24,7 @@ public class CallerStructuresTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"-DNCCL_CODE=23206, NCCL 2.32.6", "-DWITHOUT_VERSION, an NCCL that does not report its version"})
+    @CsvSource({"-DNCCL_CODE=23206, NCCL 2.32.6", "-DWITHOUT_VERSION, an NCCL of unknown version"})
     void ginOfAnUninspectedReleaseFailsAtInitWithOneWarning(String definition, String name) throws Exception {
         var outcome = host(definition).run(HostProgram.library(), 0);
         assertEquals(0, outcome.exit(), outcome.output());

@@ -149,7 +149,7 @@ class GoesOnHostTest {
     void whoIsNotToBeToldIsEnded() throws Exception {
         var outcome = run(host("shm").with("MILLRACE_ASYNC_ERROR", "0"), "silent", 1);
         assertEquals(1, outcome.count("rank 0 ended with status 75"), outcome.output());
-        assertTrue(outcome.count("ncclCommGetAsyncError does not tell of a lost peer: MILLRACE_ASYNC_ERROR") > 0,
+        assertTrue(outcome.count("ncclCommGetAsyncError does not report a lost peer: MILLRACE_ASYNC_ERROR") > 0,
                 outcome.output());
     }
 

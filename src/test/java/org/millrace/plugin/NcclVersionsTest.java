@@ -15,8 +15,8 @@ import org.millrace.plugin.HostProgram.Outcome;
 class NcclVersionsTest {
 
     private static final String TOO_NEW = "LOG 2 NET/Millrace: the takeover is not possible with NCCL 2.33.1, which is"
-            + " newer than this Millrace: how its memory is laid out is not known. NCCL's proxy stays in charge;"
-            + " MILLRACE_TAKEOVER=0 says so without this warning";
+            + " newer than this Millrace: how its memory is laid out is not known. NCCL's proxy serves the "
+            + "connections; MILLRACE_TAKEOVER=0 selects it without this warning";
 
     /** Builds a host program as a shared library that acts as an NCCL of its version. Several can be loaded at once. */
     private static String library(String host, int table, int version) throws Exception {
@@ -42,7 +42,7 @@ class NcclVersionsTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"MILLRACE_TAKEOVER | , and MILLRACE_TAKEOVER=1 insists on it",
+            value = {"MILLRACE_TAKEOVER | , and MILLRACE_TAKEOVER=1 requires it",
                     "MILLRACE_UNPACK | MILLRACE_UNPACK=1 is not possible with NCCL 2.33.1"})
     void whatTheUserInsistsOnIsRefusedThere(String setting, String what) throws Exception {
         Outcome outcome = HostProgram.compile("net_host", "-DNET_VERSION=12", "-DNCCL_CODE=23301", "-rdynamic")

@@ -253,6 +253,6 @@ class PluginStartTest {
                 nccl_h.ncclInvalidUsage(),
                 "init: the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in"
                         + " the GPU's memory; unset it, or set it to 0), " + "and"
-                        + " MILLRACE_TAKEOVER=1 insists on it");
+                        + " MILLRACE_TAKEOVER=1 requires it");
     }
 }

@@ -151,7 +151,7 @@ class OperationProtocolsTest {
             from.recvMem().sizeRelease(0, size);
             from.recvMem().tailRelease(1);
             ProxyException thrown = assertThrows(ProxyException.class, send::progress);
-            assertTrue(thrown.getMessage().contains("says a size of " + size), thrown.getMessage());
+            assertTrue(thrown.getMessage().contains("posted a size of " + size), thrown.getMessage());
         }
     }
 

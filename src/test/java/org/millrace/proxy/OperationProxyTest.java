@@ -357,6 +357,6 @@ class OperationProxyTest {
         pair.announce(8);
         pair.post(2 * SLOT + 1);
         ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
-        assertTrue(thrown.getMessage().contains("says a size of 513 bytes"), thrown.getMessage());
+        assertTrue(thrown.getMessage().contains("posted a size of 513 bytes"), thrown.getMessage());
     }
 }

@@ -38,7 +38,7 @@ class ProxyRemovalTest {
         @Override
         public boolean drained() {
             if (broken) {
-                throw new ProxyException("the device says a size of -2 bytes");
+                throw new ProxyException("the device posted a size of -2 bytes");
             }
             return drained;
         }

@@ -160,7 +160,7 @@ class ForecastTest {
         }
         String hosts = assertThrows(MillraceException.class,
                 () -> row("all_reduce", 8, costs(NOTHING, NOTHING, 1), "delay=1ms", 8, 12, "ring")).getMessage();
-        assertTrue(hosts.contains("12 ranks are no whole hosts of 8"), hosts);
+        assertTrue(hosts.contains("12 ranks are not a multiple of 8"), hosts);
     }
 
     /** A changing link, or different links per pair: the recording does not contain a frame's link. */

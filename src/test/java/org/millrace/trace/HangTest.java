@@ -100,7 +100,7 @@ class HangTest {
                 new TracedProcess.Message(NOW - 3 * SECOND, "nothing moves: Rank 0 has not launched"));
         ranks[1] = with(ranks[1], ranks[1].identity(), messages, List.of());
         String sentence = verdicts(ranks).getFirst().sentence();
-        assertTrue(sentence.contains("its last words: the disk is full"), sentence);
+        assertTrue(sentence.contains("its last message: the disk is full"), sentence);
     }
 
     /** A job that died before this one began had the same hash. Tables before v11 have no hash at all. */
@@ -123,7 +123,7 @@ class HangTest {
         Verdict verdict = verdicts(first, second).getFirst();
         assertEquals(Cause.ENDED, verdict.cause());
         assertEquals(0, verdict.rank());
-        assertTrue(verdict.sentence().contains("without a word; the last was rank 1, 5.0 s after it (9.0 s ago)"),
+        assertTrue(verdict.sentence().contains("left no message; the last was rank 1, 5.0 s after it (9.0 s ago)"),
                 verdict.sentence());
     }
 

@@ -275,7 +275,7 @@ class ProcessTraceTest {
             recording.start();
             communicator.enqueued(TraceName.of("all_reduce"), 4933, 16 << 20, 4 << 20, 7, 2, -1, -1);
             connection(Direction.SEND).failed("the peer was lost");
-            trace.outage("connection 7", "is made again", 1_000_000);
+            trace.outage("connection 7", "is restored", 1_000_000);
             recording.stop();
             recording.dump(file);
         }

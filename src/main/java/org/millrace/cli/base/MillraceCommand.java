@@ -75,7 +75,7 @@ public final class MillraceCommand implements Runnable {
     @Override
     public void run() {
         throw new ParameterException(spec.commandLine(),
-                "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
+                "no command is given. Commands: " + String.join(", ", spec.subcommands().keySet()));
     }
 
     /**

@@ -209,13 +209,13 @@ final class MachineChecks {
                         + ValueTypes.DurationType.text(settings.get(Settings.LOSS_GRACE))
                 : "is told by its next enqueue";
         if (!settings.get(Settings.ASYNC_ERROR)) {
-            return CheckResult.missing("ncclCommGetAsyncError does not tell of them, as " + Settings.ASYNC_ERROR.name()
+            return CheckResult.missing("ncclCommGetAsyncError does not report them, as " + Settings.ASYNC_ERROR.name()
                     + "=0 has it: a program under the plugin " + untold);
         }
         try (Arena arena = Arena.ofConfined()) {
             if (!SingleCopy.isReadable(arena.allocate(Long.BYTES).address(), Long.BYTES)) {
                 return CheckResult.unusable(
-                        "ncclCommGetAsyncError does not tell of them, as the kernel refuses process_vm_readv: a program"
+                        "ncclCommGetAsyncError does not report them, as the kernel refuses process_vm_readv: a program"
                                 + " under the plugin " + untold,
                         "in a container: allow process_vm_readv in its seccomp profile");
             }

@@ -120,9 +120,9 @@ enum Probe {
             }
             String remedy = "install it anew, or point at another one with " + probe.pointer + "/path/to/library";
             if (!ended) {
-                return Optional.of(CheckResult.unusable(
-                        "a process that loads it does not come back within " + TIMEOUT_SECONDS + " s",
-                        "does nvidia-smi answer? If so, " + remedy));
+                return Optional.of(
+                        CheckResult.unusable("a process that loads it does not end within " + TIMEOUT_SECONDS + " s",
+                                "does nvidia-smi answer? If so, " + remedy));
             }
             int status = process.exitValue();
             if (status == 0) {

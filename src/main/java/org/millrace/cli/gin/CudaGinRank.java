@@ -196,7 +196,7 @@ public final class CudaGinRank implements RankWorker {
             }, DEADLINE);
             if (!ended) {
                 throw new MillraceException("rank " + rank + ": a kernel has not ended after " + DEADLINE.toSeconds()
-                        + " s: its queue is full and nobody empties it, or what it flushes does not complete; "
+                        + " s: its queue is full and no thread empties it, or what it flushes does not complete; "
                         + "NCCL_DEBUG=INFO says what NCCL does");
             }
             kernels.throwIfLate();

@@ -58,7 +58,7 @@ final class GinKernels implements AutoCloseable {
         deviceCommunicatorBytes = word(1);
         if (compiledWith == 0) {
             throw new MillraceException(
-                    "ginFacts of " + image + " ran and left nothing: it is not compiled from gin.cu,"
+                    "ginFacts of " + image + " ran and stored no outcome: it is not compiled from gin.cu,"
                             + " or for another GPU than this one of compute capability " + device.computeCapability());
         }
         outcome.host().fill((byte) 0);

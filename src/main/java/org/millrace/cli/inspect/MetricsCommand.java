@@ -37,8 +37,8 @@ public final class MetricsCommand extends InspectCommand {
     @Option(
             names = "--listen",
             paramLabel = "ADDRESS:PORT",
-            description = "Answer GET /metrics at this address until Ctrl-C; port 0 takes any that is free. Anybody"
-                    + " who reaches the address may read.")
+            description = "Answer GET /metrics at this address until Ctrl-C; port 0 takes any that is free. Every "
+                    + "process that reaches the address may read.")
     private @Nullable String listen;
 
     @Override

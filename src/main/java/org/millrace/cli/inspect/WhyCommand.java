@@ -90,14 +90,15 @@ public final class WhyCommand extends InspectCommand {
     }
 
     static String nothingStands(long alive, long ended) {
-        return "Nothing stands still, of " + Units.count(alive, "process that runs", "processes that run") + " and "
+        return "No operation is stalled in " + Units.count(alive, "process that runs", "processes that run") + " and "
                 + Units.count(ended, "that has", "that have") + " ended.";
     }
 
     private static String late(long processes) {
         return processes == 0 ? ""
                 : " But " + processes + (processes == 1 ? " has" : " have")
-                        + " just had no core for a while, and nothing is said of whom they wait for: ask again.";
+                        + " just had no core for a while, and the ranks that they wait for are not known: run the "
+                        + "command again.";
     }
 
     private List<TracedProcess> read() throws IOException {

@@ -41,7 +41,7 @@ public final class RecordCommand implements Runnable {
     @Override
     public void run() {
         throw new ParameterException(spec.commandLine(),
-                "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
+                "no command is given. Commands: " + String.join(", ", spec.subcommands().keySet()));
     }
 
     /** A command that reads a recording's directory and prints facts about it. */

@@ -111,7 +111,8 @@ public final class LsaMemory implements AutoCloseable {
             if (peers[peer] == null) {
                 mapped.forEach(SharedMemory::close);
                 throw new GinException(gin + ": the rank near it with number " + peer + " is of process " + theirs[2]
-                        + ", and its window's memory is not of LsaMemory.allocate, or processes share none here");
+                        + ", and its window's memory was not allocated by LsaMemory.allocate, or this host does not "
+                        + "share memory between processes");
             }
         }
         for (int peer = 0; peer < near.ranks(); peer++) {

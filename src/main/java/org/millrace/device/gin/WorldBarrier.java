@@ -34,7 +34,7 @@ public final class WorldBarrier {
             near.addRelease(peer, offset, 1);
         }
         arrivals += near.ranks();
-        gin.waitUntil("ranks near it to come to a barrier", () -> near.acquire(near.self(), offset) - arrivals >= 0);
+        gin.waitUntil("near ranks to reach a barrier", () -> near.acquire(near.self(), offset) - arrivals >= 0);
         rail.sync();
     }
 }

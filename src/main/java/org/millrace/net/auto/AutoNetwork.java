@@ -313,8 +313,8 @@ final class AutoNetwork implements Network {
             byte[] bytes = socket.clone();
             ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
             if (buffer.getLong(HOST_OFFSET) != 0 || buffer.getInt(MAGIC_OFFSET) != 0) {
-                throw new IllegalStateException(
-                        "the socket network's addresses use bytes from " + HOST_OFFSET + " on, which are taken here");
+                throw new IllegalStateException("the socket network's addresses use bytes from " + HOST_OFFSET
+                        + " on, which are used for host and magic number");
             }
             buffer.putLong(HOST_OFFSET, host).putInt(MAGIC_OFFSET, ucx ? MAGIC_UCX : MAGIC);
             return bytes;

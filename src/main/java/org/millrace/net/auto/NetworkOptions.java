@@ -88,7 +88,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
 
     static ConfigurationException inClear(String network) {
         return new ConfigurationException(Settings.TLS.name() + "=1 is not possible with " + Settings.NETWORK.name()
-                + "=" + network + ": its data would travel in clear; auto and socket encrypt it");
+                + "=" + network + ": its data would not be encrypted; auto and socket encrypt it");
     }
 
     /**

@@ -113,7 +113,7 @@ public final class Admission<C> {
             ConnectionState.closeQuietly(channel);
         }
         while (sources.size() > most) {
-            dropOne("it was one of more than " + most + " that had not introduced themselves");
+            dropOne("it was one of more than " + most + " that had not identified themselves");
         }
     }
 

@@ -100,8 +100,8 @@ final class ChallengeResponse {
             return false;
         }
         if (!MessageDigest.isEqual(answer(challenge), answer.array())) {
-            throw new ProtocolException("does not know this group's secret: it gave another answer before TLS than who "
-                    + "has the same secret, and the address of this listener");
+            throw new ProtocolException("does not know this group's secret: its answer before TLS is not that of a "
+                    + "process with the same secret and the address of this listener");
         }
         return true;
     }

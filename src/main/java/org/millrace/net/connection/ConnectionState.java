@@ -150,7 +150,7 @@ public abstract class ConnectionState {
                 resource.close();
             }
         } catch (Exception e) {
-            LOG.debug("closing {} failed; the system has given it back all the same", resource, e);
+            LOG.debug("closing {} failed; the system has released it all the same", resource, e);
         }
     }
 

@@ -35,7 +35,7 @@ public enum HandshakeReply {
     /** Another client has used this key, or the accepting side has given the connection up. */
     KEY_TAKEN("the key is taken: another client connected with it, or the accepting side gave it up"),
     /** The hello's numbers of streams are invalid. */
-    MALFORMED("it cannot make sense of the hello's streams"),
+    MALFORMED("the hello's streams are not valid"),
     /** The listener cannot map the ring that the hello names. */
     NO_RING("it cannot map the ring: see its log"),
     /** The listener is required to read the client's memory directly, and cannot. */

@@ -62,11 +62,11 @@ public abstract class IncomingHello {
         }
         if (!format.isBegunBy(received)) {
             throw new Refusal(null,
-                    "it speaks another protocol: it said '" + HelloFormat.excerpt(received.duplicate().flip()) + "'");
+                    "it speaks another protocol: it sent '" + HelloFormat.excerpt(received.duplicate().flip()) + "'");
         }
         if (received.position() >= HelloFormat.COMMON_BYTES && HelloFormat.versionIn(received) != format.version()) {
             throw new Refusal(HandshakeReply.OTHER_VERSION,
-                    "it speaks version " + HelloFormat.versionIn(received) + ", this side version " + format.version());
+                    "it uses version " + HelloFormat.versionIn(received) + ", this side version " + format.version());
         }
         if (received.hasRemaining()) {
             if (read < 0) {
@@ -93,7 +93,8 @@ public abstract class IncomingHello {
             int read = channel.read(received.clear().limit(1));
             if (read != 0) {
                 throw new Refusal(read < 0 ? null : HandshakeReply.MALFORMED,
-                        read < 0 ? "it left while its connection was being made" : "it went on before it was answered");
+                        read < 0 ? "it left while its connection was being made"
+                                : "it sent more before it was answered");
             }
         } catch (IOException e) {
             throw new Refusal(null, "it failed while its connection was being made: " + e.getMessage());

@@ -154,7 +154,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         checkOpen();
         if (expected.containsKey(key) || !usedKeys.add(key)) {
             throw new IllegalArgumentException(
-                    name + ": key " + key + " was expected before; a key is good for one connection");
+                    name + ": key " + key + " was expected before; a key serves one connection");
         }
         ExpectedConnection<C> connection = newExpected(key);
         expected.put(key, connection);
@@ -177,7 +177,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         } catch (ClosedSelectorException over) {
             LOG.trace("{} was closed", name);
         } catch (IOException e) {
-            LOG.warn("{}: clients are let in only while a connection is awaited: {}", name, e.getMessage());
+            LOG.warn("{}: clients are accepted only while a connection is awaited: {}", name, e.getMessage());
         }
     }
 
@@ -222,7 +222,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
                 } else {
                     Duration limit = client.knowsSecret() ? TLS_HANDSHAKE : handshakeDeadline;
                     if (client.isLate(now - limit.minus(handshakeDeadline).toNanos())) {
-                        throw new Refusal(null, "it said nothing, or not all of a hello, in " + limit);
+                        throw new Refusal(null, "it sent no complete hello in " + limit);
                     }
                 }
             } catch (Refusal e) {
@@ -283,7 +283,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
                     "another client connected with key " + key + ", or it was given up");
         }
         if (client.isLate(now)) {
-            throw new Refusal(HandshakeReply.UNKNOWN_KEY, "nobody expects key " + key);
+            throw new Refusal(HandshakeReply.UNKNOWN_KEY, "no connection is expected with key " + key);
         }
         client.checkWaits();
         return false;

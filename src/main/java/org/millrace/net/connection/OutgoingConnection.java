@@ -104,7 +104,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
                 network.forget(this);
             } else if (nanosLeft() < 0) {
                 throw new ConnectionException(name + ": not made in " + limit + ", still waiting for "
-                        + (pause == 0 ? waitingFor() : "its turn to try again")
+                        + (pause == 0 ? waitingFor() : "the next attempt")
                         + (unanswered == null ? "" : "; before that: " + unanswered.getMessage()));
             }
             return sender;

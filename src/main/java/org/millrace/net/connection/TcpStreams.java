@@ -96,7 +96,7 @@ public final class TcpStreams {
     public static String reason(@Nullable IOException cause) {
         return cause != null && (TIMED_OUT.equals(cause.getMessage()) || SILENT.equals(cause.getMessage()))
                 ? "nothing came back from the peer's host any more: the host is gone, or the network between is silent"
-                : "the peer's process ended, or the network between failed: look at what the peer said last";
+                : "the peer's process ended, or the network between failed: see the peer's last log lines";
     }
 
     /** Returns a silent link of this process, which peers on other hosts receive as a report; null for none. */

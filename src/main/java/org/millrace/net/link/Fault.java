@@ -128,8 +128,8 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
 
     /** Describes the frame and the connection that the fault waits for. */
     String moment() {
-        String which = connection == 0 ? " of a connection"
-                : " of connection " + connection + ", counted as the rank made them,";
+        String which =
+                connection == 0 ? " of a connection" : " of connection " + connection + ", in the order of connect,";
         String through = rail == WHOLE_CONNECTION ? ""
                 : " that has a rail " + rail + " (they count from 0, and one network address is one rail)";
         return "frame " + frame + " or a later one"

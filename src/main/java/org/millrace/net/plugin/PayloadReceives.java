@@ -104,7 +104,7 @@ final class PayloadReceives {
             long length = lengths[(int) (arrivedPieces & PIECES - 1)];
             if (communicator.size(i) != length) {
                 throw communicator.connection.corrupt("piece " + arrivedPieces + " of the payloads has "
-                        + communicator.size(i) + " bytes, and " + length + " were to come");
+                        + communicator.size(i) + " bytes, and " + length + " are expected");
             }
             arrivedPieces++;
         }

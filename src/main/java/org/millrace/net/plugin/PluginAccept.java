@@ -95,7 +95,7 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
                 came().clear();
             } catch (ConnectionException e) {
                 closeComms();
-                LOG.warn("{}: device {} is of no use: {}", this, candidate, e.getMessage());
+                LOG.warn("{}: device {} cannot be used: {}", this, candidate, e.getMessage());
                 if (i + 1 == devices.devices().size()) {
                     came.refuse(new Refusal(HandshakeReply.NO_DEVICE, String.valueOf(e.getMessage())));
                     came().clear();

@@ -154,15 +154,15 @@ final class PluginConnection extends ConnectionState {
             }
         } else if (hasShutDown && now - shutdownNanos > ARRIVAL_NANOS) {
             throw lost("the peer has sent " + received.getLong(FRAMES_OFFSET)
-                    + " frames and a shutdown message, and the" + " plugin has not brought the rest of them in "
+                    + " frames and a shutdown message, and the plugin has not delivered the rest of them in "
                     + TimeUnit.NANOSECONDS.toSeconds(ARRIVAL_NANOS) + " s", progress, "", null);
         } else if (gone && !hasShutDown) {
             IOException why = socketFailure;
             throw lost(
                     why == null ? "the peer's end of the connection is gone, without a shutdown message"
                             : String.valueOf(why.getMessage()),
-                    progress,
-                    "; the peer's process ended, or it aborted the connection: look at what the peer said last", why);
+                    progress, "; the peer's process ended, or it aborted the connection: see the peer's last log lines",
+                    why);
         }
     }
 
@@ -179,14 +179,14 @@ final class PluginConnection extends ConnectionState {
         if (!received.hasRemaining()) {
             shutdownNanos = now;
             if (received.getLong(0) != SHUTDOWN) {
-                throw corrupt("what the peer said over TCP is no shutdown message");
+                throw corrupt("the peer's message over TCP is not a shutdown message");
             }
         }
     }
 
     /** Returns the exception for a received message that violates the protocol. Later messages cannot be trusted. */
     ConnectionException corrupt(String problem) {
-        ConnectionException first = fail(new ConnectionException(this + ": received what is no frame: " + problem
+        ConnectionException first = fail(new ConnectionException(this + ": received an invalid message: " + problem
                 + "; the connection is closed. The plugin mixes up messages, or one end runs another version"));
         closeQuietly(socket);
         return first;

@@ -170,7 +170,7 @@ final class PluginLibrary {
                 left.add(read + " needs kernels that put its data together (network device type " + read.deviceType()
                         + ")");
             } else if (!read.supports(plugin_h.NCCL_PTR_HOST())) {
-                left.add(read + " takes no host memory");
+                left.add(read + " does not support host memory");
             } else {
                 usable.add(read);
             }
@@ -198,7 +198,7 @@ final class PluginLibrary {
      */
     private String said() {
         String warning = PluginLog.take();
-        return warning == null ? "" : "; it says: " + warning;
+        return warning == null ? "" : "; its message: " + warning;
     }
 
     /** Returns the plugin's name from its table. */

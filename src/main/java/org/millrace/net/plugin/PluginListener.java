@@ -82,7 +82,7 @@ final class PluginListener extends KeyedListener<PluginListener.Client> {
                         + "', and this process '" + ours + "': MILLRACE_NET must be the same in all processes");
             }
             if (!said.sizes().isPlausible(PluginDevice.MAX_RECVS)) {
-                throw new Refusal(HandshakeReply.MALFORMED, "it says that it can do " + said.sizes());
+                throw new Refusal(HandshakeReply.MALFORMED, "it announces sizes that are not valid: " + said.sizes());
             }
             hello = said;
         }

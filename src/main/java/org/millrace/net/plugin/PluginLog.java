@@ -28,7 +28,7 @@ final class PluginLog {
     private static final Logger LOG = LogManager.getLogger(PluginLog.class);
     private static final int LINE_BYTES = 1024;
 
-    private static final String SAYS = "a network plugin says: {}";
+    private static final String SAYS = "a network plugin reports: {}";
     private static final long AGE_NANOS = 1_000_000_000;
 
     /** Fetched lines that are neither logged nor included in the message of a failure. Guarded by itself. */

@@ -79,14 +79,14 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
         inline = (flags & MessageFormat.APART) == 0;
         onDevice = (flags & MessageFormat.ON_DEVICE) != 0;
         if (number != window.begun() || inline && onDevice) {
-            throw connection.corrupt("a message says that it is of frame " + number + ", with flags " + flags
-                    + ", and that of frame " + window.begun() + " was to come");
+            throw connection.corrupt("a message states that it is of frame " + number + ", with flags " + flags
+                    + "; that of frame " + window.begun() + " is expected");
         }
         long with = inline ? bytes : 0;
         if (bytes < 0 || bytes > MessageFormat.MAX_PAYLOAD_BYTES || with > sizes.inlineBytes()
                 || length != MessageFormat.HEADER_BYTES + with || !inline && bytes == 0) {
             throw connection.corrupt("the message of frame " + window.begun() + " has " + length
-                    + " bytes and says that its payload has " + bytes + (inline ? ", all of them in it" : ""));
+                    + " bytes and states that its payload has " + bytes + (inline ? ", all of them in it" : ""));
         }
     }
 

@@ -144,7 +144,7 @@ final class RingMemory {
         if (length != bytes) {
             channel.close();
             throw new ShmUnavailableException(
-                    "the ring " + name + " has " + length + " bytes, and the peer said " + bytes);
+                    "the ring " + name + " has " + length + " bytes, but the peer announced " + bytes);
         }
         RingMemory ring = map(channel, capacity);
         String problem = RingLayout.problem(ring, capacity);

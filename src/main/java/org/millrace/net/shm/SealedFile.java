@@ -115,7 +115,7 @@ final class SealedFile implements AutoCloseable {
             }
             long seals = SystemCall.of(SystemCall.FCNTL, descriptor, GET_SEALS, 0);
             if (seals < 0 || (seals & ALL) != ALL) {
-                throw new IOException(there + " is not sealed: who made it could make it shorter");
+                throw new IOException(there + " is not sealed: its creator could truncate it");
             }
             return file.channel();
         }

@@ -82,7 +82,7 @@ final class SharedFile {
         }
         Path path = directory.resolve(name.toString());
         if (!Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS) || !PrivateFile.isOurs(path)) {
-            throw new IOException(path + " is not there, or not of this user");
+            throw new IOException(path + " does not exist, or belongs to another user");
         }
         return PrivateFile.open(path);
     }

@@ -76,7 +76,7 @@ public final class SharedHeap implements AutoCloseable {
             return lines.filter(line -> line.startsWith("MemTotal:"))
                     .map(line -> Long.parseLong(line.replaceAll("\\D", "")) << 10)
                     .findFirst()
-                    .orElseThrow(() -> new IOException("/proc/meminfo says no MemTotal"));
+                    .orElseThrow(() -> new IOException("/proc/meminfo has no MemTotal"));
         }
     }
 
@@ -126,7 +126,7 @@ public final class SharedHeap implements AutoCloseable {
                 try {
                     file.take(offset, bytes);
                 } catch (IOException e) {
-                    LOG.debug("{} bytes are not taken of the memory that other processes map", bytes, e);
+                    LOG.debug("{} bytes are not allocated from the memory that other processes map", bytes, e);
                     return null;
                 }
                 free.remove(offset);
@@ -144,7 +144,7 @@ public final class SharedHeap implements AutoCloseable {
         try {
             file.giveBack(offset, bytes);
         } catch (IOException e) {
-            LOG.debug("{} bytes stay taken", bytes, e);
+            LOG.debug("{} bytes stay allocated", bytes, e);
             mapping.segment().asSlice(offset, bytes).fill((byte) 0);
         }
         long begin = offset;
@@ -206,7 +206,7 @@ public final class SharedHeap implements AutoCloseable {
     private static SharedMemory.Mapping open(String name, MapMode mode, long most) {
         FileName parsed = FileName.parse(name);
         if (parsed == null || !parsed.isSealed()) {
-            throw new ShmUnavailableException("\"" + name + "\" is no name of memory of ours");
+            throw new ShmUnavailableException("\"" + name + "\" is not a name of Millrace's shared memory");
         }
         try (FileChannel channel = SealedFile.open(parsed)) {
             return new SharedMemory.Mapping(channel, mode, Math.min(channel.size(), most));

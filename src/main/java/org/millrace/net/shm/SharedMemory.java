@@ -91,7 +91,7 @@ public final class SharedMemory implements AutoCloseable {
     public static SharedMemory open(Path directory, String name, long bytes) {
         FileName parsed = FileName.parse(name); // a parsed name contains no slash
         if (parsed == null || !(parsed.isSealed() || parsed.kind().equals(FileName.MEMORY))) {
-            throw new ShmUnavailableException("\"" + name + "\" is no name of shared memory of ours");
+            throw new ShmUnavailableException("\"" + name + "\" is not a name of Millrace's shared memory");
         }
         SharedMemory memory = map(directory, parsed, bytes);
         memory.deleteFile();

@@ -92,7 +92,7 @@ final class ShmConnection extends ConnectionState {
         try {
             int read = socket.read(buffer);
             if (read > 0) {
-                throw corrupt("the peer said something over a socket that is there for its end only");
+                throw corrupt("the peer sent data over a socket that only shows the peer's end");
             }
             if (read < 0 || now - lastProcessLookNanos < PROCESS_INTERVAL_NANOS) {
                 return read < 0;
@@ -108,7 +108,7 @@ final class ShmConnection extends ConnectionState {
     ConnectionException lost(String progress) {
         network().peerWasLost();
         return lost("the peer's process, " + peer + ", is gone without a shutdown message", progress,
-                "; it was killed, or it aborted the connection: look at what it said last", null);
+                "; it was killed, or it aborted the connection: see the peer's last log lines", null);
     }
 
     /**
@@ -143,7 +143,7 @@ final class ShmConnection extends ConnectionState {
      */
     RuntimeException endedBy(Throwable e) {
         if (e instanceof InternalError) {
-            return corrupt("its file was made shorter (" + e.getMessage() + ")");
+            return corrupt("its file was truncated (" + e.getMessage() + ")");
         }
         ConnectionException first = failure();
         return first == null ? (IllegalStateException) e : first;
@@ -158,7 +158,7 @@ final class ShmConnection extends ConnectionState {
         try {
             use.run();
         } catch (InternalError shorter) {
-            LOG.debug("{}: nothing can be said in a ring that was made shorter", this, shorter);
+            LOG.debug("{}: nothing can be written to a ring whose file was truncated", this, shorter);
         }
     }
 

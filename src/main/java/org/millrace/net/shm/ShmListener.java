@@ -169,7 +169,7 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
             if (name == null || !(name.isSealed() || name.kind().equals(FileName.RING))
                     || !ShmOptions.isRingLength(hello.capacity())) {
                 throw new ShmUnavailableException("the peer named a ring '" + hello.ring() + "' of " + hello.capacity()
-                        + " bytes, which can be none");
+                        + " bytes, which cannot be a ring");
             }
             int capacity = (int) hello.capacity();
             RingMemory ring;

@@ -197,7 +197,7 @@ public final class ShmNetwork implements Network {
             int version = Short.toUnsignedInt(bytes.getShort(VERSION_OFFSET));
             if (version != RingLayout.VERSION) {
                 throw new ConnectionException(
-                        "the listener's address is of version " + version + ", this side speaks version "
+                        "the listener's address is of version " + version + ", this side uses version "
                                 + RingLayout.VERSION + ": use the same Millrace in all processes");
             }
             return new ShmAddress(bytes.getLong(ID_OFFSET), bytes.getLong(HOST_OFFSET),

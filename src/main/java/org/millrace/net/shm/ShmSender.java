@@ -131,7 +131,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             return false;
         }
         long place = producer.writeHeader(header, offset,
-                Objects.requireNonNull(memory.ticket(), "payloads in memory that nobody can map"));
+                Objects.requireNonNull(memory.ticket(), "payloads in memory that no other process can map"));
         unread.add(written++, place, MemorySegment.NULL, memory, offset, header.payloadBytes());
         producer.publish();
         return true;

@@ -98,8 +98,8 @@ public record AddressFormat(String network, int version) {
         }
         int theirs = Short.toUnsignedInt(bytes.getShort(VERSION_OFFSET));
         if (theirs != version) {
-            throw new ConnectionException("the listener's address is of version " + theirs
-                    + ", this side speaks version " + version + ": use the same Millrace on all hosts");
+            throw new ConnectionException("the listener's address is of version " + theirs + ", this side uses version "
+                    + version + ": use the same Millrace on all hosts");
         }
         return decode(bytes, PORT_OFFSET, HOST_OFFSET, "address");
     }

@@ -41,7 +41,7 @@ final class ReceiveWindow extends PieceWindow {
                     + pieces.bytes() + " bytes";
         }
         if (isKnown(frame) && frame >= completed && headers[slot(frame)].payloadBytes() != payload) {
-            return "a piece says that its payload has " + payload + " bytes, an earlier one of frame " + frame
+            return "a piece states that its payload has " + payload + " bytes, an earlier one of frame " + frame
                     + " said " + headers[slot(frame)].payloadBytes();
         }
         return null;

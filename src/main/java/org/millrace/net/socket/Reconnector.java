@@ -231,7 +231,7 @@ public final class Reconnector implements Runnable {
                 }
                 attempts.removeIf(Attempt::advance);
             } catch (IOException | RuntimeException e) {
-                LOG.warn("lost streams may not be made again: {}", e.toString(), e);
+                LOG.warn("lost streams may not be restored: {}", e.toString(), e);
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(STEP_MILLIS));
             }
         }
@@ -320,7 +320,7 @@ public final class Reconnector implements Runnable {
 
         boolean advance() throws IOException {
             if (System.nanoTime() - deadline > 0) {
-                throw new SocketTimeoutException("it said nothing, or not all, in " + options.handshakeDeadline());
+                throw new SocketTimeoutException("it sent no complete request in " + options.handshakeDeadline());
             }
             boolean asked = isRead(channel, question);
             ResumeFormat.checkBegin(question);
@@ -401,7 +401,7 @@ public final class Reconnector implements Runnable {
             try {
                 return attempt(now);
             } catch (IOException | RuntimeException e) {
-                LOG.debug("a stream of {} is not made again yet: {}", connection.id(), e.toString());
+                LOG.debug("a stream of {} is not restored yet: {}", connection.id(), e.toString());
                 closeChannel();
                 connection.failed(stream, e);
                 again(now);
@@ -471,7 +471,7 @@ public final class Reconnector implements Runnable {
                 connection.made(stream, new StreamRecovery.Successor(open, epoch, null));
                 return true;
             } else if (said != ResumeFormat.KNOWN || known) {
-                throw new ProtocolException("an answer that makes no sense");
+                throw new ProtocolException("an answer that is not valid");
             }
             connection.heard();
             known = true;
@@ -549,14 +549,14 @@ public final class Reconnector implements Runnable {
             lostSince.putIfAbsent(rail, System.nanoTime());
             LOG.warn("{}: lost {} ({}){}; the connection {}", connection, rail, why,
                     owed < 0 ? "" : ": " + owed + " of its pieces are sent again",
-                    left == null ? "waits until it is made again" : "goes on over " + left);
+                    left == null ? "waits until it is restored" : "continues over " + left);
             if (left == null) {
                 waits = true;
                 over();
                 ProcessTrace trace = ProcessTrace.current();
                 cut = trace == null ? null
                         : trace.cut(connection.toString(), peer,
-                                "lost " + rail + " (" + why + "), its last; waits until it is made again");
+                                "lost " + rail + " (" + why + "), its last; waits until it is restored");
             }
         }
 
@@ -567,10 +567,10 @@ public final class Reconnector implements Runnable {
                 long nanos = System.nanoTime() - since;
                 ProcessTrace trace = ProcessTrace.current();
                 if (waits && trace != null) {
-                    trace.outage(connection.toString(), rail + " is made again after " + nanos / 1_000_000 + " ms",
+                    trace.outage(connection.toString(), rail + " is restored after " + nanos / 1_000_000 + " ms",
                             nanos);
                 }
-                LOG.log(waits ? Level.WARN : Level.INFO, "{}: {} is made again after {} ms", connection, rail,
+                LOG.log(waits ? Level.WARN : Level.INFO, "{}: {} is restored after {} ms", connection, rail,
                         nanos / 1_000_000);
                 waits = false;
                 over();

@@ -136,7 +136,7 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
         }
         try {
             if (!isAsked && answered.getFirst().channel().read(confirmation) < 0) {
-                throw new EOFException("it closed the connection before it knew that it was accepted");
+                throw new EOFException("it closed the connection before it read that it was accepted");
             }
         } catch (IOException e) {
             if (recovery == null) {
@@ -150,7 +150,7 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
         }
         if (!StreamHello.FORMAT.isBegunBy(confirmation)
                 || HandshakeReply.decode(confirmation) != HandshakeReply.ACCEPTED) {
-            throw new ProtocolException("it said something else than that it knows that it was accepted");
+            throw new ProtocolException("it sent something else than the confirmation that it was accepted");
         }
         if (recovery != null) {
             recovery.heard();

@@ -211,7 +211,7 @@ final class SocketConnect extends OutgoingConnection {
         for (int stream = 0; stream < streams.size(); stream++) {
             try {
                 all &= streams.get(stream).advance()
-                        && streams.get(stream).receive(resumes.get(stream), "what follows its answer");
+                        && streams.get(stream).receive(resumes.get(stream), "the rest of its answer");
             } catch (ConnectionException e) {
                 failed(stream, e);
                 return false;
@@ -261,7 +261,7 @@ final class SocketConnect extends OutgoingConnection {
         }
         if (any && unreachable >= 0) {
             leaveOut(railOf(unreachable),
-                    new ConnectionException("nobody answered in half of " + options.connectDeadline()));
+                    new ConnectionException("no answer within half of " + options.connectDeadline()));
         }
     }
 

@@ -90,8 +90,8 @@ public final class SocketNetwork implements Network {
             try {
                 reconnector = Reconnector.shared(options);
             } catch (IOException e) {
-                throw new ConnectionException("cannot open a port on which lost streams are made again: "
-                        + e.getMessage() + "; MILLRACE_RECONNECT_DEADLINE=0s does without", e);
+                throw new ConnectionException("cannot open a port on which lost streams are restored: " + e.getMessage()
+                        + "; MILLRACE_RECONNECT_DEADLINE=0s does without", e);
             }
         }
         return reconnector;

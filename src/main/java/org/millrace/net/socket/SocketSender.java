@@ -247,7 +247,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                 }
                 case GONE -> lose(stream, "the peer's end of it is gone", null, now);
                 case PROTOCOL_ERROR -> throw connection
-                        .notProtocol("an acknowledgement of what was never sent, or none, on " + stream.rail());
+                        .notProtocol("an acknowledgement of data that was never sent, or none, on " + stream.rail());
             }
         } catch (IOException e) {
             lose(stream, e.getMessage(), e, now);

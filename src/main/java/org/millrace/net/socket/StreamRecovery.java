@@ -141,7 +141,7 @@ public final class StreamRecovery {
     public static StreamRecovery of(Reconnector reconnector, ConnectionKey key, boolean accepts, byte[] theirs,
             SocketChannel stream, Runnable onNews) throws IOException {
         if (theirs.length != Reconnector.OFFER_BYTES) {
-            throw new ProtocolException("made an offer of " + theirs.length + " bytes to make lost streams again");
+            throw new ProtocolException("made an offer of " + theirs.length + " bytes to restore lost streams");
         }
         ByteBuffer bytes = ByteBuffer.wrap(theirs).order(ByteOrder.LITTLE_ENDIAN);
         Set<Peer> peers = new LinkedHashSet<>();
@@ -335,7 +335,7 @@ public final class StreamRecovery {
         if (why instanceof ConnectException && "Connection refused".equals(why.getMessage())) {
             refusedSince = refusedSince == 0 ? now | 1 : refusedSince;
             if (noneSince != 0 && peers[stream].isThisHost()) {
-                end("its process has ended: nobody listens on its port on this host");
+                end("its process has ended: no process listens on its port on this host");
             } else if (noneSince != 0 && now - refusedSince > REFUSED_NANOS) {
                 end("its process has ended: its host refuses another stream");
             }
@@ -353,7 +353,7 @@ public final class StreamRecovery {
         long none = noneSince;
         long since = none != 0 && heard != 0 && heard - none > 0 ? heard : none;
         if (none != 0 && now - since > reconnector.deadline().toNanos()) {
-            end("no stream could be made again in " + ValueTypes.DurationType.text(reconnector.deadline())
+            end("no stream could be restored in " + ValueTypes.DurationType.text(reconnector.deadline())
                     + " (MILLRACE_RECONNECT_DEADLINE); the last attempt: " + last);
         }
     }

@@ -151,7 +151,8 @@ public final class StreamSet extends ConnectionState {
      * cannot be trusted.
      */
     public ConnectionException notProtocol(String problem) {
-        ConnectionException first = fail(new ConnectionException(this + ": received bytes that are no frame: " + problem
+        ConnectionException first = fail(new ConnectionException(this + ": received bytes that are not a frame: "
+                + problem
                 + "; the connection is closed. Something between the two ends changes data, or one end runs another "
                 + "version"));
         release();

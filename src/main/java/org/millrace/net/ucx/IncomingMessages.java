@@ -76,7 +76,7 @@ final class IncomingMessages {
         }
         if (!UcxFormat.decode(at, limit - at, header)
                 || UcxFormat.frameBytes(header.payloadBytes(), isInline(header.payloadBytes())) > limit - at) {
-            throw end.notProtocol("a header with " + (limit - at) + " bytes behind its beginning makes no sense");
+            throw end.notProtocol("a header with " + (limit - at) + " bytes behind its beginning is not valid");
         }
         return true;
     }

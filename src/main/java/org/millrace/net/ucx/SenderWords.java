@@ -86,7 +86,7 @@ final class SenderWords {
             lostPeer = LostPeerName.read(said::word);
             acceptWord(said);
         } else if (said.word(0) == UcxFormat.ABORT) {
-            throw end.lost("the peer has given it up", null);
+            throw end.lost("the peer has aborted it", null);
         } else if (address == null && said.word(0) != UcxFormat.SHUTDOWN) {
             UcxFormat.check(end.toString(), UcxFormat.HELLO, said.word(0));
             if (said.payloadBytes() < 1 || said.payloadBytes() > UcxFormat.MAX_ADDRESS_BYTES) {
@@ -100,7 +100,7 @@ final class SenderWords {
             UcxFormat.check(end.toString(), UcxFormat.SHUTDOWN, said.word(0));
             if (last >= 0 || said.word(1) < 0 || said.word(3) < 0 || said.word(3) > UcxFormat.FRAMES) {
                 throw end.notProtocol(
-                        "a shutdown message after " + said.word(1) + " frames with " + said.word(3) + " to come");
+                        "a shutdown message after " + said.word(1) + " frames with " + said.word(3) + " to follow");
             }
             last = said.word(1);
             lostPeerFollows = said.word(2) != 0;

@@ -122,7 +122,7 @@ abstract class UcxEnd extends ConnectionState {
     final long endpoint() {
         long handle = endpoint.handle();
         if (handle == 0) {
-            throw lost("another connection to the same process was closed, and the peer did not let go of it in time",
+            throw lost("another connection to the same process was closed, and the peer did not release it in time",
                     null);
         }
         return handle;
@@ -373,12 +373,12 @@ abstract class UcxEnd extends ConnectionState {
             worker.block();
         }
         return lost(what, howFar(),
-                "; the peer's process ended, or the network between failed: look at what the peer said last", cause);
+                "; the peer's process ended, or the network between failed: see the peer's last log lines", cause);
     }
 
     /** Returns the exception for a message that violates the protocol. */
     final ConnectionException notProtocol(String problem) {
-        return fail(new ConnectionException(this + ": received a message that is no frame: " + problem
+        return fail(new ConnectionException(this + ": received a message that is not a frame: " + problem
                 + "; one end runs another version, or something changes data"));
     }
 

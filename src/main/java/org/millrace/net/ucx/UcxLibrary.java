@@ -188,7 +188,7 @@ final class UcxLibrary {
     public static void check(int status, String what) {
         if (status < 0) {
             throw new UcxUnavailableException("UCX cannot " + what + " (" + meaning(status) + ", " + status + ")",
-                    "doctor lists what it found, and with UCX_LOG_LEVEL=info it says more");
+                    "doctor lists what UCX found, and with UCX_LOG_LEVEL=info UCX logs more");
         }
     }
 }

@@ -143,7 +143,8 @@ public final class UcxNetwork implements Network {
         byte[] address = listener.address();
         ByteBuffer buffer = ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
         if (buffer.getInt(MAGIC_OFFSET) != 0) {
-            throw new IllegalStateException(finder.name() + "'s addresses use their last bytes, which are taken here");
+            throw new IllegalStateException(
+                    finder.name() + "'s addresses use their last bytes, which are used for a magic number");
         }
         buffer.putInt(MAGIC_OFFSET, MAGIC);
         return new Listener() {

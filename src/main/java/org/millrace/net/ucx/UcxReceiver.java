@@ -302,14 +302,14 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         }
         if (words.sentShutdown()) {
             if (shown > words.last()) {
-                throw lost("the peer has left with frames under way", null);
+                throw lost("the peer closed with frames in flight", null);
             }
             if (window.done() == words.last() && shown == words.last() && !words.hasRest()) {
                 throw closedByPeer(howFar(), words.lostPeer());
             }
             if (words.nanosSinceShutdown() > LATE_NANOS && !takesRest()) {
-                throw lost("the peer sent its shutdown message after " + words.last() + " frames, and they do not come",
-                        null);
+                throw lost("the peer sent its shutdown message after " + words.last() + " frames, and not all of "
+                        + "them arrived", null);
             }
         }
     }
@@ -379,8 +379,8 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         boolean ended = peerHasEnded();
         disconnect();
         if (!released && !ended) {
-            worker().stop(this + " was closed while UCX received into memory that is freed next, and the peer did not "
-                    + "let go of it in time: all that this thread has over UCX is ended");
+            worker().stop(this + " was closed while UCX received into memory that is freed next, and the peer did "
+                    + "not release it in time: all connections of this thread over UCX are ended");
         }
     }
 }

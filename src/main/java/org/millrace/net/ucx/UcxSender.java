@@ -398,8 +398,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             arena.close();
         } else if (!safe && !ended && !areOver(requests)) {
             // UCX still sends payloads from the owner's memory. Its other messages are in memory that stays allocated.
-            worker().stop(this + " was closed while UCX sent from memory that is freed next, and the peer did not let "
-                    + "go of it in time: all that this thread has over UCX is ended");
+            worker().stop(this + " was closed while UCX sent from memory that is freed next, and the peer did not "
+                    + "release it in time: all connections of this thread over UCX are ended");
         }
     }
 }

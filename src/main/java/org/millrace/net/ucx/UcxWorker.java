@@ -99,7 +99,7 @@ final class UcxWorker {
             if (named != 0) {
                 ucp_h.ucp_worker_destroy(handle);
             }
-            UcxLibrary.check(named, "say where a worker is");
+            UcxLibrary.check(named, "return a worker's address");
             long bytes = results.get(ValueLayout.JAVA_LONG, 0);
             long length = results.get(ValueLayout.JAVA_LONG, Long.BYTES);
             address = NativeRegion.ALL_MEMORY.asSlice(bytes, length).toArray(ValueLayout.JAVA_BYTE);
@@ -118,7 +118,8 @@ final class UcxWorker {
         while (!tryEnter()) {
             Waiting.pause(RETRY_NANOS);
             if (System.nanoTime() - start > TURN_TIMEOUT_NANOS) {
-                throw new ConnectionException("a UCX worker was not given back in 10 s: a call of UCX does not return");
+                throw new ConnectionException(
+                        "a UCX worker was not released within 10 s: a call of UCX does not return");
             }
         }
     }

@@ -301,8 +301,7 @@ abstract class FallbackConnection implements DataPath.Connection {
                 number++;
             }
             if (number == ConnectionHandle.REGIONS) {
-                throw new IllegalStateException(
-                        "a connection can have " + number + " registered memories, and not one more");
+                throw new IllegalStateException("a connection can have at most " + number + " registered memories");
             }
             if (number == regions.length) {
                 regions = Arrays.copyOf(regions, Math.min(2 * number, ConnectionHandle.REGIONS));

@@ -89,8 +89,9 @@ final class CudaGinDevice implements GinDevice {
         this.runner = AgentRunner.start(new OnDevice(agent, driver, device), idle);
         this.watch = new PassWatch(agent, runner.thread(), PASS,
                 where -> NcclLog.warn("GIN: " + where
-                        + ". A call of the driver's that waits for a kernel which waits for this thread stands so: "
-                        + "a module that is loaded, or memory that is taken or given back, while the kernel runs"));
+                        + ". A call of the driver's that waits for a kernel which waits for this thread blocks in "
+                        + "this state: a module that is loaded, or memory that is allocated or freed, while the "
+                        + "kernel runs"));
     }
 
     private static @Nullable CopyContext openContext(CudaDriver driver, CudaDevice device) {
@@ -204,7 +205,7 @@ final class CudaGinDevice implements GinDevice {
             moverOf.values().forEach(CudaMover::settle);
             return true;
         } catch (MillraceException e) {
-            NcclLog.warn("GIN: copies are still under way on " + device + ": " + e.getMessage());
+            NcclLog.warn("GIN: copies are not complete on " + device + ": " + e.getMessage());
             return false;
         }
     }

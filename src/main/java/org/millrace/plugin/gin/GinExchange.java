@@ -100,7 +100,7 @@ final class GinExchange implements AutoCloseable {
 
     private int checkedCount(int peer, long count) {
         if (count < 0 || count > ForeignMemory.MAX_SEGMENTS) {
-            throw new GinException("rank " + rank + ": rank " + peer + " says that its window has " + count
+            throw new GinException("rank " + rank + ": rank " + peer + " states that its window has " + count
                     + " physical segments, and at most " + ForeignMemory.MAX_SEGMENTS + " are mapped");
         }
         return (int) count;

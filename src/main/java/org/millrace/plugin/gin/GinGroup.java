@@ -125,8 +125,8 @@ public final class GinGroup implements AutoCloseable {
         @Override
         public void stalled(String what) {
             NcclLog.warn(
-                    "GIN: " + what + ". A kernel that another kernel of its process must start first stands so: set"
-                            + " CUDA_MODULE_LOADING=EAGER. Copies that wait behind other streams'"
+                    "GIN: " + what + ". A kernel that another kernel of its process must start first blocks in this "
+                            + "state: set CUDA_MODULE_LOADING=EAGER. Copies that wait behind other streams'"
                             + " kernels do, too: CUDA_DEVICE_MAX_CONNECTIONS=32 helps");
         }
     }
@@ -340,7 +340,7 @@ public final class GinGroup implements AutoCloseable {
         device.agent().remove(communicator, CLOSE_TIMEOUT);
         if (!device.settle()) {
             throw new GinException(
-                    "rank " + rank + ": copies of a closed group are still under way; its memory is left alone");
+                    "rank " + rank + ": copies of a closed group are not complete; its memory is not freed");
         }
         // NCCL 2.28 does not deregister windows that the user left registered
         windows.forEach(window -> window.memory().close());

@@ -58,7 +58,7 @@ public record CallingNccl(int version, @Nullable String rccl) {
     @Override
     public String toString() {
         String name = rccl == null ? "NCCL" : "RCCL";
-        return (version == 0 ? "an " + name + " that does not tell its version"
-                : name + " " + NcclLibrary.versionText(version)) + (rccl == null ? "" : " (" + rccl + ")");
+        return (version == 0 ? "an " + name + " of unknown version" : name + " " + NcclLibrary.versionText(version))
+                + (rccl == null ? "" : " (" + rccl + ")");
     }
 }

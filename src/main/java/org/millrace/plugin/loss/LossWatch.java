@@ -89,10 +89,9 @@ public final class LossWatch {
         }
         AsyncErrors.Askers askers = policy.asyncErrors() ? shim.askers(library)
                 : new AsyncErrors.Askers(0, Settings.ASYNC_ERROR.name() + " switches it off");
-        NcclLog.info(
-                askers.count() > 0 ? "ncclCommGetAsyncError tells of a lost peer: it is called by " + askers.names()
-                        : "ncclCommGetAsyncError does not tell of a lost peer: " + askers.names()
-                                + ". The next enqueue does, and " + Settings.ON_LOSS.name() + " says what comes then");
+        NcclLog.info(askers.count() > 0 ? "ncclCommGetAsyncError reports a lost peer: it is called by " + askers.names()
+                : "ncclCommGetAsyncError does not report a lost peer: " + askers.names()
+                        + ". The next enqueue does, and " + Settings.ON_LOSS.name() + " states what happens then");
     }
 
     /**
@@ -199,8 +198,8 @@ public final class LossWatch {
                     ? "The process ends in " + ValueTypes.DurationType.text(policy.grace())
                             + " unless the program aborts or destroys the communicator before"
                             + (policy.asyncErrors() ? ", or is told by ncclCommGetAsyncError" : "") + " ("
-                            + Settings.LOSS_GRACE.name() + "; " + Settings.ON_LOSS.name() + "=report leaves it be)"
-                    : "The process goes on (" + Settings.ON_LOSS.name() + "=report)";
+                            + Settings.LOSS_GRACE.name() + "; " + Settings.ON_LOSS.name() + "=report does not end it)"
+                    : "The process continues (" + Settings.ON_LOSS.name() + "=report)";
             line(self() + ": " + lost.line() + ". " + consequence);
         }
 

@@ -76,7 +76,7 @@ public record LostEnd(String peer, @Nullable String toldBy, String text, boolean
     }
 
     String line() {
-        return peer.equals(GIN) ? "GIN has failed, and kernels wait for what never comes: " + text
+        return peer.equals(GIN) ? "GIN has failed, and kernels wait forever: " + text
                 : "lost the peer " + peer + ", which this process waits for: " + text;
     }
 }

@@ -63,7 +63,7 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         if (settings.get(Settings.REQUIRE_SECRET) && socket.tls() == null) {
             throw new ConfigurationException(Settings.REQUIRE_SECRET.name() + "=1: under libnccl only "
                     + Settings.TLS.name() + "=1 with " + Settings.SECRET.name()
-                    + " keeps unauthenticated clients out, because NCCL's own bootstrap lets anybody in");
+                    + " keeps unauthenticated clients out, because NCCL's own bootstrap admits any process");
         }
     }
 

@@ -236,7 +236,7 @@ public final class DeviceSlots implements AutoCloseable {
             try {
                 queue.close();
             } catch (MillraceException e) {
-                NcclLog.trace("copies were not ended: " + e.getMessage()); // the program may have reset the device
+                NcclLog.trace("copies did not end: " + e.getMessage()); // the program may have reset the device
             }
         }
     }

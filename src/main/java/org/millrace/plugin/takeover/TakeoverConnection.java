@@ -257,7 +257,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
             removal = agent.remove(List.of(proxy), Duration.ZERO);
             if (!await(removal, ACKNOWLEDGE)) {
                 throw new MillraceException(
-                        proxy.name() + ": the proxy's thread does not let go of the connection's memory:"
+                        proxy.name() + ": the proxy's thread does not release the connection's memory:"
                                 + " a pass of it does not return");
             }
         }

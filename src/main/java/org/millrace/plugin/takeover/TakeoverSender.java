@@ -49,9 +49,10 @@ final class TakeoverSender extends TakeoverConnection {
     @Override
     void gaveUp(String lastSeen) {
         if (timeout.expire()) {
-            NcclLog.warn(sender + ": the peer takes nothing, and what the device posted for it is dropped (" + lastSeen
-                    + "), here and on the communicator's other connections. It was aborted, or the peer did not"
-                    + " receive all that was sent");
+            NcclLog.warn(
+                    sender + ": the peer accepts no data, and what the device posted for it is dropped (" + lastSeen
+                            + "), here and on the communicator's other connections. It was aborted, or the peer did not"
+                            + " receive all that was sent");
         }
     }
 

@@ -83,7 +83,7 @@ class GinCommandTest {
         assertTrue(lost.err().contains("lost rank"), lost.toString());
         Run garbage = Run.of("gin", "put", "-D", "MILLRACE_FAULT=garbage:frame=40");
         assertEquals(1, garbage.status(), garbage.toString());
-        assertTrue(garbage.err().contains("refuses what rank"), garbage.toString());
+        assertTrue(garbage.err().contains("refuses a frame of rank"), garbage.toString());
     }
 
     @Test

@@ -12,9 +12,9 @@ class WhyCommandTest {
 
     @Test
     void oneProcessIsOne() {
-        assertEquals("Nothing stands still, of 1 process that runs and 2 that have ended.",
+        assertEquals("No operation is stalled in 1 process that runs and 2 that have ended.",
                 WhyCommand.nothingStands(1, 2));
-        assertEquals("Nothing stands still, of 2 processes that run and 1 that has ended.",
+        assertEquals("No operation is stalled in 2 processes that run and 1 that has ended.",
                 WhyCommand.nothingStands(2, 1));
     }
 

@@ -60,7 +60,7 @@ class GinLifeTest {
             HostGin gin = new HostGin(devices[0], 0);
             gin.putValue(devices[0].world(), 1, only, 0, 1, 8, RemoteAction.NONE);
             GinException failure = assertThrows(GinException.class, () -> new HostGin(devices[1], 0).waitSignal(0, 1));
-            assertTrue(failure.getMessage().contains("rank 1 refuses what rank 0 sends over"), failure.getMessage());
+            assertTrue(failure.getMessage().contains("rank 1 refuses a frame of rank 0 over"), failure.getMessage());
             assertTrue(
                     failure.getMessage()
                             .contains("window 1 is not registered (there are 0), and was not within 100 ms"),

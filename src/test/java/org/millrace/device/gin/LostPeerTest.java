@@ -61,7 +61,7 @@ class LostPeerTest {
             });
             String first = doomed[0].failure().getMessage() + doomed[2].failure().getMessage();
             assertTrue(first.contains("lost rank 1"), first);
-            assertTrue(first.contains("nothing was under way to it") || first.contains("context 1, descriptor"), first);
+            assertTrue(first.contains("nothing was in flight to it") || first.contains("context 1, descriptor"), first);
             assertThrows(GinException.class, () -> doomed[0].register(windows[0].memory()));
             group.run(rank -> {
                 HostGin gin = new HostGin(healthyDevices[rank], 0);
@@ -98,7 +98,7 @@ class LostPeerTest {
             assertTrue(
                     missed.getMessage()
                             .contains("rank 0: rank 1 has closed its end; "
-                                    + "the oldest descriptor under way to it: context 0, descriptor"),
+                                    + "the oldest descriptor in flight to it: context 0, descriptor"),
                     missed.getMessage());
         }
     }

@@ -91,10 +91,12 @@ class PluginFailuresTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"fail=init:1:2 | the plugin's init failed: ncclSystemError (2); it says: TestNet: init 1 fails",
+            value = {
+                    "fail=init:1:2 | the plugin's init failed: ncclSystemError (2); its message: TestNet: init 1 "
+                            + "fails",
                     "fail=devices:1:3 | the plugin's devices failed: ncclInternalError (3)",
                     "fail=getProperties:1:5 | the plugin's getProperties failed: ncclInvalidUsage (5)",
-                    "devices=0 | has no device that can be used here", "nohost | test0 takes no host memory",
+                    "devices=0 | has no device that can be used here", "nohost | test0 does not support host memory",
                     "kernels=1 | test0 needs kernels that put its data together (network device type 1)"})
     void aPluginThatDoesNotStartSaysWhy(String words, String expected) {
         plugin.with(words);
@@ -126,8 +128,8 @@ class PluginFailuresTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"fail=listen:1:2 | the plugin's listen failed: ncclSystemError (2); it says: TestNet: listen 1",
-                    "fail=accept:5:3 | the plugin's accept failed: ncclInternalError (3)"})
+            value = {"fail=listen:1:2 | the plugin's listen failed: ncclSystemError (2); its message: TestNet: "
+                    + "listen 1", "fail=accept:5:3 | the plugin's accept failed: ncclInternalError (3)"})
     void aListenerThatCannotAcceptIsNamedOnBothSides(String words, String expected) {
         plugin.with(words);
         try (Network network = plugin.open(); Listener listener = network.listen()) {
@@ -187,9 +189,9 @@ class PluginFailuresTest {
                 Connected second = Connected.make(network, network)) {
             assertTrue(first.receiver().toString().endsWith("over test1"), first.receiver().toString());
             assertTrue(second.sender().toString().endsWith("over test1"), second.sender().toString());
-            assertTrue(warnings.await("is of no use")
-                    .contains("device test0 is of no use: the plugin's listen failed: "
-                            + "ncclSystemError (2); it says: TestNet: the link of test0 is down"));
+            assertTrue(warnings.await("cannot be used")
+                    .contains("device test0 cannot be used: the plugin's listen failed: "
+                            + "ncclSystemError (2); its message: TestNet: the link of test0 is down"));
         }
     }
 
@@ -199,9 +201,9 @@ class PluginFailuresTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"fail=isend:30:2 | isend failed: ncclSystemError (2); it says: TestNet: isend 30 fails",
-                    "fail=irecv:40:2 | irecv failed: ncclSystemError (2); it says: TestNet: irecv 40 fails",
-                    "fail=test:300:6 | test failed: ncclRemoteError (6); it says: TestNet: test",
+            value = {"fail=isend:30:2 | isend failed: ncclSystemError (2); its message: TestNet: isend 30 fails",
+                    "fail=irecv:40:2 | irecv failed: ncclSystemError (2); its message: TestNet: irecv 40 fails",
+                    "fail=test:300:6 | test failed: ncclRemoteError (6); its message: TestNet: test",
                     "cut=25 | failed: ncclRemoteError (6)"})
     void aTransferThatFailsEndsItsConnectionAndSaysWhy(String words, String expected) {
         plugin.with(words);
@@ -238,7 +240,7 @@ class PluginFailuresTest {
                 MemoryRegion memory = network.register(arena.allocate(1 << 20));
                 Connected ends = Connected.make(network, network)) {
             ConnectionException failure = Connected.failureOf(() -> exchange(ends, memory));
-            assertTrue(failure.getMessage().contains("received what is no frame: "), failure.getMessage());
+            assertTrue(failure.getMessage().contains("received an invalid message: "), failure.getMessage());
             assertEquals(1, plugin.count(Count.FAULTS));
         }
     }
@@ -279,7 +281,7 @@ class PluginFailuresTest {
         plugin.with("devices=2,deaf");
         try (Warnings warnings = new Warnings(PluginNetwork.class.getPackageName()); Network network = plugin.open()) {
             plugin.with("").complain("the link of test0 is up");
-            assertEquals("a network plugin says: TestNet: the link of test0 is up", warnings.await("is up"));
+            assertEquals("a network plugin reports: TestNet: the link of test0 is up", warnings.await("is up"));
             assertEquals("plugin TestNet", network.name());
         }
     }

@@ -133,9 +133,9 @@ class SealedRingTest {
 
     private static void assertIsNamed(Connected ends) {
         String sending = Connected.failureOf(() -> ends.sender().offer(new FrameHeader(), null, 0)).getMessage();
-        assertTrue(sending.contains("made shorter"), sending);
+        assertTrue(sending.contains("truncated"), sending);
         String receiving = Connected.failureOf(() -> ends.receiver().poll()).getMessage();
-        assertTrue(receiving.contains("made shorter"), receiving);
+        assertTrue(receiving.contains("truncated"), receiving);
     }
 
     /** A connection attempt that has made its ring. */

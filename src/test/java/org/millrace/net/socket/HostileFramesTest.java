@@ -129,7 +129,8 @@ class HostileFramesTest {
                 }
                 accepted.getOutputStream().write(RawPeer.header(0, 0).array());
                 ConnectionException end = Connected.failureOf(sender::progress);
-                assertTrue(end.getMessage().contains("an acknowledgement of what was never sent"), end.getMessage());
+                assertTrue(end.getMessage().contains("an acknowledgement of data that was never sent"),
+                        end.getMessage());
             }
         }
     }

@@ -80,7 +80,7 @@ class HostilePiecesTest {
 
     private void assertRefused(String problem) {
         ConnectionException end = Connected.failureOf(() -> assertNull(receiver.poll()));
-        assertTrue(end.getMessage().contains("connection under test: received bytes that are no frame")
+        assertTrue(end.getMessage().contains("connection under test: received bytes that are not a frame")
                 && end.getMessage().contains(problem), end.getMessage());
         assertEquals(end, Connected.failureOf(receiver::progress));
         assertFalse(ours[0].isOpen() || ours[1].isOpen());

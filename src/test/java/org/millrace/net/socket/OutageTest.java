@@ -68,17 +68,17 @@ class OutageTest {
             ends.sender().progress();
             assertTrue(isCut());
             assertEquals(1, warnings.all().size());
-            assertTrue(warnings.await("lost rail 0").contains("waits until it is made again"));
+            assertTrue(warnings.await("lost rail 0").contains("waits until it is restored"));
             assertEquals(1, why().size());
             String why = why().getFirst();
             String self = ProcessIdentity.CURRENT.pid() + " on 127.0.0.1";
             assertTrue(
                     why.startsWith("The way from ") && why.contains(" to pid " + self + " is cut: its connection lost ")
-                            && why.contains("waits until it is made again. Nothing has come for "),
+                            && why.contains("waits until it is restored. Nothing has come for "),
                     why);
             assertTrue(ends.sender().offer(new FrameHeader(), null, 0));
             ends.nextHeader();
-            warnings.await("is made again after"); // the receiver may have the new stream before it detects the loss
+            warnings.await("is restored after"); // the receiver may have the new stream before it detects the loss
             assertFalse(isCut());
             assertEquals(List.of(), why());
             // a connection that is closed meanwhile stops waiting
@@ -97,7 +97,7 @@ class OutageTest {
                 .filter(event -> event.getEventType().getName().equals("millrace.Outage"))
                 .map(event -> event.getString("what"))
                 .toList();
-        assertTrue(said.stream().anyMatch(text -> text.contains("its last; waits until it is made again"))
-                && said.stream().anyMatch(text -> text.contains("is made again after")), said.toString());
+        assertTrue(said.stream().anyMatch(text -> text.contains("its last; waits until it is restored"))
+                && said.stream().anyMatch(text -> text.contains("is restored after")), said.toString());
     }
 }

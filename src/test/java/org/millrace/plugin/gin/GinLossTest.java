@@ -131,7 +131,7 @@ class GinLossTest {
                     }
                 });
             }
-            warnings.await("is made again");
+            warnings.await("is restored");
             ranks[0].close();
             ranks[1].close();
         }

@@ -53,7 +53,7 @@ class TakeoverHostTest {
                 () -> "nothing is wrong, and so nobody is warned:\n" + outcome.output());
         assertTrue(
                 outcome.count(nccl.startsWith("NCCL") ? described(nccl)
-                        : "an NCCL that does not tell its version, whose memory tells how connFifo is laid out") > 0,
+                        : "an NCCL of unknown version, whose memory tells how connFifo is laid out") > 0,
                 outcome.output());
         for (int rank = 0; rank < 2; rank++) {
             MatchResult sent = totals(outcome, rank, "sent");

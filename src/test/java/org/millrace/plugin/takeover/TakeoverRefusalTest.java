@@ -34,14 +34,13 @@ class TakeoverRefusalTest {
             delimiter = '|',
             value = {"gap | the SIMPLE buffer is at 0x[0-9a-f]+ and not behind the one before, at 0x[0-9a-f]+",
                     "sentinel | with connFifo entries of 24 bytes the size of slot 3 is 0 where -1 was expected; with"
-                            + " connFifo entries of 32 bytes the size of slot 0 is 0 where -1 was expected\\. This is an"
-                            + " NCCL that does not tell its version",
+                            + " connFifo entries of 32 bytes the size of slot 0 is 0 where -1 was expected\\. This "
+                            + "is an NCCL of unknown version",
                     "started | with connFifo entries of 24 bytes head is 8 where 0 was expected; with connFifo entries"
-                            + " of 32 bytes head is 8 where 0 was expected\\. This is an NCCL that does not tell its"
-                            + " version",
+                            + " of 32 bytes head is 8 where 0 was expected\\. This is an NCCL of unknown version",
                     "mode | with connFifo entries of 24 bytes the mode of slot 5 is 1 where 0 was expected; with"
-                            + " connFifo entries of 32 bytes the size of slot 0 is 0 where -1 was expected\\. This is an"
-                            + " NCCL that does not tell its version"})
+                            + " connFifo entries of 32 bytes the size of slot 0 is 0 where -1 was expected\\. This "
+                            + "is an NCCL of unknown version"})
     void memoryThatIsNotAsNcclLaysItOut(String way, String what) throws Exception {
         refuses(refuse(host(), way), what);
     }
@@ -81,8 +80,8 @@ class TakeoverRefusalTest {
         var outcome = refuse(host(), "proxy");
         for (String operation : new String[] {"isend", "irecv"}) {
             assertEquals(2,
-                    outcome.count("LOG 2 NET/Millrace: " + operation + ": the proxy of an NCCL that does not tell its"
-                            + " version asks for progress of a connection that was taken over; MILLRACE_TAKEOVER=0"
+                    outcome.count("LOG 2 NET/Millrace: " + operation + ": the proxy of an NCCL of unknown version "
+                            + "asks for progress of a connection that was taken over; MILLRACE_TAKEOVER=0"
                             + " leaves all connections to it"),
                     outcome.output());
         }

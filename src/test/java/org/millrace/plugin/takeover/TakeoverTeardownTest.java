@@ -74,7 +74,7 @@ class TakeoverTeardownTest {
     @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
     void allConnectionsWaitOnceForPeersThatTakeNothing(String network) throws Exception {
         var outcome = end("abort", network, STUCK_CHANNELS);
-        assertEquals(1, outcome.count("the peer takes nothing"), outcome.output());
+        assertEquals(1, outcome.count("the peer accepts no data"), outcome.output());
         assertTrue(number(outcome, "rank 0 was torn down in (\\d+) ms") < EACH_WAITING_MILLIS, outcome.output());
     }
 
@@ -91,7 +91,7 @@ class TakeoverTeardownTest {
     void aKernelThatRunsOnWithoutCreditsIsNotWaitedFor(String network) throws Exception {
         var outcome = end("runaway", network, CHANNELS);
         assertEquals(CHANNELS, outcome.count("the device ran on without credits"), outcome.output());
-        assertEquals(0, outcome.count("the peer takes nothing"), outcome.output());
+        assertEquals(0, outcome.count("the peer accepts no data"), outcome.output());
     }
 
     /** By then the memory belongs to the program again, which may have stored anything there. */
