@@ -58,7 +58,10 @@ public final class Admission<C> {
     /** Clients with their addresses, oldest first. */
     private final Map<C, Object> sources = new LinkedHashMap<>();
     private final Map<Object, Integer> bySource = new HashMap<>();
-    /** Unused descriptor that is closed if the process has no other descriptor for a connection; null while closed. */
+    /**
+     * Reserve: an unused descriptor, which is closed when the process has no free descriptor to accept a connection;
+     * null while closed.
+     */
     private @Nullable SocketChannel reserve;
     /** Reason why no connection can be accepted; null while connections can be accepted. */
     private @Nullable IOException shortage;

@@ -3,7 +3,7 @@ package org.millrace.net.connection;
 /**
  * Numbers the items in flight on a connection, such as frames or requests, in the order in which they begin. Each item
  * has a number, counted from 0 over the life of the connection. From its beginning to its end, an item also has a slot.
- * The user of this window applies the slot as an index to its own arrays. Used by one thread.
+ * The caller uses the slot as an index into its own arrays. Used by one thread.
  */
 public final class InFlight {
 
@@ -45,7 +45,7 @@ public final class InFlight {
         return (int) number & mask;
     }
 
-    /** Begins an item, which requires room in the window. Returns its slot. */
+    /** Begins an item. Fewer items than the maximum number must be in flight. Returns its slot. */
     public int begin() {
         return slot(begun++);
     }

@@ -53,8 +53,8 @@ public class NativeRegion implements MemoryRegion {
     }
 
     /**
-     * The same memory, registered in two or more networks for connections of each. The second region may itself be a
-     * pair.
+     * Memory that is registered with two networks, so that connections of both can use it. The second region may itself
+     * be a pair.
      */
     public record Pair(NativeRegion first, MemoryRegion second) implements MemoryRegion {
 

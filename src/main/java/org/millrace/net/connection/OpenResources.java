@@ -29,7 +29,7 @@ public final class OpenResources {
     public void opened(Object what, Runnable close) {
         open.put(what, close);
         if (closed) {
-            // Another thread has closed the network. Its loop may not have closed this resource.
+            // Another thread is closing the network. Its loop over the resources may have missed this one.
             close.run();
             checkOpen();
         }

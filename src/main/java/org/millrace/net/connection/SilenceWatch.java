@@ -33,7 +33,7 @@ public final class SilenceWatch {
     private static final long TOLD_NANOS = Duration.ofMinutes(2).toNanos();
     /**
      * Maximum age of another process's report that is written to the trace. If this process had lost its own
-     * connections to one of the two hosts, it would have detected that by then.
+     * connections to one of the two hosts, it would have detected that loss before the report has this age.
      */
     private static final long NEWS_NANOS = Duration.ofSeconds(8).toNanos();
 
@@ -139,8 +139,8 @@ public final class SilenceWatch {
 
     /**
      * Writes the silent links between other hosts to the trace. Both ends of a link may report it, over several
-     * connections. If this process has itself lost contact with one of the two hosts, the report is ignored. This
-     * process detects that silence at about the same time.
+     * connections. If this process has itself lost contact with one of the two hosts, the report is ignored: this
+     * process detects its own loss of contact at about the same time.
      */
     private void writeReported(List<TcpStream> open) {
         Collection<TcpStreams.Report> reports = TcpStreams.reports();

@@ -27,15 +27,15 @@ public final class TcpStream {
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Duration without input after which a stream is not heard. Normally something arrives every five seconds. Streams
-     * that one fault interrupts become silent within six seconds of each other. When the first of them becomes silent,
-     * the others have received nothing for longer than this duration.
+     * Duration without input after which {@link #isHeard} returns false. Normally input arrives every five seconds.
+     * Streams that one fault interrupts become silent within six seconds of each other. When the first of them becomes
+     * silent, after ten seconds, the others have received nothing for at least this duration.
      */
     private static final long HEARD_NANOS = TimeUnit.SECONDS.toNanos(4);
 
     /**
-     * Duration after which a stream is lost. The kernel takes as long for an idle stream
-     * ({@link TcpStreams#keepAlive}).
+     * Duration of the silence after which a stream is lost. The kernel also needs this time to report an idle stream as
+     * lost ({@link TcpStreams#keepAlive}).
      */
     private static final long LOST_NANOS = TimeUnit.SECONDS.toNanos(14);
 
@@ -97,9 +97,9 @@ public final class TcpStream {
     }
 
     /**
-     * Returns whether this stream has received something recently. The owner of several streams to one peer needs this,
-     * because the kernel probes only idle streams. While another stream has unanswered data, the kernel does not detect
-     * that stream's end. Safe from any thread.
+     * Returns whether this stream has received something recently. The owner of several streams to one peer needs this.
+     * The kernel probes only idle streams, so it does not detect the end of a stream that has unanswered data. Safe
+     * from any thread.
      */
     public boolean isHeard() {
         return heard;
