@@ -19,7 +19,7 @@ import org.millrace.net.connection.InFlight;
  *
  * <p>
  * The sender may free its memory while a copy is in progress, because this process's mapping of that memory stays
- * valid. If this process has no mapping at that time, the sender first copies the payload to the ring's file.
+ * valid. If this process has not mapped that memory yet, the sender first copies the payload to the ring's file.
  */
 final class DeviceFrames {
 
@@ -31,8 +31,8 @@ final class DeviceFrames {
     private final RingSide.Consumer consumer;
     private final long process;
     /**
-     * By slot of {@link #window}: target address, source address and length of the copy, its number after its begin,
-     * and position of the frame's end in the ring.
+     * For each slot of {@link #window}: target address, source address and length of the copy, the copy's number once
+     * it has begun, and the position of the frame's end in the ring.
      */
     private final long[] targets = new long[LIMIT];
     private final long[] sources = new long[LIMIT];
@@ -46,7 +46,7 @@ final class DeviceFrames {
     private DeviceRegion.@Nullable Copies copies;
     private DeviceRegion.@Nullable Ticket ticket;
     private long mapped;
-    /** Host memory with a moved payload, while the device copies from it; otherwise null. */
+    /** Host memory that holds a payload from the ring's file while the device copies it; otherwise null. */
     private @Nullable Arena moving;
     private long movingNumber;
 

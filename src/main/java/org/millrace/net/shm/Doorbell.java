@@ -65,7 +65,9 @@ public final class Doorbell implements AutoCloseable {
     /** The words of {@link #mapped}, for access without a lock. A change replaces the array. */
     private volatile MemorySegment[] peers = {};
     private final AtomicInteger silent = new AtomicInteger();
-    /** Whether the rank has nothing in flight, so that it does not wait for a peer that does not wake it. */
+    /**
+     * Whether the rank has nothing in flight. If so, it waits for no peer, and so not for a peer that does not wake it.
+     */
     private volatile boolean quiet;
 
     /** Creates a doorbell in this process's own memory. Other processes cannot ring it. */

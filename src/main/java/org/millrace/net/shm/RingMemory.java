@@ -111,7 +111,7 @@ final class RingMemory {
         end = movedOffset;
     }
 
-    /** Copies to the caller's memory bytes of a payload that the producer has moved to the file. */
+    /** Copies bytes from the file's part for moved payloads to the caller's memory. */
     void readAppended(long place, MemorySegment to, long toOffset, long bytes) throws IOException {
         if (place < movedOffset || bytes > segment.byteSize() - place) {
             throw new EOFException("the ring's file has no " + bytes + " bytes at " + place);

@@ -16,8 +16,8 @@ abstract sealed class RingSide {
     final ShmConnection connection;
     private final boolean produces;
     /**
-     * Position of the next byte to write or read. The producer publishes it to the other side, the consumer releases
-     * it.
+     * Position of the next byte to write or read. The producer stores it in the ring to publish the bytes before it,
+     * and the consumer to release them.
      */
     long position;
     /** Last known position of the other side. It is read from the ring again only if this value is not sufficient. */
@@ -56,8 +56,8 @@ abstract sealed class RingSide {
     }
 
     /**
-     * Returns how many of the bytes at an offset in the file lie before the end of the ring's data. The others are at
-     * the beginning of the data.
+     * Returns how many of {@code bytes} bytes fit between an offset in the file and the end of the ring's data. The
+     * others continue at the beginning of the data.
      */
     final long untilEnd(long place, long bytes) {
         return Math.min(bytes, RingLayout.DATA_OFFSET + capacity - place);

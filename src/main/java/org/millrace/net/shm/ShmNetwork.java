@@ -87,8 +87,8 @@ public final class ShmNetwork implements Network {
     public void close() {
         open.close();
         if (open.hasLostPeer()) {
-            // Not earlier, because a killed process may still exist for a short time after the kernel has closed its
-            // sockets.
+            // The files are not deleted when the loss is detected: a killed process may exist for a short time after
+            // the kernel has closed its sockets.
             StaleFiles.sweep(options.directory());
         }
     }
@@ -115,7 +115,7 @@ public final class ShmNetwork implements Network {
         }
 
         /**
-         * Returns a region of all memory of the process. Its used parts are the user's memory, which peers can read
+         * Returns a region of all memory of the process. Frames use only the user's memory in it, which peers can read
          * through the kernel.
          */
         public static ShmRegion all(OpenResources network) {

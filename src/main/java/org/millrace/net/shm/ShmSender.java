@@ -173,7 +173,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                     }
                     moved += sendPiece();
                 } else if (!waiting.isEmpty() && begin(waiting.header(), waiting.region(), waiting.offset())) {
-                    moved += FrameLayout.HEADER_BYTES; // plus at most one piece
+                    moved += FrameLayout.HEADER_BYTES; // without the first piece, which begin() may also write
                     waiting.removeOldest();
                 } else {
                     break;
@@ -293,7 +293,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         private @Nullable Arena copyArena;
         private MemorySegment copy = MemorySegment.NULL;
         private long copyNumber;
-        /** Number in the window of the frame that is being copied to host memory. */
+        /** Number, in the window, of the frame with the payload that is being copied to host memory. */
         private long copied;
 
         UnreadFrames(RingSide.Producer producer, int limit) {
