@@ -30,7 +30,7 @@ final class SenderWords {
     private @Nullable String lostPeer;
     /** Number of frames that follow the shutdown message on the setup connection. */
     private long rest;
-    /** Number of other messages that have arrived on the setup connection, all before these frames. */
+    /** Number of messages that have arrived on the setup connection before the frames of {@link #rest}. */
     private long before;
     private long accepted;
     private @Nullable MemoryRegion all;

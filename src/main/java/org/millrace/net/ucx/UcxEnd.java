@@ -35,8 +35,8 @@ abstract class UcxEnd extends ConnectionState {
     /** Number of the lowest bit of the PID namespace's number in {@link #flags}. */
     private static final int NAMESPACE_SHIFT = 8;
     /**
-     * Values that replace a request or a length: after a failure, and while a receive is in flight. Requests are
-     * addresses, and greater than 0.
+     * Values in place of a request or a length: {@code FAILED} after a failure, {@code UNDER_WAY} while a receive is in
+     * flight. A valid request is an address, greater than 0.
      */
     static final long FAILED = -1;
     static final long UNDER_WAY = -2;

@@ -31,7 +31,10 @@ public final class UcxNetwork implements Network {
     private static final Logger LOG = LogManager.getLogger(UcxNetwork.class);
     /** Directory that lists the RDMA cards with a driver in the kernel. */
     private static final Path CARDS = Path.of("/sys/class/infiniband");
-    /** Offset of the magic number of UCX in an address. The other network leaves these last bytes 0. */
+    /**
+     * Offset of UCX's magic number in an address. The network that establishes the connections leaves these last bytes
+     * 0.
+     */
     private static final int MAGIC_OFFSET = 60;
     private static final int MAGIC = 'U' | 'C' << 8 | 'X' << 16 | '1' << 24;
 

@@ -33,8 +33,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     /** Value in {@link #lengths} for a payload that arrived in the same message as its header. */
     private static final long HERE = 0;
     /**
-     * Value that replaces a request after UCX has reported the arrival of the payload, until the sender has confirmed
-     * it.
+     * Value in {@code requests} for a payload that UCX reports as received, until the sender has confirmed the payload.
      */
     private static final long UNCONFIRMED = -3;
 
@@ -259,8 +258,8 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     /**
      * Returns whether a payload that is a separate message has arrived completely. The result of UCX is not sufficient.
-     * If a sender dies during the transfer, UCX 1.13 reports data that it could not read as received. Therefore the
-     * sender also confirms each such payload.
+     * If a sender dies during the transfer, UCX 1.13 reports the payload as received, although it could not read all
+     * data. Therefore the sender also confirms each such payload.
      */
     private boolean isWhole(int frame) {
         if (requests[frame] != UNCONFIRMED) {
@@ -368,8 +367,8 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
             confirmed.cancel();
         }
         boolean released = drain(FLUSH_NANOS);
-        // UCX at the sender releases the sender's memory when this side has answered its messages, even if the answer
-        // is a refusal.
+        // The sender's UCX releases the sender's memory when this side has answered the sender's messages. A refusal is
+        // also an answer.
         int ignored = worker().drive();
         discard(framesTag | UcxFormat.TAG_HEADER);
         discard(framesTag | UcxFormat.TAG_PAYLOAD);
