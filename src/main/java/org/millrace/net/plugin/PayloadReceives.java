@@ -21,12 +21,15 @@ final class PayloadReceives {
     private final RecvComm communicator;
     private final PayloadQueue queue;
     private final int maxRecvs;
-    /** Region of each piece, like the two arrays below at index: number of the piece modulo {@link #PIECES}. */
+    /**
+     * Region of each piece. The index, in the next two arrays, too, is the number of the piece modulo {@link #PIECES}.
+     */
     private final @Nullable PluginRegion[] regions = new PluginRegion[PIECES];
     private final long[] addresses = new long[PIECES];
     private final long[] lengths = new long[PIECES];
     /**
-     * Number of pieces of each receive. The next array contains its flush in flight; 0 if there is nothing to wait for.
+     * Number of pieces of each receive. The next array contains the request of the receive's flush; 0 if no flush is in
+     * flight.
      */
     private final int[] groups = new int[MAX];
     private final long[] flushes = new long[MAX];

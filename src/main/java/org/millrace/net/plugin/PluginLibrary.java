@@ -20,7 +20,9 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 /** A library with a network table. It is never unloaded, because the plugin may have created threads. */
 final class PluginLibrary {
 
-    /** Range of all known table versions. The unsupported ones are searched only for the message that they exist. */
+    /**
+     * Range of all known table versions. Tables of unsupported versions are only searched to name them in a message.
+     */
     private static final int OLDEST_NAMED = 2;
     private static final int NEWEST_NAMED = 24;
 
@@ -31,7 +33,8 @@ final class PluginLibrary {
     private final String name;
     private final long configuration;
     /**
-     * The only session, if the table's version has no contexts; null before the first start. Such tables start once.
+     * The only session, if the table's version has no contexts, because such a table is initialized only once; null
+     * before that.
      */
     private @Nullable Session only;
 

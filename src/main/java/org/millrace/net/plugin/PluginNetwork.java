@@ -19,7 +19,10 @@ import org.millrace.net.plugin.PluginLibrary.Session;
 import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.SocketOptions;
 
-/** Moves frames over an NCCL network plugin. Connections are established over TCP, like NCCL's own by its bootstrap. */
+/**
+ * Moves frames over an NCCL network plugin. Connections are established over TCP, as NCCL's bootstrap does for NCCL's
+ * connections.
+ */
 public final class PluginNetwork implements Network {
 
     private final SocketOptions socket;
