@@ -69,8 +69,8 @@ public interface FrameSender extends FrameEnd {
     void abort();
 
     /**
-     * A connection with one or several rails. Planted faults cut a rail on purpose. Called by the thread that serves
-     * the connection.
+     * A connection with one or several rails. A planted fault can cut one of the rails. Called by the thread that
+     * serves the connection.
      */
     public interface Railed {
 

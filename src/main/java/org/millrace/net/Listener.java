@@ -14,8 +14,8 @@ public interface Listener extends AutoCloseable {
      */
     int ADDRESS_BYTES = 68;
     /**
-     * Offset in the address of the number of the listener's host, an {@code int}. Emulated links between pairs of hosts
-     * use the number. Other networks leave it 0.
+     * Offset in an address at which the number of the listener's host is stored, an {@code int}. Emulated links between
+     * pairs of hosts use the number. Other networks leave it 0.
      */
     int HOST_OFFSET = 64;
 

@@ -261,9 +261,9 @@ final class AutoNetwork implements Network {
             try {
                 return overShm.poll();
             } catch (ConnectionException e) {
-                // Either this process cannot map the peer's ring. The shared-memory network has then logged the reason
-                // and informed the peer, which now connects over TCP. Or the listener was closed: TCP reports that,
-                // too.
+                // Two reasons are possible. This process cannot map the peer's ring: the shared-memory network has
+                // logged this and informed the peer, which now connects over TCP. Or the listener was closed, which the
+                // connection over TCP reports, too.
                 overShm = null;
                 return null;
             }

@@ -61,7 +61,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     private final long[] words = new long[frames.slots() * WORDS];
     private final long[] positions = new long[frames.slots()];
     private final long[] ends = new long[frames.slots()];
-    /** Time of each frame: of its offer, and after it has left, of its arrival. In ticks of the line. */
+    /** Time of each frame, in ticks of the line: its offer, or its arrival once it has left the line. */
     private final long[] times = new long[frames.slots()];
     private final FrameHeader header = new FrameHeader();
 
