@@ -49,8 +49,8 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns the last announced operation without steps on this connection; null if none. If a thread calls this
-     * method first, and {@link #op()} then returns null, no operation before the returned one is still in the queue.
+     * Returns the last announced operation without steps on this connection; null if none. If a thread first calls this
+     * method, and {@link #op()} afterwards returns null, all operations before the returned one have left the queue.
      */
     @Nullable
     ProxyOp without() {

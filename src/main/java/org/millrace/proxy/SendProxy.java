@@ -33,8 +33,8 @@ public final class SendProxy extends AbstractProxy {
     private final FrameHeader header = new FrameHeader();
     private final StepWindow window = new StepWindow();
     /**
-     * Close of the connection by the peer, at a time when this side had no data that the peer needed; null before it.
-     * Afterwards no frame is offered to the sender.
+     * Exception by which the sender reported that the peer has closed the connection, while this side had no data that
+     * the peer needed; null before. Afterwards no frame is offered to the sender.
      */
     private @Nullable PeerClosedException peerClosed;
 

@@ -13,16 +13,16 @@ import org.millrace.net.FrameReceiver;
  *
  * <p>
  * At most eight steps are in flight. When a slice is announced to the kernel, the kernel has therefore consumed the
- * slice eight before it. Lists further ahead do not belong to the kernel yet. Their numbers of pieces are kept at 0 for
- * aborted kernels. An aborted kernel processes the rest of its slices without waiting, and uses 0 as the number of
- * pages for each warp. With an old number of pieces it would search for the end of the list forever.
+ * slice eight before it. The lists of later slices are not used by the kernel yet. Their numbers of pieces are kept at
+ * 0 for aborted kernels. An aborted kernel processes the rest of its slices without waiting, and uses 0 as the number
+ * of pages for each warp. With an old number of pieces it would search for the end of the list forever.
  */
 public final class SliceLists {
 
     private final UnpackMeta meta;
     private final UnpackHandle handle;
     private final PieceCheck check;
-    /** Number of the first slice with a list that is not set to 0 pieces yet. */
+    /** Number of the next slice for which the list's number of pieces must be set to 0. */
     private long uncleared;
     private long ordinal;
     private int slice;
