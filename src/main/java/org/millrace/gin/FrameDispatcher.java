@@ -28,7 +28,7 @@ final class FrameDispatcher {
     private boolean helloReceived;
     /**
      * Number, counted from 1, of the last accepted frame that writes to a window; 0 if none. A get that arrives later
-     * is answered only after that frame is settled, because the answer must contain the frame's bytes.
+     * is answered only after that frame is settled, that is, written. The answer must contain the frame's bytes.
      */
     private long written;
     /**

@@ -45,8 +45,8 @@ public final class GinAgent implements Agent {
             new PollSchedule<>(new GinCommunicator[0], this::poll, BUSY_POLLS);
 
     /**
-     * Wait releases of the failed communicators, if their kernels wait without a deadline. A communicator's wait
-     * release stays in the list until {@link #remove}.
+     * Objects that end the waits of kernels of failed communicators, if these kernels wait without a deadline. Each
+     * stays in the list until {@link #remove}.
      */
     private final List<WaitRelease> failed = new ArrayList<>();
     /** Number of completed passes. Written only by the agent's thread. */

@@ -107,7 +107,7 @@ final class QueueWatch {
         return idleCursor++;
     }
 
-    /** Moves the queues that have become idle behind the busy ones. */
+    /** Sorts the queues again: the queues that have become idle follow the busy ones. */
     private void sort() {
         for (int at = busy - 1; at >= 0; at--) {
             if (pass - used[at] > BUSY_PASSES) {
