@@ -33,7 +33,7 @@ public final class SilenceWatch {
     private static final long TOLD_NANOS = Duration.ofMinutes(2).toNanos();
     /**
      * Maximum age of another process's report that is written to the trace. If this process had lost its own
-     * connections to one of the two hosts, it would have detected that loss before the report has this age.
+     * connections to one of the two hosts, it would have detected that loss earlier.
      */
     private static final long NEWS_NANOS = Duration.ofSeconds(8).toNanos();
 

@@ -31,8 +31,8 @@ final class DeviceFrames {
     private final RingSide.Consumer consumer;
     private final long process;
     /**
-     * For each slot of {@link #window}: target address, source address and length of the copy, the copy's number once
-     * it has begun, and the position of the frame's end in the ring.
+     * For each slot of {@link #window}: target, source and length of the copy; number of the copy once it has begun;
+     * position of the frame's end in the ring.
      */
     private final long[] targets = new long[LIMIT];
     private final long[] sources = new long[LIMIT];

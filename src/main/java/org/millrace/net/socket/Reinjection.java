@@ -21,8 +21,8 @@ final class Reinjection {
     private final SendStream[] streams;
     private final SendWindow frames;
     /**
-     * For each stream, the number of the first sent piece that has not been sent a second time. Numbers are those of
-     * {@link SendStream#sent}.
+     * For each stream, the number of the first sent piece that has not been sent a second time. Pieces are numbered as
+     * in {@link SendStream#sent}.
      */
     private final long[] reinjected;
 

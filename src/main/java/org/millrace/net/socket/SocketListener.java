@@ -145,8 +145,8 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
         }
 
         /**
-         * Returns the address of the reconnector in the client's process, to which requests to restore this stream are
-         * sent.
+         * Returns the address of the reconnector in the client's process. Requests to restore this stream are sent
+         * there.
          */
         StreamRecovery.Peer peer(boolean bound) throws IOException {
             return StreamRecovery.Peer.of(channel(), bound, StreamHello.resumePort(resume()));

@@ -81,10 +81,10 @@ final class StreamInput {
     }
 
     /**
-     * Finds the streams of one thread that have data, by one system call. One poll serves a round, in which each stream
-     * is read at most once. The poll does not know where a pass of the thread begins. It therefore begins a new round
-     * when a stream is requested for the second time. If only one stream was requested in the last round, the stream is
-     * read without a poll: one system call is enough.
+     * Finds the streams of one thread that have data, by one system call. A poll serves one round. In a round each
+     * stream is read at most once. The poll does not know where a pass of the thread begins. It therefore begins a new
+     * round when a stream is requested for the second time. If only one stream was requested in the last round, the
+     * stream is read without a poll: one system call is enough.
      *
      * <p>
      * Each thread has its own poll, which is created at its first use. If another thread reads one of the streams, such
