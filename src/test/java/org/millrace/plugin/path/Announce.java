@@ -3,7 +3,7 @@ package org.millrace.plugin.path;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 
-/** Prints the location of the plugin, or the reason why there is none. */
+/** Prints the location of the plugin, or the reason why this machine has no plugin. */
 public final class Announce {
 
     private Announce() {}

@@ -94,7 +94,7 @@ class NetEndpointTest {
         }
     }
 
-    /** The plugin's connections are those of the engine. */
+    /** The plugin makes the same connections as the engine. */
     @Test
     @Timeout(60)
     void segmentsOfOneByteConnectUnderTls() throws Exception {
