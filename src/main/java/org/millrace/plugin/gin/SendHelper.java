@@ -144,8 +144,8 @@ final class SendHelper implements Agent, AutoCloseable {
         @SuppressWarnings("unused")
         private int turn;
         /**
-         * Number of frames that the agent added to the queue. The agent writes it with a release after the frame. Pairs
-         * with the acquire of the thread that holds the lock.
+         * Number of frames that the agent added to the queue. The agent writes it with a release after it has stored
+         * the frame. Pairs with the acquire of the thread that holds the lock.
          */
         private long added;
         /**

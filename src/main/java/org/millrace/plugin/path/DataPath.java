@@ -131,8 +131,8 @@ public interface DataPath extends AutoCloseable {
      * <p>
      * NCCL closes connections one after the other and does not report whether the communicator was aborted. After an
      * abort all peers of the communicator are stuck. The time limit therefore applies once to all its connections:
-     * after one connection has timed out, the others do not wait. Data that peers still accept meanwhile is sent
-     * nevertheless, because every connection continues until it is closed itself.
+     * after one connection has timed out, the others do not wait. Until NCCL closes a connection, the connection
+     * continues to send the data that its peer accepts.
      */
     final class DrainTimeout {
 

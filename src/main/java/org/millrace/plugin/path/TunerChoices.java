@@ -46,8 +46,8 @@ public record TunerChoices(DataPath path, boolean choosesChannels) {
     private static final long BYTES_FOR_FOUR_CHANNELS = 1 << 20;
 
     /**
-     * Leaves one protocol of each algorithm attractive, and makes the others unattractive. Writes the number of
-     * channels if {@code channels} is not 0.
+     * For each algorithm, raises the cost of all protocols except one, so that NCCL chooses that protocol. Writes the
+     * number of channels if {@code channels} is not 0.
      */
     public void tune(long ranks, long bytes, long costs, int algorithms, int protocols, long channels) {
         boolean small = bytes <= ranks * LL_BYTES_PER_RANK;
@@ -85,8 +85,8 @@ public record TunerChoices(DataPath path, boolean choosesChannels) {
     }
 
     /**
-     * Makes a protocol unattractive, unless its cost is negative. A negative cost means that the algorithm does not
-     * support the protocol.
+     * Raises the cost of a protocol to {@link #UNATTRACTIVE}, unless the cost is negative. A negative cost means that
+     * the algorithm does not support the protocol.
      */
     private static void discourage(long row, Protocol protocol) {
         var cost = NativeMemory.at(row + (long) protocol.id() * Float.BYTES, Float.BYTES);

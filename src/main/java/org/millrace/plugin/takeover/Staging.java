@@ -8,7 +8,7 @@ import org.millrace.plugin.host.NcclLog;
 
 /**
  * Memory of a device, and host memory of the same size that stages its payloads. Each payload has the same offset in
- * both. A slot holds one payload at a time, so its part of the host memory does too.
+ * both. A slot and the corresponding range of the host memory hold one payload at a time.
  *
  * @param device memory of the payloads
  * @param host   memory registered with the connection's network
