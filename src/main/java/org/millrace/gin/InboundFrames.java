@@ -108,8 +108,8 @@ final class InboundFrames {
     }
 
     /**
-     * Abandons all frames, because the connection is closed. A failure may have occurred after the begin of a frame's
-     * transfer and before its {@link #add}. Therefore checks also the frame objects that were not added.
+     * Abandons all frames, because the connection is closed. Includes frame objects that were not added, because a
+     * failure may have occurred between the begin of a transfer and {@link #add}.
      */
     void abandon() {
         for (InboundFrame frame : ring) {

@@ -128,8 +128,8 @@ final class OutboundFrames {
     }
 
     /**
-     * Abandons all entries, because the connection is closed. A failure may have occurred after the begin of an entry's
-     * transfer and before its {@link #add}. Therefore checks also the objects that were not added.
+     * Abandons all entries, because the connection is closed. Includes objects that were not added, because a failure
+     * may have occurred between the begin of a transfer and {@link #add}.
      */
     void abandon() {
         for (OutboundFrame frame : ring) {

@@ -84,8 +84,8 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Returns whether a failure is a normal end of the connection. It is if the device was aborted. It also is if the
-     * peer closed the connection and this end has no data that the peer needs.
+     * Returns whether a failure is a normal end of the connection: the device was aborted, or the peer closed the
+     * connection while this end had no data that the peer needs.
      */
     private boolean isMeant(Throwable failure) {
         return failure instanceof DeviceAbortedException || failure instanceof PeerClosedException && !owesData();

@@ -46,7 +46,10 @@ final class TcpInfo {
     /** Offset of a field that exists since Linux 4.2. Older kernels and emulations of Linux leave zeros there. */
     static final int SEGMENTS_IN_OFFSET = 140;
     private static final int NOT_SENT_OFFSET = 144;
-    /** Offset of a field since Linux 4.6, like the following offsets. Its value is the maximum while it is unknown. */
+    /**
+     * Offset of a field that exists since Linux 4.6, like the next field. Its value is the type's maximum while it is
+     * unknown.
+     */
     private static final int LEAST_ROUND_TRIP_OFFSET = 148;
     private static final int DATA_SEGMENTS_IN_OFFSET = 152;
     private static final int BYTES = 156;

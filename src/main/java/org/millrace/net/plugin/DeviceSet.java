@@ -34,7 +34,10 @@ record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices
         return Math.floorMod(turn.getAndIncrement(), devices.size());
     }
 
-    /** Returns the device with the same index as the peer's device. If the peer has more devices, the indexes wrap. */
+    /**
+     * Returns this side's device for a connection with a device of the peer, given by its index. An index that is too
+     * large wraps.
+     */
     PluginDevice matching(int peers) {
         return devices.get(peers % devices.size());
     }

@@ -119,7 +119,7 @@ final class PluginConnection extends ConnectionState {
      *
      * @param expects whether this side waits for the plugin, because it could take another frame
      * @param frames  number of frames that this side has received completely; {@link Long#MAX_VALUE} for a sender
-     * @param end     describes this side's progress by its text, for messages
+     * @param end     object with a text that describes this side's progress, for messages
      * @throws ConnectionException if the connection has ended
      */
     public void lookAtPeer(boolean expects, long frames, Object end) {

@@ -126,7 +126,7 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Returns the name in a key. The second word contains the process ID. Its upper half contains the number of the
+     * Returns the name in a key. The lower half of the second word is the process ID. The upper half is the file's
      * descriptor plus one, or 0 for a file in a directory.
      */
     private static FileName nameOf(long[] key) {

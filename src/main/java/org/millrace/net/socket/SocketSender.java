@@ -185,8 +185,9 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Returns whether an acknowledgement that this end needs may be available on a stream. A single stream needs one
-     * only while frames are held, or while the staging buffer is full. Other acknowledgements remain unread until then.
+     * Returns whether an acknowledgement that this end needs may be available on a stream. With a single stream, this
+     * end needs one only while frames are held or the staging buffer is full. Other acknowledgements remain unread
+     * until then.
      */
     private boolean mayHear(SendStream stream) {
         if (!stream.isGreeted()) {

@@ -25,7 +25,7 @@ final class StagedInput {
 
     private static final VarHandle INT = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
     private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
-    /** Maximum length of a header and a payload after which the next payload is not expected to be large. */
+    /** Total length of a header and its payload above which the next payload is expected to be large, too. */
     private static final int LARGE_BYTES = 16 << 10;
     /** Size of the buffer in bytes. The buffer is large enough for one read of many small frames. */
     private static final int CAPACITY = 64 << 10;
@@ -56,8 +56,8 @@ final class StagedInput {
     public int fill(StreamInput stream, boolean more) throws IOException {
         buffer.clear();
         if (begin > 0) {
-            // At most a part of a header, or of a number, is left here: a header is removed together with the available
-            // bytes of a longer payload.
+            // At most a part of a header or of a payload of at most NUMBER_BYTES is left here. The available bytes of a
+            // longer payload are always taken with its header.
             buffer.put(0, buffer, begin, end - begin);
             end -= begin;
             begin = 0;

@@ -12,9 +12,8 @@ import org.millrace.foreign.PageMemory;
  * stream.
  *
  * <p>
- * On a connection without other data, a header that is sent alone is a separate packet. This costs more than a copy
- * that fills the packet. Therefore a small payload is copied completely, and the beginning of a large payload is
- * copied.
+ * A header that is written alone may become a packet of its own. Such a packet costs more than a copy that fills it.
+ * Therefore a small payload is copied completely, and the beginning of a large payload is copied.
  */
 final class StagedOutput {
 
@@ -22,8 +21,8 @@ final class StagedOutput {
     static final int WHOLE_PAYLOAD_BYTES = 64 << 10;
 
     /**
-     * Number of bytes that are copied of a longer payload. In measurements this was as fast as a gather write, and
-     * faster than copying nothing or 32 KiB.
+     * Number of bytes at the beginning of a longer payload that are copied. In measurements this was as fast as a
+     * gather write, and faster than copying nothing or 32 KiB.
      */
     private static final int BEGINNING_BYTES = 8 << 10;
 

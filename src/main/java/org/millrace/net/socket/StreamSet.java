@@ -108,7 +108,8 @@ public final class StreamSet extends ConnectionState {
     /**
      * Returns the arena for the staging buffers of a stream. The arena of the first streams ends with the connection.
      * The garbage collector would free the memory too late, because the objects that refer to it are small. A
-     * replacement stream has its own arena, because the lost stream's buffers may be sent again.
+     * replacement stream gets new memory, which the garbage collector frees. It does not reuse the lost stream's
+     * buffers, because they may be sent again.
      */
     Arena memory(boolean first) {
         return first ? memory : Arena.ofAuto();

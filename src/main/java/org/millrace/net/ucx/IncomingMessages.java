@@ -81,7 +81,7 @@ final class IncomingMessages {
         return true;
     }
 
-    /** Returns whether a payload of this length is in the same message, after its header. */
+    /** Returns whether a payload of this length is in the message of its header, after the header. */
     boolean isInline(long payloadBytes) {
         return UcxFormat.isInline(payloadBytes, bufferBytes);
     }
