@@ -32,7 +32,7 @@ final class GinDescriptor {
 
     void decode(GinDescriptorFormat format) {
         op = format.op(words);
-        size = has(GinOp.VA_SIGNAL) || has(GinOp.FLUSH) ? 0 : format.size(words); // neither has bytes
+        size = has(GinOp.VA_SIGNAL) || has(GinOp.FLUSH) ? 0 : format.size(words); // these operations transfer no bytes
         versionKnown = format.isVersionKnown(words);
         if (has(GinOp.INLINE)) {
             inlineValue = format.inlineValue(words);

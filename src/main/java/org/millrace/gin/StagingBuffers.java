@@ -32,8 +32,8 @@ public final class StagingBuffers {
     public static final int MAX_ADDED = 16;
     private static final int RESERVED_FOR_ADDS = 1;
     /**
-     * Divisor for reservations: one in {@value} buffers, but at least one buffer, is reserved for sends. As many are
-     * reserved for receives.
+     * Divisor for reservations: one in {@value} buffers, but at least one buffer, is reserved for sends. The same
+     * number is reserved for receives.
      */
     private static final int SHARE = 4;
 

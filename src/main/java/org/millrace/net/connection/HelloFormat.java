@@ -41,7 +41,7 @@ public record HelloFormat(String magic, int version, int bytes) {
         return secret;
     }
 
-    /** Returns a hello in which the fields of all networks are set. */
+    /** Returns a hello in which the fields that every network's hello has are set. */
     public ByteBuffer encode(byte[] secret, ConnectionKey key) {
         ByteBuffer hello = ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
         encodeCommon(hello);

@@ -138,9 +138,9 @@ public final class SilenceWatch {
     }
 
     /**
-     * Writes the silent links between other hosts to the trace. Both ends of a link may report it, over several
-     * connections. If this process has itself lost contact with one of the two hosts, the report is ignored: this
-     * process detects its own loss of contact at about the same time.
+     * Writes the silent links between other hosts to the trace. Both ends of a link may report its silence, over
+     * several connections. If this process has itself lost contact with one of the two hosts, the report is ignored:
+     * this process detects its own loss of contact at about the same time.
      */
     private void writeReported(List<TcpStream> open) {
         Collection<TcpStreams.Report> reports = TcpStreams.reports();

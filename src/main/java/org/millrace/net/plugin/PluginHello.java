@@ -11,8 +11,8 @@ import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.connection.PeerText;
 
 /**
- * The first message of the connecting side, little-endian. It contains the fields of all networks, the name of this
- * side's plugin, and this side's limits.
+ * The first message of the connecting side, little-endian. It contains the fields that every network's hello has, the
+ * name of this side's plugin, and this side's limits.
  *
  * <pre>
  *   0         8         12    16       32     40     48    56       60       64       72       80             144

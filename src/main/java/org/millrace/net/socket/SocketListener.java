@@ -157,7 +157,10 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
             return Objects.requireNonNull(hello);
         }
 
-        /** Sends the listener's addresses behind the reply. Both fit into the empty send buffer of the stream. */
+        /**
+         * Sends the listener's addresses behind the reply. The reply and the addresses fit into the stream's empty send
+         * buffer.
+         */
         void tell(List<InetSocketAddress> addresses) throws IOException {
             reply(HandshakeReply.ACCEPTED);
             channel().write(AddressFormat.encodeList(addresses));

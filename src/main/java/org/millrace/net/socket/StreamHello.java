@@ -8,8 +8,9 @@ import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 
 /**
- * The connecting side's first message on each stream, little-endian. The message begins with the fields of all
- * networks; the field at 12 is the stripe threshold. The remaining fields describe the connection and the stream.
+ * The connecting side's first message on each stream, little-endian. The message begins with the fields that every
+ * network's hello has; the field at 12 is the stripe threshold. The remaining fields describe the connection and the
+ * stream.
  *
  * <pre>
  *   0         8         12        16       32     40     48        56       60        64     66      68       72    80
