@@ -11,8 +11,8 @@ import org.millrace.net.connection.HandshakeReply.Unanswered;
 
 /**
  * An attempt to connect to a listener, until the connection is returned, given up, or failed. A listener may drop a
- * client before it has identified the client as a peer. The listener may have many unauthenticated clients, or may not
- * have run for a while. This client then connects again, a few times.
+ * client before it has identified the client as a peer. The listener may have many unauthenticated clients, or its
+ * thread had no core for a while. This client then connects again, a few times.
  */
 public abstract class OutgoingConnection implements Pending<FrameSender> {
 

@@ -9,7 +9,9 @@ final class Reinjection {
 
     /** A stream counts as slow if its time for a piece is more than this multiple of the idle stream's time. */
     private static final double ADVANTAGE = 4;
-    /** Minimum age of a piece before it is sent again. The receiver's thread may not run for about this time. */
+    /**
+     * Minimum age of a piece before it is sent again. The receiver's thread may be without a core for about this time.
+     */
     private static final long TIMEOUT_NANOS = 1_000_000;
     /** The same minimum age if the piece's frame has no destination, as far as the sender knows. */
     private static final long UNACCEPTED_TIMEOUT_NANOS = 100_000_000;

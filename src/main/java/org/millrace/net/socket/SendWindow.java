@@ -183,8 +183,8 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Records how many frames have arrived completely, as the receiver reports it. The acknowledgements of their pieces
-     * are no longer needed. Returns false if the sender has not sent that many frames.
+     * Records the receiver's number of frames that have arrived completely. The acknowledgements of their pieces are no
+     * longer needed. Returns false if the sender has not sent that many frames.
      */
     boolean whole(long frames) {
         if (frames < 0 || frames > fresh) {

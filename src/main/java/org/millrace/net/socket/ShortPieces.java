@@ -16,7 +16,8 @@ final class ShortPieces {
     private static final double DETOUR_NANOS = 10_000;
     private static final double DETOUR = 2;
     /**
-     * Time for which a receiver's thread may not run. A stream that is silent for longer is expected to stay silent.
+     * Time for which a receiver's thread may be without a core. A stream that is silent for longer is expected to stay
+     * silent.
      */
     private static final long TIMEOUT_NANOS = 1_000_000;
 
