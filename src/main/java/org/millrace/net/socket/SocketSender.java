@@ -456,7 +456,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
             progress();
             while (recovery != null && !isAnyOpen() && frames.released() > frames.completed() && recovery.mayWait()) {
                 // The owner has already been told that these frames were sent. Either a restored stream delivers them,
-                // or they are lost.
+                // or the connection is lost.
                 Waiting.pause(CLOSE_STEP_NANOS);
                 progress();
             }
