@@ -67,7 +67,7 @@ public final class CudaException extends MillraceException {
             return "The image was built for other GPUs or by a newer toolkit than the driver knows: build it for this"
                     + " GPU's compute capability, or take a newer" + " driver";
         } else if (code == cudart_h.cudaErrorIllegalAddress() || code == cudart_h.cudaErrorLaunchFailure()) {
-            return "Device code touched memory it may not. The process cannot use the GPU any more; run it under"
+            return "Device code touched memory it may not. The process can no longer use the GPU; run it under"
                     + " compute-sanitizer to find where";
         } else if (code == cudart_h.cudaErrorSystemNotReady()) {
             return "On machines with NVSwitch the fabric manager must run: systemctl status nvidia-fabricmanager";

@@ -93,8 +93,8 @@ final class EngineTrace implements AutoCloseable {
     /** Logs the location of the trace, for a user who set NCCL_PROXY_TRACE=1. */
     private static void sayWhere(@Nullable ProcessTrace trace) {
         if (trace == null) {
-            PROXIES.warn("{}=1, and there is no room for what proxies would write down in {}",
-                    Settings.PROXY_TRACE.name(), Settings.TRACE_DIRECTORY.name());
+            PROXIES.warn("{}=1, and there is no room for the steps of proxies in {}", Settings.PROXY_TRACE.name(),
+                    Settings.TRACE_DIRECTORY.name());
         } else {
             PROXIES.info("proxies write their steps to {}: millrace dump {} reads them", trace.path(),
                     ProcessHandle.current().pid());

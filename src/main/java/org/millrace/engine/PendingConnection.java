@@ -58,7 +58,7 @@ final class PendingConnection implements Pending<TransportConnection> {
             mine = end.setup();
             if (mine.length > TransportEnd.MAX_SETUP_BYTES) {
                 throw new MillraceException(
-                        "its set-up says " + mine.length + " bytes; the limit is " + TransportEnd.MAX_SETUP_BYTES);
+                        "its set-up has " + mine.length + " bytes; the limit is " + TransportEnd.MAX_SETUP_BYTES);
             }
             for (int other : others) {
                 messages.send(other, tag(request.sends()), withName(mine));
@@ -95,9 +95,8 @@ final class PendingConnection implements Pending<TransportConnection> {
         for (int member : request.group().members()) {
             byte[] each = member == request.here().rank() ? mine : withoutName(member, theirs[other++]);
             if (each.length != mine.length) {
-                throw new MillraceException(
-                        "rank " + member + " says " + each.length + " bytes of its set-up, and rank "
-                                + request.here().rank() + " " + mine.length + ": all ranks need the same release");
+                throw new MillraceException("rank " + member + " sends " + each.length + " bytes of set-up, and rank "
+                        + request.here().rank() + " " + mine.length + ": all ranks need the same release");
             }
             all.put(each);
         }

@@ -98,7 +98,7 @@ final class Routes {
             refusals.add(
                     "PTR: not registered, or not allocated by the communicator's device, or less than MILLRACE_REGISTERED_THRESHOLD");
         } else if (operation != null && combinesInSlots(operation.operation())) {
-            refusals.add("PTR: what is combined goes through slots");
+            refusals.add("PTR: combined elements go through slots");
         } else {
             refusals.add("PTR: less than MILLRACE_PTR_THRESHOLD, and not registered");
         }

@@ -78,7 +78,7 @@ public final class BundledLibrary {
         try {
             return resource.getProtocol().equals("file") ? Path.of(resource.toURI()) : null;
         } catch (URISyntaxException e) {
-            throw new MillraceException("cannot tell the path of " + resource, e);
+            throw new MillraceException("cannot determine the path of " + resource, e);
         }
     }
 

@@ -40,8 +40,7 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
             while (made == null) {
                 Throwable reason = abort.get();
                 if (reason != null) {
-                    throw new ConnectionException("rank " + rank + " gives up connecting: " + reason.getMessage(),
-                            reason);
+                    throw new ConnectionException("rank " + rank + " stops connecting: " + reason.getMessage(), reason);
                 }
                 if (late) {
                     throw new ConnectionException("rank " + rank + ": no connection with rank " + pending.missing()

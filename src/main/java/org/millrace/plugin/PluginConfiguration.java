@@ -60,7 +60,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     private static final String P2P_LL = "NCCL_P2P_LL_THRESHOLD";
     private static final List<Requirement> REQUIREMENTS = List.of(
             new Requirement(SHARED_BUFFERS, 0, 1,
-                    "with shared buffers NCCL does not tell a plugin where the counters of send and receive lie"),
+                    "with shared buffers NCCL does not report to a plugin where the counters of send and receive lie"),
             new Requirement("NCCL_PXN_DISABLE", 1, 0,
                     "data that passes through another GPU of the node is always moved by NCCL's proxy"),
             new Requirement("NCCL_GDRCOPY_ENABLE", 0, 0, "with GDRCopy the counters lie in the GPU's memory"));
@@ -281,7 +281,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
             throw new ConfigurationException(Settings.NET_DEVICE_UNPACK_THRESHOLD.name() + "="
                     + settings.text(Settings.NET_DEVICE_UNPACK_THRESHOLD)
                     + " is not usable; allowed: 0, as a kernel of NCCL gathers all Simple slices of a connection or"
-                    + " none (NCCL_PROTO says what is Simple)");
+                    + " none (NCCL_PROTO selects Simple)");
         }
         return settings.unpackingKernels();
     }

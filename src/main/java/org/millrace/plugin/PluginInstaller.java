@@ -60,7 +60,7 @@ public final class PluginInstaller {
             return new PluginInstaller(
                     Path.of(PluginInstaller.class.getProtectionDomain().getCodeSource().getLocation().toURI()));
         } catch (URISyntaxException e) {
-            throw new MillraceException("cannot tell which jar this program runs from", e);
+            throw new MillraceException("cannot determine which jar this program runs from", e);
         }
     }
 

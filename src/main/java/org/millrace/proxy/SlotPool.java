@@ -133,7 +133,7 @@ public final class SlotPool {
             int slot = offset / slotBytes;
             if (owner[slot] != this) {
                 throw new IllegalStateException(
-                        "slot " + slot + " of a shared buffer was given back by a connection that does not hold it");
+                        "slot " + slot + " of a shared buffer was released by a connection that does not hold it");
             }
             owner[slot] = null;
             free[freeCount++] = slot;

@@ -296,7 +296,7 @@ class AcceptorTest {
         try (RawRank raw = RawRank.connect(file())) {
             ByteBuffer hello = MessageCodec.encode(new Hello(new RankIdentity(1, 1, "newer"), 2, new byte[16]));
             raw.send(hello.putInt(MessageCodec.HEADER_BYTES, 99));
-            assertEquals("it uses version 99 of the control protocol, rank 0 uses version " + MessageCodec.VERSION
+            assertEquals("it uses version 99 of the control protocol, rank 0 version " + MessageCodec.VERSION
                     + "; all ranks need the same release", raw.receive(Rejected.class).reason());
         }
         completes(zero, file());

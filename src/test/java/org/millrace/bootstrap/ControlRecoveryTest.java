@@ -156,7 +156,7 @@ class ControlRecoveryTest {
                     .contains("it has 64 messages"), "as the test does not keep them");
             one.say(new Received(1_000));
             String said = Ranks.awaitFailure(plane).message();
-            assertTrue(said.contains("says that it has 1000 messages of this side, which sent fewer"), said);
+            assertTrue(said.contains("states that it has 1000 messages of this side, which sent fewer"), said);
         }
     }
 }

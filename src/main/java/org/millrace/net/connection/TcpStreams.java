@@ -95,7 +95,7 @@ public final class TcpStreams {
      */
     public static String reason(@Nullable IOException cause) {
         return cause != null && (TIMED_OUT.equals(cause.getMessage()) || SILENT.equals(cause.getMessage()))
-                ? "nothing came back from the peer's host any more: the host is gone, or the network between is silent"
+                ? "nothing more came back from the peer's host: the host is gone, or the network between is silent"
                 : "the peer's process ended, or the network between failed: see the peer's last log lines";
     }
 

@@ -112,7 +112,7 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
             int device = bytes.getInt(DEVICE_OFFSET);
             if (!sizes.isPlausible(PluginDevice.MAX_RECVS) || device < 0) {
                 throw new ConnectionException(
-                        "the listener's answer is damaged: it says " + sizes + ", device " + device);
+                        "the listener's answer is damaged: it states " + sizes + ", device " + device);
             }
             return new Answer(sizes, device, messages, payloads);
         }

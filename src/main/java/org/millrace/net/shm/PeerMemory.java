@@ -36,8 +36,8 @@ interface PeerMemory {
         int errno = result == 0 ? ProcessReader.EFAULT : (int) -result;
         return ProcessReader.name(errno) + switch (errno) {
             case ProcessReader.EFAULT ->
-                ": the memory is not mapped there any more, or of a kind that the kernel does not read for others";
-            case ProcessReader.EPERM -> ": reading was allowed when the connection was made, and is not any more";
+                ": the memory is no longer mapped there, or of a kind that the kernel does not read for others";
+            case ProcessReader.EPERM -> ": reading was allowed when the connection was made, and is no longer allowed";
             default -> ": process_vm_readv failed";
         };
     }

@@ -157,7 +157,7 @@ public final class SharedMemory implements AutoCloseable {
             return "host " + Long.toHexString(thisHost()) + ", device " + Files.getAttribute(directory, "unix:dev")
                     + ", user " + User.text(User.ID);
         } catch (IOException | UnsupportedOperationException e) {
-            throw new ShmUnavailableException("cannot tell which directory " + directory + " is: " + e, e);
+            throw new ShmUnavailableException("cannot identify the directory " + directory + ": " + e, e);
         }
     }
 

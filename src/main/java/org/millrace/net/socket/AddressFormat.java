@@ -146,7 +146,7 @@ public record AddressFormat(String network, int version) {
     static List<InetSocketAddress> decodeList(ByteBuffer bytes) {
         int count = bytes.getInt(0);
         if (count < 1 || count > SocketOptions.MAX_RAILS) {
-            throw new ConnectionException("the listener's list of addresses is damaged: it says that it has " + count
+            throw new ConnectionException("the listener's list of addresses is damaged: it states that it has " + count
                     + ", where 1 to " + SocketOptions.MAX_RAILS + " are expected");
         }
         List<InetSocketAddress> addresses = new ArrayList<>();

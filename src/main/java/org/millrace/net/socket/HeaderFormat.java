@@ -155,7 +155,7 @@ final class HeaderFormat {
             return String.format("a frame header's type and flags are %d to %d, but 0x%08x came", TYPE_SHUTDOWN,
                     TYPE_SILENT, type);
         }
-        return "a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, but a header says "
+        return "a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, but a header states "
                 + from.getLong(at + LENGTH_OFFSET);
     }
 }

@@ -42,7 +42,7 @@ final class ReceiveWindow extends PieceWindow {
         }
         if (isKnown(frame) && frame >= completed && headers[slot(frame)].payloadBytes() != payload) {
             return "a piece states that its payload has " + payload + " bytes, an earlier one of frame " + frame
-                    + " said " + headers[slot(frame)].payloadBytes();
+                    + " stated " + headers[slot(frame)].payloadBytes();
         }
         return null;
     }

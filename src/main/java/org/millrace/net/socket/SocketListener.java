@@ -113,7 +113,7 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
             StreamHello said = StreamHello.decode(bytes);
             if (!said.isPlausible()) {
                 throw new Refusal(HandshakeReply.MALFORMED,
-                        "it says that it is stream " + said.stream() + " of " + said.streams()
+                        "it states that it is stream " + said.stream() + " of " + said.streams()
                                 + " with a stripe threshold of " + said.threshold() + ", on rail " + said.rail()
                                 + " of " + said.rails() + ", with a window of " + said.window() + " frames");
             }

@@ -228,7 +228,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         long said = stream.total();
         if (said < frames.accepted() || said - frames.completed() > pieces.window() || total >= 0 && said != total) {
             throw connection.notProtocol("a shutdown message after " + said + " frames, where "
-                    + (total >= 0 ? total + " were said before"
+                    + (total >= 0 ? total + " were announced before"
                             : frames.accepted() + " have a destination and " + pieces.window() + " may be under way")
                     + " (on " + stream.rail() + ")");
         }

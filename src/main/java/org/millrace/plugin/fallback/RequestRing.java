@@ -46,7 +46,7 @@ final class RequestRing {
         long sequence = next - 1 - age;
         if (age >= CAPACITY || sequence < 0 || (busy & bit(sequence)) == 0) {
             throw new IllegalArgumentException(
-                    "request " + number + " was never begun, or NCCL was told before that it is done");
+                    "request " + number + " was never begun, or was reported to NCCL as done before");
         }
         return sequence;
     }

@@ -176,7 +176,7 @@ final class TaggedReceiver implements DataPath.Connection {
     public boolean test(int number, long sizes) {
         if (number >= REQUESTS || requests[number].count == 0) {
             throw new IllegalArgumentException(
-                    "request " + number + " was never begun, or NCCL was told before that it is done");
+                    "request " + number + " was never begun, or was reported to NCCL as done before");
         }
         if (lacksStream()) {
             listen();

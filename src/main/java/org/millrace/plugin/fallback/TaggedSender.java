@@ -158,7 +158,7 @@ final class TaggedSender implements DataPath.Connection {
         int stream(int request) {
             if (request >= MOST || streams[request] == FREE) {
                 throw new IllegalArgumentException(
-                        "request " + request + " was never begun, or NCCL was told before that it is done");
+                        "request " + request + " was never begun, or was reported to NCCL as done before");
             }
             return streams[request];
         }

@@ -150,7 +150,7 @@ class GinLifeTest {
             ConnectionException aborted =
                     assertThrows(ConnectionException.class, () -> FullMesh.connect(group.networks[0], here, addresses,
                             0, 98, Duration.ofSeconds(20), () -> new IllegalStateException("the user left")));
-            assertEquals("rank 0 gives up connecting: the user left", aborted.getMessage());
+            assertEquals("rank 0 stops connecting: the user left", aborted.getMessage());
         }
     }
 }

@@ -173,7 +173,7 @@ class PluginFailuresTest {
                 pollQuietly(accepting);
                 connecting.poll();
             });
-            assertTrue(failure.getMessage().contains("the plugin's connect failed: ncclRemoteError (6); it says"),
+            assertTrue(failure.getMessage().contains("the plugin's connect failed: ncclRemoteError (6); its message: "),
                     failure.getMessage());
             ConnectionException there = Connected.failureOf(accepting::poll);
             assertTrue(there.getMessage().contains("the peer's end of the connection is gone"), there.getMessage());

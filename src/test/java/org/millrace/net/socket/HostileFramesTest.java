@@ -55,7 +55,8 @@ class HostileFramesTest {
             delimiter = '|',
             value = {"0|1347375956|begins with 0x3146524d, but 0x504f5354",
                     "4|7|type and flags are 2 to 6, but 0x00000007", "4|65537|but 0x00010001 came",
-                    "12|-1|0 to 1073741824 bytes, but a header says -", "8|1073741825|but a header says 1073741825"})
+                    "12|-1|0 to 1073741824 bytes, but a header states -",
+                    "8|1073741825|but a header states 1073741825"})
     void aHeaderThatIsNoneEndsTheConnection(int offset, int value, String problem) throws IOException {
         ByteBuffer bytes = RawPeer.header(0, 0);
         bytes.putInt(offset, value);

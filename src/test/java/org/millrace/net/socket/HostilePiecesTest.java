@@ -112,7 +112,7 @@ class HostilePiecesTest {
         }
         send(1, piece(9_999, 0, PIECE, PIECE));
         ConnectionException end = Connected.failureOf(receiver::progress);
-        assertTrue(end.getMessage().contains("9999 bytes, an earlier one of frame 0 said 10000")
+        assertTrue(end.getMessage().contains("9999 bytes, an earlier one of frame 0 stated 10000")
                 && end.getMessage().contains("rail 1 (second)"), end.getMessage());
     }
 
@@ -127,7 +127,7 @@ class HostilePiecesTest {
         ByteBuffer bytes = piece(10_000, 0, 0, PIECE);
         bytes.putLong(8, 1L << 32);
         send(0, bytes);
-        assertRefused("a header says 4294967296");
+        assertRefused("a header states 4294967296");
     }
 
     @ParameterizedTest
