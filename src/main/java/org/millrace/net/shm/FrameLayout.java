@@ -39,9 +39,9 @@ import org.millrace.net.FrameHeader;
  * <p>
  * The receiver reads the payload at the address, and then releases the header and the location line. If the sender
  * needs its memory earlier, it copies the payload to the ring's file, after the ring's own bytes. It stores the
- * position in {@code moved}, which is 0 before. The full fence after that store, before the memory changes, pairs with
- * the receiver's acquire fence. That fence is between the receiver's read of the payload and its read of {@code moved}.
- * If {@code moved} is not 0, the receiver discards the data and reads the payload from the file.
+ * position in {@code moved}, which is 0 before, and executes a full fence before the memory changes. The receiver reads
+ * the payload, executes an acquire fence, and then reads {@code moved}. The two fences pair. If {@code moved} is not 0,
+ * the receiver discards the data and reads the payload from the file.
  */
 final class FrameLayout {
 
