@@ -66,7 +66,7 @@ class EngineThreadsTest {
         assertEquals(1, device.servedAll);
     }
 
-    /** A wake-up for nothing costs a small operation of a rank without peers four fifths of its time. */
+    /** A wake-up for nothing more than doubles the time of a small operation of a rank without peers. */
     @Test
     void aThreadIsWokenOnlyWhileAConnectionHasProxies() {
         EngineOptions options = EngineOptions.decide(Configuration.load(Map.of(), new Properties(), Map.of()),

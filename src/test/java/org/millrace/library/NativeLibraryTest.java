@@ -100,10 +100,10 @@ class NativeLibraryTest {
     @Test
     void aWrongSettingNamesItselfAndTheFile() throws IOException {
         Path none = directory.resolve("none.so");
-        assertTrue(refusal(none.toString()).startsWith(
-                "MILLRACE_PROBE_LIBRARY says that " + title + " is " + none + ", but there is no such file."));
+        assertTrue(refusal(none.toString())
+                .startsWith("MILLRACE_PROBE_LIBRARY names " + none + " as " + title + ", but there is no such file."));
         System.setProperty("millrace.probe.library", none.toString());
-        assertTrue(refusal(null).startsWith("-Dmillrace.probe.library says that "));
+        assertTrue(refusal(null).startsWith("-Dmillrace.probe.library names "));
         // A setting is binding: the usable library elsewhere is not taken instead.
         good(directory.resolve(NAME));
         assertTrue(refusal(null, directory).contains("no such file"));
