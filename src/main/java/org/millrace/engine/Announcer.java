@@ -111,13 +111,16 @@ final class Announcer {
         }
     }
 
-    /** Adds a share. Successive equal shares use the same object, so that a run creates only one. */
+    /**
+     * Adds the share of one connector. Successive equal parts become one object, so that each run numbers this part
+     * only once.
+     */
     private static void add(Connector<?> connector, ProxyOp part, List<Share> shares) {
         ProxyOp before = shares.isEmpty() ? null : shares.getLast().part();
         shares.add(new Share(connector, part.equals(before) ? before : part));
     }
 
-    /** Returns the requests that each step of a channel makes to a network that reduces. */
+    /** Returns the description of the requests that the steps of a channel make to a network that reduces. */
     private ProxyOp.CollNetOp windows(int channel, PlannedCollective planned) {
         int number = planned.function();
         return FunctionTable.STANDARD.collective(FunctionNumber.operation(number), FunctionNumber.algorithm(number))

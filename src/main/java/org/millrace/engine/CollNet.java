@@ -40,7 +40,7 @@ import org.millrace.transport.PeerInfo;
 final class CollNet {
 
     private static final Logger LOG = LogManager.getLogger(CollNet.class);
-    /** Operations that such a network supports. */
+    /** Operations that a network that reduces supports. */
     public static final Set<Operation> OPERATIONS =
             Set.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER);
 
@@ -74,8 +74,8 @@ final class CollNet {
     }
 
     /**
-     * Configures the members of the networks in the connections and in the device. Returns null unless all ranks enable
-     * the networks. The result is the same on all ranks.
+     * Adds the members of both networks to the connections as groups, and writes the numbers of these groups into the
+     * device's channels. Returns null unless all ranks offer the networks. The result is the same on all ranks.
      *
      * @param nodes host of each rank, numbered from 0
      */
@@ -200,7 +200,7 @@ final class CollNet {
     /** Provider of Millrace's own network. The ranks reduce for each other, on the threads that issue the requests. */
     record MeshProvider(Network network, Listener here) implements CollectiveNetworkProvider {
 
-        /** Base of the connections' keys. No connection of a transport has such a key. */
+        /** Base of the keys of this network's connections. The connections of transports have other keys. */
         private static final long KEY = 0x434f4c4c00000000L;
 
         @Override

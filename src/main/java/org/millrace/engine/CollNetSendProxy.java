@@ -88,8 +88,8 @@ final class CollNetSendProxy extends AbstractProxy {
     }
 
     /**
-     * Requests the reduction or the gathering of a step's window. The device has already posted this rank's
-     * contribution.
+     * Requests the reduction or the gathering of one step's elements. Returns the number of the request; negative if
+     * the network cannot begin it now. The device has already posted this rank's contribution.
      */
     private int ask(long step) {
         long window = op.windowBytes(step);

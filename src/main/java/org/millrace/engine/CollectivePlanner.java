@@ -126,7 +126,8 @@ final class CollectivePlanner {
             int before = task.from().length == 0 ? Registrations.NO_RANK : task.from()[0];
             int behind = task.to().length == 0 ? Registrations.NO_RANK : task.to()[0];
             if (channel > 0 && (before != from || behind != to)) {
-                // The rings have different neighbors, but the regions belong to one peer on each side.
+                // A region belongs to one peer. Rings with different neighbors would need several regions in each
+                // direction.
                 return UserRegions.NONE;
             }
             from = before;
@@ -143,8 +144,8 @@ final class CollectivePlanner {
     static final class ChannelPartition {
 
         /**
-         * Minimum number of bytes for each chunk of a round. With fewer bytes, another channel costs more steps than it
-         * saves.
+         * Minimum size of each chunk in a round of the schedule, in bytes. With smaller chunks, another channel costs
+         * more steps than it saves.
          */
         private static final long SMALLEST_CHUNK_BYTES = 16 * 1024;
         private static final long ALIGNMENT_BYTES = 64;

@@ -54,8 +54,8 @@ final class CommunicatorParts {
     /** Number of processes on this host that run ranks of the group. */
     private int processes = 1;
     /**
-     * Acknowledgement of the proxies that they have completed a pass that began after the failure; null until it is
-     * requested. Used by the device's thread.
+     * Acknowledgement of the proxies after a complete pass that began after the failure. Null until
+     * {@link #proxiesStand} requests it. Device's thread only.
      */
     private @Nullable Acknowledgement passed;
     /** Networks that reduce; null if none is used. */

@@ -62,7 +62,8 @@ final class Connector<P> {
     }
 
     /**
-     * Returns the number of the next send or receive of this connector. The peer counts its other half in the same way.
+     * Returns the number of the next send or receive of this connector. The peer's connector counts the other halves of
+     * these transfers in the same way.
      */
     long nextTransfer() {
         return transfers++;
@@ -182,7 +183,10 @@ final class Connector<P> {
     record Deadlines(int peer, long begun, Duration arrival, Duration connect) {
     }
 
-    /** Abandons the connection attempt. May be called twice; a failure stays the recorded state. */
+    /**
+     * Abandons the connection attempt. May be called twice. If the connector has failed before, its state remains
+     * {@link State#FAILED}.
+     */
     void giveUp(State why) {
         if (state != State.FAILED) {
             state = why;

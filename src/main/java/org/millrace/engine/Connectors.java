@@ -147,14 +147,16 @@ final class Connectors {
     }
 
     /**
-     * Returns the send connectors with an index that were requested so far. Not safe from several threads at a time.
+     * Returns the send connectors that were requested so far, either for collectives or for sends and receives. Must
+     * not be called by several threads at a time.
      */
     List<Connector<?>> senders(int index) {
         return ofIndex(sends, index);
     }
 
     /**
-     * Returns the receive connectors with an index that were requested so far. Not safe from several threads at a time.
+     * Returns the receive connectors that were requested so far, either for collectives or for sends and receives. Must
+     * not be called by several threads at a time.
      */
     List<Connector<?>> receivers(int index) {
         return ofIndex(receives, index);
@@ -252,7 +254,7 @@ final class Connectors {
             failure.suspect(
                     new PeerLostException("the connection " + connector + " cannot be made: " + lost.getMessage(),
                             device.rank(), connector.peer(), null, lost));
-            return true; // The connector stays missing. The caller that waits for it receives the failure.
+            return true; // The connector stays counted in `missing`. A waiting caller receives the failure.
         }
         if (connection != null) {
             made.add(connection);

@@ -59,8 +59,8 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     /** Number of passes that a polling thread spins before its first yield, if each polling thread has a core. */
     private static final int SPINS = 200;
     /**
-     * The same number if a waiting thread runs the device, on a core that it may share with the peer. The passes take
-     * about two microseconds.
+     * Number of passes before the first yield if a waiting thread runs the device, on a core that it may share with the
+     * peer. The passes take about two microseconds.
      */
     private static final int SHARED_SPINS = 20;
 

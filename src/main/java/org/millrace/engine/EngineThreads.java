@@ -69,7 +69,10 @@ final class EngineThreads implements AutoCloseable {
         connectorService = new ConnectorService(rank);
     }
 
-    /** Wakes another thread of the rank after a pass with work, if that thread may have to follow it. */
+    /**
+     * Wakes another thread of the rank after a pass with work. Does nothing if no connection has a proxy, because the
+     * threads then have no work for each other.
+     */
     void wakeIfServed(Doorbell other) {
         if (served.get() > 0) {
             other.wakeOwner();
@@ -147,8 +150,9 @@ final class EngineThreads implements AutoCloseable {
     }
 
     /**
-     * Agent that serves everything in the last pass before a sleep, because an earlier store causes no wake-up then.
-     * The pass also publishes whether any work is in flight.
+     * Agent that serves all connections in the last pass before its thread sleeps. The thread announces the sleep
+     * before this pass. Stores before the announcement wake no thread, so this pass must find them. The pass also
+     * publishes whether any work is in flight.
      *
      * @param own       doorbell that wakes the agent's thread
      * @param wakeOther action that wakes the thread that polls the memory that this agent writes

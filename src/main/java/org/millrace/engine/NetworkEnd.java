@@ -171,7 +171,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
     @Override
     public void free() {
-        // All resources belong to the proxy's part.
+        // proxyFree() releases all resources.
     }
 
     /** Sending end. It connects to the peer once it knows the peer's address. */

@@ -89,8 +89,9 @@ final class OperationCheck {
         if (other.number == number) {
             return other.is(op) ? null : disagreement(op, other);
         }
-        // The record of this number is read again after the record without part. A side writes its records in the order
-        // of its operations. A record that is missing now was therefore not announced earlier.
+        // The other side writes its records in the order of its operations. The record of this number is read again
+        // after the record without part. If it is still missing, the other side did not announce it before the
+        // operation without part.
         read(WITHOUT_PART, without);
         read(at, other);
         if (other.number == number) {

@@ -121,7 +121,7 @@ final class OperationTrace implements AutoCloseable {
             kernels[at(oldest++)] = null;
         }
         if (launched - oldest < kernels.length) {
-            trace.started(ended - 1); // The two calls also mark all earlier operations.
+            trace.started(ended - 1); // Each call also marks all earlier operations.
             trace.ended(ended - 1);
             return;
         }

@@ -90,7 +90,7 @@ sealed interface PlannedOperation {
         }
 
         /**
-         * Returns the shares of the connections. They are the same in each run.
+         * Returns the operation's shares, one for each connection. They are the same in each run.
          *
          * @param find computes the shares in the first run; called by one thread at a time
          */
@@ -136,7 +136,8 @@ sealed interface PlannedOperation {
     }
 
     /**
-     * Send or receive, as the program requested it. It has regions of its memory if the memory is used in place.
+     * Send or receive, as the program requested it. If its memory is used in place, it contains the regions of this
+     * memory.
      *
      * @param read whether the memory is registered so that a peer's device may read it
      */

@@ -26,7 +26,10 @@ final class Registrations implements AutoCloseable {
      * times as long.
      */
     private static final long LEAST_COMBINED = 64 << 10;
-    /** The same minimum for operations that only move elements. There, a slot costs one additional copy, and no sum. */
+    /**
+     * Minimum size of a hop, in bytes, for peers to read registered memory in operations that only move elements. In
+     * these operations, the path through slots costs one additional copy, but no sum.
+     */
     private static final long LEAST_MOVED = 256 << 10;
 
     private static final Logger LOG = LogManager.getLogger(Registrations.class);
@@ -47,7 +50,10 @@ final class Registrations implements AutoCloseable {
     private final Optional<Long> readThreshold;
     private final List<Registered> all = new CopyOnWriteArrayList<>();
     private final AtomicInteger version = new AtomicInteger();
-    /** Regions of memory that needs no registration; null in a group of one. */
+    /**
+     * Regions for memory that is not registered, for peers with a transport that requires no registration; null in a
+     * group of one.
+     */
     private final RegisteredMemory anything;
 
     /**

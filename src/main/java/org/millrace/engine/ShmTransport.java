@@ -67,7 +67,10 @@ final class ShmTransport implements Transport {
                 : Availability.no("rank " + here.rank() + " has " + mine + ", rank " + there.rank() + " " + theirs);
     }
 
-    /** Returns an offer without its part about sealed memory. That part decides only on the kind of memory. */
+    /**
+     * Returns an offer without its text about sealed memory. This text selects the kind of memory, but does not decide
+     * whether two ranks can connect.
+     */
     private static String place(String offer) {
         return offer.split(SEALED, 2)[0];
     }

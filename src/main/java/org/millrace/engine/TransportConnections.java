@@ -29,7 +29,7 @@ import org.millrace.transport.TransportEnd;
  */
 final class TransportConnections implements AutoCloseable {
 
-    /** Carries the messages between the two ends of a connection while they are made. No method blocks. */
+    /** Carries messages between the two ends of a connection that is being made. No method blocks. */
     public interface PeerMessages {
 
         /**
