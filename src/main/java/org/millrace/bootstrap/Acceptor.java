@@ -95,7 +95,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     boolean accept() {
         boolean more = unproven.accept(accept);
         if (unproven.pauseNanos() > 0 && key.isValid()) {
-            // During a pause rank 0 accepts nothing. The selector would otherwise report the waiting connection
+            // Rank 0 accepts no client until the pause ends. The selector would otherwise report the waiting connection
             // repeatedly.
             key.interestOps(0);
         }
@@ -285,7 +285,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     long nanosToNextTick() {
         long nanos =
                 unproven.all().stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
-        // A pause that has just ended has 0 ns left, so that the next tick follows at once.
+        // While rank 0 accepts no client, the next tick is due at the end of the pause. If the pause has just ended,
+        // the tick is due at once.
         if (key.isValid() && key.interestOps() == 0) {
             nanos = Math.min(nanos, unproven.pauseNanos());
         }

@@ -87,8 +87,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     }
 
     /**
-     * Returns whether another group uses a rendezvous file. If a killed process left the file behind, no process
-     * listens at its address, or a process that does not know the file's secret.
+     * Returns whether another group uses a rendezvous file. If a killed process left the file behind, no process that
+     * knows the file's secret listens at its address.
      */
     private boolean isInUse(RendezvousFile found, RankIdentity self, int size) throws IOException {
         try (Selector selector = Selector.open()) {

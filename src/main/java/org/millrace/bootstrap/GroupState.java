@@ -134,7 +134,7 @@ final class GroupState {
         update(() -> refusal = what);
     }
 
-    /** Change of this state that follows from information about a rank, which the control thread received. */
+    /** Change of this state that a message about a rank causes. */
     private interface Change {
         void make() throws ProtocolException;
     }
@@ -287,7 +287,8 @@ final class GroupState {
                 }
                 result[part.rank()] = part.data();
             }
-            // The caller may change its copy. The control thread may not have sent the original to the other ranks yet.
+            // The caller may change the result, so it contains a copy. The control thread may still have to send the
+            // original.
             result[self.rank()] = own.data().clone();
             return result;
         } finally {
