@@ -14,7 +14,7 @@ import java.util.Arrays;
  * Reading the clock and storing values cost as much as a small step. The first pass without other work therefore stores
  * the values of the connections. While data flows, they are stored after {@value #BUDGET} bytes. In this count, each
  * pass with work adds {@value #PASS_BYTES} bytes to the bytes that it moved. A reader thus sees the state of some
- * hundred microseconds ago. A store finds the trace's memory outside of the core's cache only if data of this size has
+ * hundred microseconds ago. A store may miss the core's cache, but only after {@value #BUDGET} bytes of data have
  * passed through the cache anyway.
  */
 public final class AgentTrace implements AutoCloseable {

@@ -208,8 +208,8 @@ public final class CommunicatorTrace implements AutoCloseable {
         long oldest = ended;
         while (oldest < before && !backlog.has(oldest)) {
             if (++oldest - ended == OPERATIONS) {
-                // The backlog does not remember so many operations. A few missing ones may be transfers of the rank to
-                // itself, but not so many.
+                // Too many successive operations are missing in the backlog. Not all of them can be transfers of the
+                // rank to itself, so the backlog had no room for them.
                 return;
             }
         }

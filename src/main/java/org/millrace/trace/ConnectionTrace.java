@@ -65,7 +65,7 @@ public final class ConnectionTrace implements AutoCloseable {
     private long framesDoneStored;
     private long blockedStored = NOTHING;
     private long time;
-    /** Address of the counter for the time until the next change. */
+    /** Address of the counter that the next change increases, by the time until that change. */
     private long waiting;
     private boolean closed;
 
@@ -89,7 +89,7 @@ public final class ConnectionTrace implements AutoCloseable {
     /** States that an agent serves the connection from now on. Called on the agent's thread. */
     public void servedBy(AgentTrace by) {
         agent = by;
-        time = System.nanoTime(); // No counter includes the time before.
+        time = System.nanoTime(); // The time before this call is added to no counter.
         TraceMemory.set(base + LAST_CHANGE_OFFSET, time);
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, by.number());
         if (recorder != null) {

@@ -29,8 +29,9 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Returns a verdict if an end of a connection has found a mismatch of a send and its receive, and no rank remembers
-     * them. The verdict names both ranks. First it names the rank that is involved in most of the mismatches.
+     * Returns a verdict if ranks have found that a send and its receive do not match, and no trace contains these
+     * operations any longer. The verdict names the rank that is involved in most of the mismatches, and the other rank
+     * of one of them.
      */
     private @Nullable Verdict forgotten(List<Link> waiting) {
         List<TracedRank> involved = new ArrayList<>(); // Pairs: the rank that found the mismatch, and the other rank.
@@ -64,9 +65,8 @@ final class Disagreement extends HangingGroup {
 
     /**
      * Returns a verdict if two ends of a connection have found that they run different collectives with the same
-     * number. The operation that fewer ranks run is wrong. The rank that is ahead has completed its own version of the
-     * collective. Ranks that are so far ahead that they no longer remember the collective have completed the same
-     * version.
+     * number. The version that fewer ranks run is wrong. The rank that is ahead has completed its own version. Ranks
+     * that no longer remember the collective are further ahead, and have completed the same version.
      */
     private Verdict found(TracedRank finder, TracedRank other, long number, List<Link> waiting) {
         TracedRank behind = other.lastCollective() < finder.lastCollective() ? other : finder;
@@ -95,8 +95,9 @@ final class Disagreement extends HangingGroup {
 
     /**
      * Examines each collective that ranks remember. A rank is wrong if all others have another version of a collective.
-     * If only two ranks remember the collective, the rank that is behind is wrong. The other ranks are far ahead, and
-     * have completed the version of the second rank.
+     * If only two ranks remember the collective, the rank that is behind all other ranks is wrong. The other ranks have
+     * completed the version of the second rank. If only two ranks report collectives, the verdict names the first of
+     * them.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

@@ -73,8 +73,8 @@ final class Kernels {
     }
 
     /**
-     * Returns the oldest operation that other ranks are in and that involves this rank, as far as they remember it;
-     * null if they are in none.
+     * Returns the oldest operation that other ranks are in and that involves this rank; null if their traces contain
+     * none.
      */
     @Nullable
     Operation waitedIn(TracedRank missing) {

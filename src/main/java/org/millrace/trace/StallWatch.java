@@ -40,7 +40,7 @@ public final class StallWatch {
     private long next;
     private int silencesSeen;
     private final AtomicBoolean looking = new AtomicBoolean();
-    /** Reported subjects, with the time of their last movement. Used by the looking thread only. */
+    /** Reported subjects, with the time of their last movement. Used only by the thread that reads all traces. */
     private final Map<Object, Long> reported = new HashMap<>();
 
     StallWatch(BooleanSupplier still, Hang.Reading reading, Duration quiet, Consumer<Verdict> report) {
@@ -111,7 +111,7 @@ public final class StallWatch {
      * Reads all traces and reports verdicts, once. The call may take time. Everything that the call reports was true
      * when the second reading began.
      *
-     * @param now time when the look begins
+     * @param now time when the call begins
      */
     void look(long now) throws IOException {
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
@@ -144,8 +144,9 @@ public final class StallWatch {
         Stillness() {}
 
         /**
-         * Returns whether a look is worthwhile: an open connection with posted data has made no progress for the given
-         * time, or no connection has, or a link is silent.
+         * Returns whether the traces of other processes must be read. This is the case in each of three states. A
+         * failed connection, or an open one with posted or unconsumed data, has made no progress for the given time. No
+         * connection has made progress in that time. A link is silent.
          */
         static boolean of(ProcessTrace trace, long nanos) {
             long now = System.nanoTime();

@@ -41,7 +41,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         /** Sent data does not arrive. */
         WIRE,
         NOT_CONSUMED,
-        /** Nothing here shows why an operation with ranks of other hosts does not end. */
+        /** No trace of this host shows why an operation with ranks of other hosts does not end. */
         ELSEWHERE,
         /** Ranks run different operations, or operations of different sizes. */
         DISAGREEMENT,
