@@ -37,8 +37,8 @@ public interface CollectiveNetwork extends AutoCloseable {
             DataType type, ReduceOp.BuiltIn op);
 
     /**
-     * Begins an all-gather of a window. The parts of all ranks follow each other in a common buffer. Each rank receives
-     * the bytes of this buffer that lie in the window.
+     * Begins an all-gather of a window. The window is a range of a buffer in which the parts of all ranks follow each
+     * other. Each rank receives the bytes of this range.
      *
      * @param sendOffset    offset in the send memory of those bytes of this rank's part that lie in the window
      * @param receiveOffset offset in the receive memory of the window
@@ -51,8 +51,9 @@ public interface CollectiveNetwork extends AutoCloseable {
             long windowOffset, long windowBytes);
 
     /**
-     * Begins a reduce-scatter of a window. Each rank has a buffer with a part for each rank. Each part is reduced over
-     * all ranks, and its result is stored in the memory of the rank to which the part belongs.
+     * Begins a reduce-scatter of a window. Each rank has a buffer with a part for each rank, and the window is a range
+     * of this buffer. The bytes of each part that lie in the window are reduced over all ranks. The result is stored in
+     * the memory of the rank to which the part belongs.
      *
      * @param sendOffset    offset in the send memory of the window
      * @param receiveOffset offset in the receive memory of those bytes of this rank's part that lie in the window

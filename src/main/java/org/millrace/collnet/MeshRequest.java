@@ -13,8 +13,8 @@ import org.millrace.net.MemoryRegion;
  * processed the request and its completion was reported to the user.
  *
  * <p>
- * All-gather and reduce-scatter use a window of a buffer that has a part for each rank. The window of an all-reduce
- * contains all elements that it reduces. Offsets and lengths are in bytes.
+ * The window of an all-gather or reduce-scatter is a range of a buffer that has a part for each rank. The window of an
+ * all-reduce contains all elements that it reduces. Offsets and lengths are in bytes.
  */
 final class MeshRequest {
 
