@@ -21,10 +21,10 @@ import org.millrace.rehearsal.RecordedRun.Step;
  * work. For a frame that arrived while the server was busy, the recorded time is the work time. For any other frame it
  * is the total time.
  *
- * @param kernel    server from the report of a received frame to the device until the proxy takes the frame that the
- *                  kernel derives from it
- * @param wire      server from the time when the proxy takes a frame until its report to the peer's device, without the
- *                  time that a link of {@code MILLRACE_LINK} adds
+ * @param kernel    server of kernels: the time from the notification of the device about a received frame until the
+ *                  proxy takes the frame that the kernel sends in response
+ * @param wire      server of networks: the time from the proxy's taking of a frame until the notification of the peer's
+ *                  device, without the time that a link of {@code MILLRACE_LINK} adds
  * @param slotBytes size of the longest frame in bytes
  * @param channels  number of channels of collectives
  * @param proxies   number of a rank's threads that serve connections

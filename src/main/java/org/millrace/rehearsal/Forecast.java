@@ -27,8 +27,8 @@ public final class Forecast {
     private static final long MAX_EXCHANGED = 16 << 10;
     private static final int SLICES = 4;
     /**
-     * Divisor of the slot size. A chunk of at most this part of a slot is one frame. A longer chunk that fits into a
-     * slot is two frames.
+     * Divisor of the slot size. The quotient is the size of the longest chunk that is one frame. A longer chunk that
+     * fits into a slot is two frames.
      */
     private static final int SMALL = 16;
     private static final int TREES = 2;
