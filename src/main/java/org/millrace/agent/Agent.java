@@ -7,8 +7,8 @@ public interface Agent {
     int doWork();
 
     /**
-     * Makes the next pass serve everything, because the thread has slept, or sleeps after that pass if there is no
-     * work. Called on the agent's thread.
+     * Makes the next pass serve all connections or other objects of the agent. Called on the agent's thread if the
+     * thread has slept, or may sleep after that pass.
      */
     default void serveAll() {
         // Most agents do the same in every pass.

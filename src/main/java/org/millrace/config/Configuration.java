@@ -252,8 +252,8 @@ public final class Configuration {
     }
 
     /**
-     * {@return the value of a setting if it is set, otherwise empty} For a setting without a common default: the code
-     * that reads the setting determines the default.
+     * {@return the value of a setting if it is set, otherwise empty} Used for settings without a common default. The
+     * code that reads such a setting determines its default.
      *
      * @param setting one of {@link Settings}
      * @param <T>     type of the setting's values

@@ -5,7 +5,10 @@ import java.lang.foreign.MemorySegment;
 /** Checks the two segments of a copy. Without the checks, their errors would appear on a thread of the device. */
 public final class CopiedSegments {
 
-    /** Represents the threads of the device, because it owns no arena either. Never started. */
+    /**
+     * Thread that stands for the device's threads in checks of access, because it owns no arena, like those threads.
+     * Never started.
+     */
     private static final Thread ANY_THREAD = new Thread(() -> {});
 
     private CopiedSegments() {}

@@ -27,8 +27,8 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
     /** Prefix of the kind of a sealed memfd; the descriptor's number follows. */
     private static final String DESCRIPTOR = "fd";
     /**
-     * Glob of the files that {@link StaleFiles} examines. Traces are not among them, because only the other kinds are
-     * useless without their process.
+     * Glob of the files that {@link StaleFiles} examines. Traces are not among them, because a trace is still useful
+     * after its process has ended.
      */
     static final String ANY = "millrace-*.{sock,ring,mem}";
 

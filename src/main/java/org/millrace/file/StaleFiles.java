@@ -12,9 +12,9 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Deletes files that would otherwise stay forever. When this process ends, it deletes its own files that are still
- * there. It ends, for instance, by Ctrl-C, which a terminal sends to all processes of a run at once, by SIGTERM, or by
- * an exit that closes nothing. The other files belong to killed processes.
+ * Deletes files that would otherwise stay forever. These are the files that this process still has when it ends, and
+ * files of killed processes. This process may end by SIGTERM, or by an exit that closes nothing. It may also end by
+ * Ctrl-C, which a terminal sends to all processes of a run at once.
  */
 public final class StaleFiles {
 

@@ -30,7 +30,8 @@ public final class User {
 
     /**
      * Determines the effective user by the C library, or, without native access, by the content of
-     * {@code /proc/self/status}. The owner of that file cannot be used: it is root if the process must not be dumped.
+     * {@code /proc/self/status}. The owner of that file may be another user: it is root if the process must not be
+     * dumped.
      */
     static int effective(boolean nativeAccess) {
         if (nativeAccess) {

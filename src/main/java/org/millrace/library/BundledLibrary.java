@@ -48,8 +48,8 @@ public final class BundledLibrary {
 
     /**
      * Prevents the inheritance of file descriptors that this JVM opens after this call. Programs that native libraries
-     * start, and processes that native libraries fork, do not inherit these descriptors: {@code descriptors.c}. The JDK
-     * itself closes all descriptors in processes that it starts.
+     * start, and processes that native libraries fork, do not inherit these descriptors ({@code descriptors.c}). The
+     * JDK itself closes all descriptors in processes that it starts.
      */
     public static void keepDescriptors() {
         try {

@@ -13,7 +13,7 @@ import org.millrace.proxy.ProxyConnection;
  *
  * @param layout          layout of a connection's memory, the same on all ranks
  * @param firstStep       initial value of the counters, the same on all ranks
- * @param listener        listener that is notified when an end's proxy has stopped; the notification is mandatory
+ * @param listener        listener that each end must notify when the end's proxy has stopped
  * @param failure         consumer of failures of connections that have no proxy; called from any thread
  * @param sharedSlots     sizes of the slots that connections of sends and receives share if a network lies between the
  *                        ranks; null if each connection has its own slots
