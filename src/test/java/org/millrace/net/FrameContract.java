@@ -83,7 +83,7 @@ abstract class FrameContract extends NetworkFixture {
         }
     }
 
-    /** Also covers memory across a boundary between a network's pieces of memory. */
+    /** Sends from unregistered memory, also across the boundary of two ranges into which a network divides memory. */
     @Test
     void memoryThatNobodyRegisteredIsReachedByItsAddress(@TempDir Path directory) throws IOException {
         long piece = 1L << 30;
@@ -311,7 +311,7 @@ abstract class FrameContract extends NetworkFixture {
                 refused = !ends.sender().offer(header, out, offered % 1000);
                 offered += refused ? 0 : 1;
             }
-            // Also after a refusal: an offer that is repeated without progress in between may never be accepted.
+            // Makes progress after a refusal too: without it, a repeated offer may never be accepted.
             if (refused || (offered & 3) == 0 || offered == frames) {
                 ends.sender().progress();
                 ends.receiver().progress();

@@ -99,7 +99,10 @@ class KeyedListenerTest {
         }
     }
 
-    /** A client's process without a free core pauses in its TLS handshake. A client without the secret may not. */
+    /**
+     * A client that has passed the secret's challenge may exceed the deadline in its TLS handshake, for example without
+     * a free core. A client without the secret is dropped.
+     */
     @Test
     void aTlsHandshakeMayTakeLongerThanTheDeadline() throws Exception {
         close();

@@ -140,7 +140,7 @@ class TcpStreamTest {
         assertFalse(stream.isSilent());
     }
 
-    /** Both ends' kernels send data: only one direction is cut. */
+    /** Both kernels send data, and one direction is cut: the peer's data arrives, but this end's data does not. */
     @Test
     void whatIsSentOrAskedGetsNoAnswer() throws IOException {
         TcpStream stream = stream();

@@ -124,7 +124,10 @@ class TlsTest {
         target.close();
     }
 
-    /** A listener that treats the client as a stranger does this, before or in the middle of the handshake. */
+    /**
+     * The connection breaks before or during the handshake, as when the listener takes the client for a stranger. The
+     * client connects again.
+     */
     @Test
     void aListenerThatBreaksTheHandshakeIsAskedAgain() throws Exception {
         try (SocketNetwork one = new SocketNetwork(secret("of the group"));
@@ -256,7 +259,7 @@ class TlsTest {
         assertTrue(said.contains("TLS"), said);
     }
 
-    /** The certificate is the same on every host. */
+    /** Every host derives the same certificate from the same secret. */
     @Test
     void aSecretHasOneCertificate() throws Exception {
         SecretCertificate one = SecretCertificate.of("of the group");

@@ -60,7 +60,7 @@ class PluginMessagesTest {
 
     @Test
     void payloadsThatWaitTogetherAreReceivedTogether() {
-        assertEquals(2, groupsOfSix(8)); // one of the plugin's maximum of four, and one of the remaining two
+        assertEquals(2, groupsOfSix(8)); // one receive of four buffers, the plugin's maximum, and one of two
         assertEquals(3, groupsOfSix(2)); // NCCL_NET_MAX_RECVS=2
         assertEquals(0, groupsOfSix(1));
     }
@@ -188,8 +188,8 @@ class PluginMessagesTest {
         assertTrue(plugin.count(Count.FLUSHES) > 0);
         assertEquals(descriptor == 1 ? 2 : 0, plugin.count(Count.DMA_BUFS));
         if (descriptor == 999) {
-            assertEquals(2, plugin.count(Count.COMPLAINTS)); // of the descriptor: the memory was then registered
-                                                             // without
+            assertEquals(2, plugin.count(Count.COMPLAINTS)); // about the descriptor: the memory was then registered
+                                                             // without it
             plugin.with("");
         }
     }

@@ -95,7 +95,7 @@ class DoorbellTest {
         }
     }
 
-    /** The rank must poll for a component that stores without waking it. */
+    /** An idle rank must poll while any component stores into its memory without waking it. */
     @Test
     void aRankPollsWhileSomethingDoesNotWakeIt() {
         try (SharedHeap heap = SharedHeap.create()) {
@@ -113,7 +113,8 @@ class DoorbellTest {
     }
 
     /**
-     * An idle rank with connections over a network does not need to poll for data, because no kernel would take any.
+     * A rank without a kernel in flight need not poll its network connections, because no kernel would receive the
+     * data.
      */
     @Test
     void aSilentPeerShortensTheSleepOnlyWhileSomethingIsInFlight() {

@@ -126,7 +126,10 @@ class InPlaceTest {
         }
     }
 
-    /** Counts follow the order: a payload that is copied after an unread payload counts only with it. */
+    /**
+     * The sender counts completed frames in order: a frame that is copied after an unread payload is complete only
+     * after that payload is read.
+     */
     @ParameterizedTest
     @ValueSource(longs = {0, Long.MAX_VALUE - 63 - 3 * 64, -3 * 64, (1L << 32) - 64})
     void framesOfBothKindsCompleteInOrder(long first) throws IOException {
@@ -372,7 +375,10 @@ class InPlaceTest {
         }
     }
 
-    /** Otherwise a connection that moves payloads often would need more and more memory. */
+    /**
+     * Memory for moved payloads is reused. Otherwise a connection that moves payloads often would need ever more
+     * memory.
+     */
     @Test
     void theMemoryOfMovedPayloadsIsReusedWhenTheyAreRead() throws IOException {
         try (RingPair ring = RingPair.make(OPTIONS, 0)) {

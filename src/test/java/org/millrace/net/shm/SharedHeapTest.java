@@ -64,7 +64,7 @@ class SharedHeapTest {
         }
     }
 
-    /** The first page of such a short file cannot be taken, because its seals fix its length. */
+    /** A file of 100 bytes has no room for the heap's first page, and the file's seals fix its length. */
     @Test
     void aHeapThatCannotTakeItsFirstPageLeavesNoMapping() throws IOException {
         long before = mappings();

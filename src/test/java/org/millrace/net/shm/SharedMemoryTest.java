@@ -67,7 +67,7 @@ class SharedMemoryTest {
         }
     }
 
-    /** A process that maps it would receive a SIGBUS. */
+    /** If a file becomes shorter, a process that maps the file receives SIGBUS when it accesses the lost pages. */
     @Test
     void sealedMemoryCannotBeMadeShorter() throws IOException {
         assumeTrue(SharedMemory.sealedDomain() != 0, "this machine has no sealed memory");
@@ -93,8 +93,8 @@ class SharedMemoryTest {
     }
 
     /**
-     * The creator of the file could shorten it while it is in use. Or the descriptor number belongs to another file
-     * now.
+     * The creator of an unsealed file could shorten the file while it is in use. A descriptor number in a name may also
+     * belong to another file by now.
      */
     @Test
     void memoryThatIsNotSealedIsRefused() throws IOException {

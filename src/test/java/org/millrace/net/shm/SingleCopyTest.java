@@ -60,7 +60,7 @@ class SingleCopyTest {
         assertThrows(SingleCopy.SingleCopyException.class, () -> REQUIRED.declined("connection"));
     }
 
-    /** Another process now has the number, or this process never was the intended one. */
+    /** A read is refused if another process now has the process number, or if the number was wrong from the start. */
     @Test
     void anotherCookieIsAnotherProcess() {
         assumeTrue(SingleCopy.isPossible(), SingleCopy::describe);

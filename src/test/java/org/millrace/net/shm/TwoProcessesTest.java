@@ -167,7 +167,7 @@ class TwoProcessesTest {
         }
     }
 
-    /** A peer that does not permit reading decides, and neither process fails. */
+    /** The peer has switched single copy off. This process then sends copies, and neither process fails. */
     @Test
     void aPeerThatSwitchedItOffIsSentCopies() throws IOException {
         try (Arena arena = Arena.ofConfined();

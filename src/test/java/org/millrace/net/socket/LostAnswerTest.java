@@ -154,7 +154,10 @@ class LostAnswerTest {
         }
     }
 
-    /** The client may already know that it is accepted. It continues as soon as it has a stream. */
+    /**
+     * A client that requests its stream again already knows that it was accepted. The listener's connection is complete
+     * once the client has a stream.
+     */
     @Test
     void whoAsksForItsStreamKnowsThatItIsAccepted() throws IOException {
         try (Socket lost = answered(hello(5));
@@ -196,7 +199,7 @@ class LostAnswerTest {
         }
     }
 
-    /** Only the confirmation is accepted as such. */
+    /** Any reply of the client except the confirmation is rejected. The listener then expects the client again. */
     @Test
     void whoSaysSomethingElseIsExpectedAgain() throws IOException {
         try (Socket client = answered(hello(1))) {

@@ -78,7 +78,7 @@ class OrderlyEndTest {
         assertInstanceOf(PeerClosedException.class, end, end.getMessage());
     }
 
-    /** Its socket holds unread acknowledgements, and more arrive later. */
+    /** The sender's socket holds unread acknowledgements when the sender closes, and more arrive later. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aSenderThatClosesBeforeItReadsAcknowledgementsLosesNothing(boolean tls) {
@@ -164,7 +164,9 @@ class OrderlyEndTest {
         }
     }
 
-    /** The shutdown message is lost with the stream. An end that requests another stream learns it. */
+    /**
+     * The receiver's shutdown message is lost with the stream. The sender learns of it when it requests another stream.
+     */
     @Test
     void aSenderThatFindsItsStreamCutIsToldThatTheReceiverWasClosed() {
         try (SocketNetwork network = new SocketNetwork(options(false));
@@ -207,7 +209,7 @@ class OrderlyEndTest {
         assertEquals(0, before.opened());
     }
 
-    /** Closing many in a row waits no longer than closing one. */
+    /** Closing many senders without a stream, one after the other, waits no longer than closing one. */
     @Test
     void sendersThatAreClosedWithoutAStreamGiveUpSoon() {
         try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(false))) {
