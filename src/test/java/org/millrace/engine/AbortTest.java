@@ -114,7 +114,10 @@ class AbortTest {
         }
     }
 
-    /** The program frees its memory when the abort returns. A proxy may be about to write there. */
+    /**
+     * The program frees its memory when the abort returns. The abort must therefore wait for a proxy that is about to
+     * write to that memory.
+     */
     @Test
     void aProgramIsToldWhenNoPassWritesToItsMemoryAnyMore() throws Exception {
         WatchedTransport.on(directory, false);

@@ -75,7 +75,10 @@ class BlockingOperationsTest {
         });
     }
 
-    /** The thread that waited releases the memory itself. Another thread would take the core from waiting threads. */
+    /**
+     * The calling thread releases the operation's staging memory itself. A release by another thread would take a core
+     * from waiting threads.
+     */
     @Test
     void whatAnOperationTookIsGivenBackWhenItReturns() throws Exception {
         ranks(2, "shm", communicator -> {
@@ -173,7 +176,7 @@ class BlockingOperationsTest {
             int[] bits = {1 << rank, -1, 7};
             communicator.allReduce(Operand.of(bits), ReduceFunction.BITWISE_XOR);
             assertArrayEquals(new int[] {(1 << size) - 1, size % 2 == 0 ? 0 : -1, size % 2 == 0 ? 0 : 7}, bits);
-            // keeps the left operand: not commutative, so that the order of the ranks is visible
+            // this function keeps its left operand: it is not commutative, so the result shows the order of the ranks
             double[] first = {rank, 10 + rank, 20 + rank, 30 + rank, 40 + rank};
             communicator.allReduce(Operand.of(first), ReduceFunction.ofDoubles((a, _) -> a));
             assertArrayEquals(new double[] {0, 10, 20, 30, 40}, first);

@@ -37,7 +37,7 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
             this(communicator, stream, arena, false);
         }
 
-        /** @param registers whether its memory is registered before the call. Each rank decides independently. */
+        /** @param registers whether this rank registers the call's memory before the call. Ranks may differ. */
         Running(Communicator communicator, DeviceStream stream, Arena arena, boolean registers) {
             rank = communicator.rank();
             ranks = communicator.size();
@@ -64,7 +64,7 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
             return List.of(communicator.register(send), communicator.register(receive));
         }
 
-        /** Prepares for the release of the call's memory. */
+        /** Closes the registrations of the call's memory, so that the memory can be freed. */
         void release() {
             registrations.forEach(Registration::close);
         }

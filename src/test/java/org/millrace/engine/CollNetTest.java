@@ -69,7 +69,9 @@ class CollNetTest extends EngineFixture {
         return data;
     }
 
-    /** The network computes no averages. It supports types of other widths. */
+    /**
+     * The collective network computes no averages, so these use the ring. It supports element types of other widths.
+     */
     @Test
     void whatTheNetworkDoesNotSupportGoesAroundTheRing() throws Exception {
         EngineGroup.ranks(directory, 3, settings(), (communicator, stream, arena) -> {
@@ -126,7 +128,10 @@ class CollNetTest extends EngineFixture {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    /** Over several channels, in place and not in place. Parts are shorter than a slot, and longer than all slots. */
+    /**
+     * Gather and scatter over several channels, in place and not in place. The ranks' parts are shorter than a slot, or
+     * longer than all slots.
+     */
     @ParameterizedTest
     @CsvSource({"2, auto", "3, socket", "5, auto"})
     void partsAreGatheredAndScattered(int ranks, String network) throws Exception {
@@ -184,7 +189,7 @@ class CollNetTest extends EngineFixture {
         }
     }
 
-    /** An operation of any size takes that path, and an impossible one is refused. */
+    /** With NCCL_ALGO an operation of any size uses the collective network, and an impossible operation is refused. */
     @Test
     void ncclAlgoMeansIt() throws Exception {
         EngineGroup.ranks(directory, 2, settings("MILLRACE_COLLNET_MAX_BYTES", "1", "NCCL_ALGO", "collnet"),

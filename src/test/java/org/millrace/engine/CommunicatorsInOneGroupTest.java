@@ -93,7 +93,10 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
         });
     }
 
-    /** One after the other on one stream, each rank would wait for an operation that is queued after its own send. */
+    /**
+     * Both operations of a rank must run at the same time. In sequence, each rank's send would wait for the peer's
+     * receive, which is queued behind the peer's own send.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"1", "2"})
     void aSendOnOneAndAReceiveOnTheOtherGoOnAtTheSameTimeOnOneStream(String threads) throws Exception {

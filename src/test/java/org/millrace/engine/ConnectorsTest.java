@@ -45,7 +45,10 @@ import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
-/** States of a connection, the thread that creates it, and the ways in which that ends. The test is the peer. */
+/**
+ * States of a connection, the thread that creates it, and the possible outcomes of the creation. The test acts as the
+ * peer.
+ */
 class ConnectorsTest {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
@@ -326,8 +329,8 @@ class ConnectorsTest {
     }
 
     /**
-     * Another rank may be about to report the reason. If none does, the loss itself is the failure, even if nothing
-     * wakes the thread.
+     * A connection is lost, and another rank may be about to report the reason. If no rank does, the loss itself fails
+     * the communicator, even if no event wakes the thread.
      */
     @Test
     void aConnectionThatIsLostFailsTheCommunicatorIfNoRankSaysWhy() {

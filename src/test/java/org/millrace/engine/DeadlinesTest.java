@@ -23,8 +23,8 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * Each deadline acts after its own time: one deadline of one second beside longer ones, and all deadlines at one
- * second.
+ * Each deadline expires after its own time. A test sets one deadline to one second and leaves the others longer, or
+ * sets all to one second.
  */
 @Tag("slow")
 class DeadlinesTest {

@@ -104,7 +104,10 @@ class EngineBufferModesTest extends EngineFixture {
         assertTrue(WatchedNetwork.SENT_BY_SLOTS.get() > 0);
     }
 
-    /** A network that reaches all memory needs no registration. A rank with a higher threshold uses slots. */
+    /**
+     * A network that can access all memory uses unregistered memory in place. One rank may have a higher threshold, and
+     * then uses slots.
+     */
     @ParameterizedTest
     @CsvSource({"2, socket, 0", "3, shm, 0", "3, socket, 1", "2, shm, 1", "3, ucx, 0", "2, ucx, 1"})
     void largeOperationsUseMemoryInPlaceThatNobodyRegistered(int ranks, String network, int slotsOnRank)
@@ -136,7 +139,7 @@ class EngineBufferModesTest extends EngineFixture {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    /** Without the flush the device would read the old data. */
+    /** Without a flush of received data the device would read the old content of its memory. */
     @ParameterizedTest
     @CsvSource({"2, 1, true, true", "3, 1, false, false", "3, 2, false, true"})
     void memoryThatAsksForItIsFlushedBeforeTheDeviceLooks(int ranks, int channels, boolean shares, boolean registers)
@@ -148,7 +151,7 @@ class EngineBufferModesTest extends EngineFixture {
         assertTrue(WatchedNetwork.FLUSHED.get() > 0);
     }
 
-    /** Four peers with eight slots each would need more slots than a channel has. */
+    /** A rank has four peers, and eight slots for each would be more than its channel's pool has. */
     @Test
     void aPoolWithTooFewSlotsForAllServesAll() throws Exception {
         Map<String, String> settings = settings(1, true);

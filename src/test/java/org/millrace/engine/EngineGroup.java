@@ -84,8 +84,8 @@ final class EngineGroup {
     }
 
     /**
-     * Joins the group. The initial value of counters is no setting. System properties define it for all ranks of a
-     * test.
+     * Joins the group. The initial value of the counters has no setting, so system properties define it for all ranks
+     * of a test.
      */
     static Communicator join(Path directory, int rank, int ranks, Map<String, String> settings) {
         return join(directory, rank, ranks, settings, CommunicatorListener.STANDARD_ERROR);

@@ -20,7 +20,7 @@ class EngineOptionsTest {
     private static final String FIRST_STEP = "org.millrace.engine.firstStep";
     private static final String FIRST_WORK = "org.millrace.engine.firstWork";
 
-    /** Other tests of the same JVM set the properties too. */
+    /** Clears the properties, because other tests of the same JVM set them too. */
     @BeforeEach
     @AfterEach
     void clear() {
@@ -72,7 +72,7 @@ class EngineOptionsTest {
         return sleeps;
     }
 
-    /** Tests use this property to make counters wrap. */
+    /** Tests set these properties to make counters wrap. */
     @Test
     void countersBeginWhereAPropertySays() {
         assertEquals(0, decided().firstStep());

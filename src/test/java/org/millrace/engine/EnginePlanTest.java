@@ -28,7 +28,7 @@ class EnginePlanTest extends EngineFixture {
     private static final int RANKS = 3;
     private static final int LAUNCHES = 300;
 
-    /** Items are in the kernel's arguments, or in separate memory. */
+    /** Work items are in the kernel's arguments, or in separate memory if the arguments have no room. */
     @ParameterizedTest
     @ValueSource(strings = {"4096", "0"})
     void everyLaunchRunsAllOperations(String argumentBytes) throws Exception {

@@ -19,7 +19,7 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
-/** Operations over two rails. The loss of one rail changes no result. The loss of both ends the communicator. */
+/** Operations over two rails. The loss of one rail changes no result. The loss of both rails fails the communicator. */
 @Tag("slow")
 class EngineRailsTest extends EngineFixture {
 

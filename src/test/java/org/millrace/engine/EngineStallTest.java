@@ -48,9 +48,9 @@ class EngineStallTest {
 
     /** Path of the ranks' data. */
     private enum Network {
-        /** The engine's choice: devices access each other's memory. */
+        /** The engine's default on one host: devices access each other's memory. */
         DIRECT,
-        /** A proxy copies between memories that the devices access. */
+        /** A proxy copies data between two devices' memory. */
         COPY("NCCL_SHM_USE_CUDA_MEMCPY=1", "NCCL_P2P_USE_CUDA_MEMCPY=1"),
         SHM("MILLRACE_NET=shm"),
         SOCKET("MILLRACE_NET=socket");
@@ -98,8 +98,8 @@ class EngineStallTest {
         }
 
         /**
-         * Returns whether only two ranks disagree. If no other rank remembers an operation with either of them, the
-         * wrong one is unknown.
+         * Returns whether the disagreement involves two ranks only. If no third rank remembers an operation with either
+         * rank, the verdict cannot name the wrong rank.
          */
         private boolean isBetweenTwo() {
             boolean remembered = (ahead + 1) * 2 * ranks <= CommunicatorFields.OPERATIONS;

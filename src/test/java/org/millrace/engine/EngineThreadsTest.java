@@ -51,7 +51,10 @@ class EngineThreadsTest {
         }
     }
 
-    /** A store before the announcement wakes no thread, so the pass after it must find that store. */
+    /**
+     * A store before a thread announces its sleep does not wake the thread. The thread's last pass before the sleep
+     * must therefore find that store.
+     */
     @Test
     void theLastPassBeforeASleepServesEverything() {
         Idle device = new Idle();
@@ -66,7 +69,10 @@ class EngineThreadsTest {
         assertEquals(1, device.servedAll);
     }
 
-    /** A wake-up for nothing more than doubles the time of a small operation of a rank without peers. */
+    /**
+     * A rank without peers has no proxies to wake. A needless wake-up would more than double the time of a small
+     * operation.
+     */
     @Test
     void aThreadIsWokenOnlyWhileAConnectionHasProxies() {
         EngineOptions options = EngineOptions.decide(Configuration.load(Map.of(), new Properties(), Map.of()),

@@ -82,7 +82,7 @@ class EngineWorkTest extends EngineFixture {
                             sum(communicator, sums[i], i % 5 == 4 ? other : one);
                             for (int peer = 0; peer < ranks; peer++) {
                                 received[i * ranks + peer] = words(communicator, arena, -1);
-                                // data that a rank passes to itself is on one stream
+                                // a rank's send to itself and its receive are on the same stream
                                 DeviceStream on = i % 3 == 2 ? other : one;
                                 communicator.send(words(communicator, arena, 100 * rank + 10 * peer + i), 1,
                                         DataType.INT64, peer, on);

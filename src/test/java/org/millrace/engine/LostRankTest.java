@@ -110,7 +110,7 @@ class LostRankTest extends EngineFixture {
             }
         });
         assertAllFailed(thrown);
-        // the first rank that detects it informs the other
+        // the first rank that detects the deadlock informs the other
         assertTrue(thrown.get(0).getMessage().contains("the ranks wait for each other"), thrown.get(0).getMessage());
     }
 }

@@ -51,7 +51,10 @@ class OperationCheckTest {
         return new ProxyOp(number, SUM, 7, 0, 4, 2);
     }
 
-    /** The receiver was present and called an operation without a part for this connection. */
+    /**
+     * One side of the connection called an operation that does not use the connection. The check finds this at
+     * whichever side announces second.
+     */
     @Test
     void anOperationWithoutPartIsFoundWhicheverSideIsTheSecond() {
         assertNull(sender.announce(op(0, 10)));
@@ -72,8 +75,8 @@ class OperationCheckTest {
     }
 
     /**
-     * A side that is far ahead overwrites records that the other side has not seen. These are not judged, but later
-     * records are.
+     * A side that is far ahead overwrites records that the other side has not compared yet. The other side skips these
+     * and compares later records.
      */
     @Test
     void recordsThatWereWrittenOverAreLeftOut() {
