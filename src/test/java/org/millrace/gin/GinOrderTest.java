@@ -21,8 +21,8 @@ import org.millrace.abi.GinOp;
 
 /**
  * Random programs over memory with copies that end late and in any order. The test checks two conditions after every
- * pass. The bytes that a signal covers have arrived. The source of a completed operation may be overwritten, which the
- * test does at once.
+ * pass. First, the bytes that a signal covers have arrived. Second, the test may overwrite the source of a completed
+ * operation, and does so at once.
  */
 @Tag("slow")
 @Tag("optimized")

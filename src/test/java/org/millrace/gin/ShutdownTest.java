@@ -19,8 +19,8 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * Rank 1 has everything that it needs and leaves. Rank 0 misses nothing that both did before, regardless of the time at
- * which it learns of the shutdown.
+ * Rank 1 has received everything that it needs, and closes. Rank 0 still completes all earlier work of both ranks,
+ * whenever it learns of the shutdown.
  */
 class ShutdownTest {
 
@@ -133,7 +133,9 @@ class ShutdownTest {
         assertTrue(communicator.isDrained());
     }
 
-    /** The kernel may see such a signal before this rank polls the network again. */
+    /**
+     * A signal without a frame completes too. The peer's kernel may see it before this rank polls the network again.
+     */
     @Test
     void soIsASignalThatNeededNoFrame() {
         SignalMemory theirs = new SignalMemory(arena.allocate(SignalMemory.bytes(2, 1, 4), 128), 2, 4);
@@ -150,7 +152,9 @@ class ShutdownTest {
         assertEquals(1, context.cis.acquire(1));
     }
 
-    /** The shutdown message arrives on the other connection, before this rank knows that its last frame arrived. */
+    /**
+     * The peer's shutdown message arrives on one connection before the other reports that this rank's frame arrived.
+     */
     @Test
     void soIsWhatIsKnownOfBehindTheShutdown() {
         begin(HostWindowMemory.register(new NoNetwork(), memory));
@@ -181,7 +185,7 @@ class ShutdownTest {
         assertEquals(5, context.signals.acquire(1));
     }
 
-    /** A rank that leaves does not wait for its own gets, and nothing prevents the close of the window. */
+    /** A get that the leaving rank requested is not waited for, and does not prevent the close of its window. */
     @Test
     void whatItAskedForHoldsNoWindow() {
         begin(new StagedMemory(memory, device));
@@ -199,7 +203,7 @@ class ShutdownTest {
         assertTrue(communicator.isDrained());
     }
 
-    /** A signal in a window that waits for earlier bytes is a future use of the window. */
+    /** A signal that waits for earlier bytes will still write to its window, so that window is in use. */
     @Test
     void aSignalOnItsWayHoldsItsWindow() {
         begin(new StagedMemory(memory, device));

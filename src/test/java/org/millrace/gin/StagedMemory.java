@@ -44,7 +44,7 @@ final class StagedMemory implements WindowMemory {
         return beginDirect(transfer, offset, peers[peer], offset, ((StagedMemory) target).memory, targetOffset, bytes);
     }
 
-    /** A buffer represents the copy, which does not use it. */
+    /** Occupies a staging buffer until the copy is complete, although the bytes do not pass through that buffer. */
     private boolean beginDirect(WindowTransfer transfer, long offset, MemorySegment from, long fromOffset,
             MemorySegment to, long toOffset, long bytes) {
         if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {

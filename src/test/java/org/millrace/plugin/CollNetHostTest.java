@@ -16,7 +16,7 @@ import org.millrace.plugin.HostProgram.Outcome;
 @Tag("slow")
 class CollNetHostTest {
 
-    /** Equal to the number of pairs of type and operator. */
+    /** Number of operations: one for each pair of type and operator. */
     private static final int OPERATIONS = 48;
     private static final int OPERATIONS_UNDER_TLS = 12;
 
@@ -33,7 +33,7 @@ class CollNetHostTest {
         assertTrue(outcome.endsWith("OK ncclCollNetPlugin_v" + version + "\n"), outcome.output());
     }
 
-    /** Twenty channels make requests of eight, eight and four. */
+    /** With twenty channels a request covers eight, eight and four of them. */
     @ParameterizedTest
     @CsvSource({"8, auto, 2, 2", "12, socket, 3, 9", "9, plugin, 2, 20"})
     void everyTypeAndOperatorOfEveryFunction(int version, String network, int ranks, int channels) throws Exception {
@@ -66,7 +66,9 @@ class CollNetHostTest {
                 outcome.output());
     }
 
-    /** All ranks have the same secret and use TLS. If the last rank must be refused, it has these settings instead. */
+    /**
+     * Every rank uses TLS and one secret, except that the last rank has the given secret and TLS setting if not empty.
+     */
     private static HostProgram underTls(String lastSecret, String lastTls, String deadline) throws Exception {
         return HostProgram.compile("collnet_host", "-DNET_VERSION=12")
                 .withEveryCompiler() // records take long if only C1 compiles

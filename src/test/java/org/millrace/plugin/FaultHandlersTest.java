@@ -51,7 +51,9 @@ class FaultHandlersTest {
         assertTrue(outcome.endsWith("OK\n"), outcome.output());
     }
 
-    /** The program's imports are resolved at their first calls. It sees its own jumps instead of functions. */
+    /**
+     * The program resolves its imports at their first calls. Addresses of functions in it are its own jumps to them.
+     */
     @Test
     void aProgramAtFixedAddressesComesBehindTheJvm() throws Exception {
         Outcome outcome = host("-fno-pie", "-no-pie", "-Wl,-z,lazy").run(HostProgram.library(), "import");
@@ -59,7 +61,10 @@ class FaultHandlersTest {
         assertEquals(List.of(), outcome.warnings(), outcome.output());
     }
 
-    /** The next call of the plugin puts the JVM's handler first again. The third handler calls the JVM's handler. */
+    /**
+     * The next call of the plugin puts the JVM's handler first again. The handler of {@code forwarding} itself calls
+     * the JVM's handler.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"dlsym", "raw", "forwarding"})
     void aHandlerThatIsSetInAnotherWayIsRepairedWithOneWarning(String way) throws Exception {
@@ -69,7 +74,7 @@ class FaultHandlersTest {
         assertTrue(outcome.logLine(2).endsWith("LD_PRELOAD=" + JAVA_HOME.resolve("lib/libjsig.so")), outcome.output());
     }
 
-    /** The sanitizer defines sigaction before the C library. */
+    /** In such a program the dynamic linker finds the sanitizer's sigaction before the one of the C library. */
     @Test
     void aProgramWithAddressSanitizerComesBehindTheJvm() throws Exception {
         Outcome outcome =

@@ -65,7 +65,7 @@ class GoesOnHostTest {
             }
             MatchResult pid =
                     Pattern.compile("rank 0 is pid (\\d+)").matcher(Files.readString(log)).results().findFirst().get();
-            // from now on nothing moves there: the aborted communicator has already stalled for the longest time
+            // the aborted communicator makes no progress from now on, and its stall must not be reported
             assertEquals(List.of(), verdictsOn(Long.parseLong(pid.group(1))), Files.readString(log));
             process.getOutputStream().close();
             return new HostProgram.Outcome(process.waitFor(), Files.readString(log));
@@ -109,7 +109,8 @@ class GoesOnHostTest {
     }
 
     /**
-     * Python is such a program. The address of an imported function is, in every library, the program's own jump to it.
+     * Python is a program at fixed addresses. In such a process every library sees the program's own jump as the
+     * address of an imported function.
      */
     @Test
     void aProgramAtFixedAddressesIsToldToo() throws Exception {
@@ -130,7 +131,10 @@ class GoesOnHostTest {
         return host.run(all.toArray());
     }
 
-    /** NCCL's own proxy behaves the same way: the program has received the error, and may take any time to react. */
+    /**
+     * The plugin does not end a program that has received the error, however late it reacts. NCCL's own proxy does the
+     * same.
+     */
     @Test
     void aProgramThatWasToldIsNotEnded() throws Exception {
         var outcome = run(host("shm"), "stay", 1);

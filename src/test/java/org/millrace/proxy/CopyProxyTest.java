@@ -126,7 +126,7 @@ class CopyProxyTest {
         assertEquals(0, from.sendMem().headAcquire());
     }
 
-    /** Otherwise other connections of the thread would wait for it. */
+    /** The proxy copies one slot per pass. Otherwise other connections of the thread would wait for a long copy. */
     @Test
     void aSliceOfSeveralSlotsIsCopiedInSeveralPasses() {
         open(0, false);

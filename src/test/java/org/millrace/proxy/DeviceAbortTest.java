@@ -74,7 +74,10 @@ class DeviceAbortTest {
                 thrown.getMessage());
     }
 
-    /** Otherwise a teardown would wait for peers to receive data that will never be sent. */
+    /**
+     * The abort is detected even if all slots are in flight. Otherwise a teardown would wait for data that is never
+     * sent.
+     */
     @Test
     void itIsNoticedWithAllFramesOnTheirWay() {
         SendProxy proxy = proxy(0);

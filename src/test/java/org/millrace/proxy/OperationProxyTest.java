@@ -166,7 +166,10 @@ class OperationProxyTest {
         assertEquals(4, pair.from.recvMem.sizeAcquire(0));
     }
 
-    /** Data in flight may lie in operands, which belong to the user again. */
+    /**
+     * After an abort the operands belong to the user again. The network must not read data in flight there a second
+     * time.
+     */
     @Test
     void afterAnAbortWhatIsUnderWayIsNotReadAgain() {
         Pair pair = new Pair(arena, 0);

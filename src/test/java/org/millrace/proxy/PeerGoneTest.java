@@ -78,7 +78,7 @@ class PeerGoneTest {
         }
     }
 
-    /** Receives the notification that its frame has arrived, and directly after it the peer's shutdown message. */
+    /** Sender that receives the acknowledgement of its frame, and directly after it the peer's shutdown message. */
     private static final class LastAcknowledgement implements FrameSender {
         private int completed;
 
@@ -127,7 +127,7 @@ class PeerGoneTest {
         }
     }
 
-    /** Has a peer that takes one frame, and then leaves in order. */
+    /** Sender whose peer accepts one frame, and then closes in order. */
     private static final class LeavingPeer implements FrameSender {
         private boolean left;
 
@@ -168,7 +168,10 @@ class PeerGoneTest {
                 SlotBuffers.inOne(LAYOUT, MemoryFrames.region(memory)), 0, new LeavingPeer(), (c, f) -> {});
     }
 
-    /** A device that waits for its last credits gets them, although the peer needed no step without data. */
+    /**
+     * A device that waits for its last credits receives them, even if the peer closed before steps without data were
+     * sent.
+     */
     @Test
     void creditsOfStepsWithoutDataReturnAfterThePeerLeft() {
         try (Arena arena = Arena.ofConfined()) {

@@ -140,7 +140,7 @@ class PollScheduleTest {
         assertEquals(100, connections.getFirst().polls);
     }
 
-    /** Sleeps may follow passes then, and no connection suffers. */
+    /** A sleep may follow each pass of an idle agent. Each pass therefore polls all connections. */
     @Test
     void whileNothingMovesEveryPassPollsAll() {
         serve(40);
@@ -163,8 +163,8 @@ class PollScheduleTest {
     }
 
     /**
-     * Otherwise, if there was work a thousand passes ago, a message would wait for 32 passes, each with a separate
-     * sleep.
+     * A pass after a sleep polls all connections. Otherwise, soon after the last work, a message could wait for 32
+     * passes, each with a separate sleep.
      */
     @Test
     void afterASleepAllArePolled() {

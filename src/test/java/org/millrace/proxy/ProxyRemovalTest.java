@@ -18,7 +18,7 @@ class ProxyRemovalTest {
     private long now = Long.MAX_VALUE - 100; // deadlines wrap
     private final ProxyAgent agent = new ProxyAgent("test", () -> {}, () -> now);
 
-    /** Moves a given number of times, and is drained on request. */
+    /** Connection that reports work in a given number of passes, and is drained when the test decides. */
     private static final class Stub implements ProxyConnection {
         private int moves;
         private boolean drained;
@@ -99,7 +99,10 @@ class ProxyRemovalTest {
         assertNull(stuck.failure);
     }
 
-    /** A settlement copies payloads, which a thread that only asks before it sleeps must not cause. */
+    /**
+     * Settling copies payloads in flight. A thread that only checks before a sleep whether its agent is drained must
+     * not.
+     */
     @Test
     void onlyARemovalSettlesWhatIsInFlight() {
         Stub stub = served();
@@ -165,7 +168,9 @@ class ProxyRemovalTest {
         assertEquals(1, broken.stops);
     }
 
-    /** A throw of the end of one connection, or of its listener, is no failure of the thread's other connections. */
+    /**
+     * An exception from the stop of one connection, or from its listener, does not fail the thread's other connections.
+     */
     @Test
     void aThrowOfAListenerTakesNoOtherConnectionWithIt() {
         Stub first = served();
