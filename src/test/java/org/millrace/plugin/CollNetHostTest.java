@@ -67,7 +67,8 @@ class CollNetHostTest {
     }
 
     /**
-     * Every rank uses TLS and one secret, except that the last rank has the given secret and TLS setting if not empty.
+     * All ranks use TLS and one secret. In the mode {@code refused} the last rank uses the given secret and TLS
+     * setting.
      */
     private static HostProgram underTls(String lastSecret, String lastTls, String deadline) throws Exception {
         return HostProgram.compile("collnet_host", "-DNET_VERSION=12")

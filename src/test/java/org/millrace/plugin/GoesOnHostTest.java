@@ -65,7 +65,7 @@ class GoesOnHostTest {
             }
             MatchResult pid =
                     Pattern.compile("rank 0 is pid (\\d+)").matcher(Files.readString(log)).results().findFirst().get();
-            // the aborted communicator makes no progress from now on, and its stall must not be reported
+            // the aborted communicator has now been idle for its longest time, and must not be reported as stalled
             assertEquals(List.of(), verdictsOn(Long.parseLong(pid.group(1))), Files.readString(log));
             process.getOutputStream().close();
             return new HostProgram.Outcome(process.waitFor(), Files.readString(log));

@@ -26,7 +26,10 @@ class NcclVersionsTest {
                 .toString();
     }
 
-    /** It runs, because this path requires no knowledge of its memory, and the plugin sets no variable for it. */
+    /**
+     * A newer NCCL runs by its own proxy, because the fallback needs no knowledge of NCCL's memory. The plugin sets no
+     * variable for it.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"threads", "processes"})
     void anNcclThatIsTooNewRunsByItsOwnProxy(String way) throws Exception {

@@ -60,7 +60,10 @@ class PluginHostTest {
         assertTrue(outcome.endsWith("OK\n"), outcome.output());
     }
 
-    /** Any user can create such a pipe. It has no writer, and the exit would wait for one. */
+    /**
+     * Any user can create a pipe with the name of a trace of the process. It has no writer, so a blocking open would
+     * delay the exit.
+     */
     @Test
     void aPipeByTheNameOfTheProcesssTraceDoesNotHoldUpItsExit() throws Exception {
         var outcome = HostProgram.compile("exit_host").run(HostProgram.library(), "pipe");

@@ -79,7 +79,10 @@ class PluginInstallerTest {
         assertThrows(MillraceException.class, () -> installer.install(temporary.resolve("d"), temporary));
     }
 
-    /** The archive with its own Java has such a directory. A link cannot replace it, and is not necessary. */
+    /**
+     * An archive that includes Java has a directory {@code runtime}. A link cannot replace that directory, and is not
+     * necessary.
+     */
     @Test
     void aRuntimeThatLiesThereStaysAndIsTheJava() throws Exception {
         Path directory = temporary.resolve("archive");

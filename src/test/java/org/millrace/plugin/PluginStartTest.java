@@ -78,8 +78,8 @@ class PluginStartTest {
     }
 
     /**
-     * People create such runtimes for containers. A module that is not named is missing, and without this check its
-     * user would fail late.
+     * Users create runtimes with few modules for containers. Without this check, a missing module would fail only when
+     * the plugin uses it.
      */
     @Test
     void aRuntimeThatLacksAModuleIsRefusedWithTheLineThatMakesTheRightOne(@TempDir Path directory) throws Exception {
@@ -111,7 +111,10 @@ class PluginStartTest {
                 + "/millrace.jar; put one there with 'millrace plugin install', or set MILLRACE_JAR to one");
     }
 
-    /** The name has letters beyond ASCII without a configured encoding, and the separator of class path entries. */
+    /**
+     * The folder's name has letters beyond ASCII while no encoding is configured, or it has the separator of class path
+     * entries.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"m\u00fchle \u6c34\u8eca", "a:b"})
     void aFolderOfAnyName(String name, @TempDir Path directory) throws Exception {
@@ -160,7 +163,10 @@ class PluginStartTest {
                         + " MILLRACE_JAVA_OPTS");
     }
 
-    /** Otherwise the plugin would silently ignore an option of the user. */
+    /**
+     * The plugin refuses more JVM options than it can pass on. Otherwise it would silently ignore an option of the
+     * user.
+     */
     @Test
     void moreOptionsThanCanBeTaken() throws Exception {
         String advice = ": put options into a file, and name it with -XX:VMOptionsFile=FILE";
@@ -173,8 +179,8 @@ class PluginStartTest {
     }
 
     /**
-     * Images for containers have such variables. Each of them would end a JVM that has our collector option, or an
-     * archive.
+     * Container images set variables with JVM options. With any of these, a JVM that also has the plugin's collector
+     * option or an archive would exit.
      */
     @ParameterizedTest
     @CsvSource({"JAVA_TOOL_OPTIONS, -XX:+UseG1GC -Xmx1g, ", "_JAVA_OPTIONS, -XX:+UseParallelGC, ",
@@ -197,7 +203,7 @@ class PluginStartTest {
                         + " MILLRACE_JAVA_OPTS and _JAVA_OPTIONS");
     }
 
-    /** A JVM would end the process, or lose classes because their initializers have no stack left. */
+    /** On such a stack a JVM would end the process, or lose classes because their initializers have no stack left. */
     @ParameterizedTest
     @CsvSource({"thread, 64, has \\d+ KiB left of its stack", "thread, 128, has \\d+ KiB left of its stack",
             "coroutine, 64, is called on a stack that is not its thread's own",
@@ -226,7 +232,7 @@ class PluginStartTest {
         assertTrue(outcome.endsWith("RESULT 0\n"), outcome.output());
     }
 
-    /** Such a JVM calls exit. The host must survive it. */
+    /** A JVM with an impossible heap size calls exit. The host process must survive that call. */
     @Test
     void aJvmThatCannotInitializeItself() throws Exception {
         var outcome = host().with("MILLRACE_JAVA_OPTS", "-Xmx900000g").run(HostProgram.library());

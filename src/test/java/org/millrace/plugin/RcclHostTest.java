@@ -69,7 +69,7 @@ class RcclHostTest {
         return HostProgram.compile(host, all).path().toString();
     }
 
-    /** The plugin warns once each time that it is opened. */
+    /** Checks that the plugin keeps the proxy of the library, and warns once for each opening of the plugin. */
     private static void keepsItsProxy(Outcome outcome, String name, int openings) {
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(openings, outcome.count("LOG 2 NET/Millrace: the takeover is not possible with " + name),

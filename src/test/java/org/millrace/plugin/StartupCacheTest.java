@@ -90,7 +90,10 @@ class StartupCacheTest {
         assertEquals("shared objects file", sourceOfClasses(library, JAVA, ""));
     }
 
-    /** Another machine can truncate such a file at any time. A process that has mapped it then dies of SIGBUS. */
+    /**
+     * Another machine can truncate a file on a network file system. A process that has mapped that file then dies of
+     * SIGBUS.
+     */
     @Test
     void aCacheOnANetworkFileSystemIsMappedAsACopyInMemory() throws Exception {
         assumeMade();
@@ -154,7 +157,7 @@ class StartupCacheTest {
         assertEquals(jar(other), sourceOfClasses(other, JAVA, ""));
     }
 
-    /** A JVM would accept it, and run the classes of the jar that the cache was created from. */
+    /** A JVM would accept the cache of another jar, and run the classes of the jar that the cache was created from. */
     @Test
     void theCacheOfAnotherJarIsLeftAlone() throws Exception {
         assumeMade();
@@ -167,7 +170,7 @@ class StartupCacheTest {
         assertEquals(jar(other), sourceOfClasses(other, JAVA, ""));
     }
 
-    /** A JVM of that version would not start with the cache. */
+    /** A JVM of an older version would not start with the cache. */
     @Test
     void anOlderJavaIsNotGivenTheCache() throws Exception {
         Path old = Files.createDirectories(temporary.resolve("old"));

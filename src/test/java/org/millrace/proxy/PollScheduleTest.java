@@ -163,8 +163,8 @@ class PollScheduleTest {
     }
 
     /**
-     * A pass after a sleep polls all connections. Otherwise, soon after the last work, a message could wait for 32
-     * passes, each with a separate sleep.
+     * A pass after a sleep polls all connections. Otherwise, a thousand passes after the last work, a message could
+     * wait for 32 passes, each with a separate sleep.
      */
     @Test
     void afterASleepAllArePolled() {
