@@ -27,7 +27,7 @@ class ConnectionLayoutTest {
         assertEquals(DEFAULT.sendMemOffset() + 8192, DEFAULT.totalBytes());
     }
 
-    /** A connection has ten megabytes, and most programs use little of it. */
+    /** The layout of a connection covers ten megabytes, and most programs use little of them. */
     @Test
     void aConnectionTakesNoMemoryBeforeItIsUsed() {
         try (Arena arena = Arena.ofConfined()) {

@@ -135,7 +135,7 @@ class ControlMemoryTest {
         assertThrows(IllegalArgumentException.class, () -> SendMem.of(bytes));
     }
 
-    /** The accesses use addresses, and a Java array has none. */
+    /** The accessors use addresses, and a Java array has no fixed address. */
     @Test
     void memoryOfJavasHeapIsRefused() {
         MemorySegment array = MemorySegment.ofArray(new long[(int) SendMem.BYTES / 8]);

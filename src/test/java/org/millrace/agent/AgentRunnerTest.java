@@ -53,7 +53,10 @@ class AgentRunnerTest {
         assertTrue(ended);
     }
 
-    /** The caller frees memory that the thread uses. */
+    /**
+     * An interrupted close still waits for the agent's thread, because the caller then frees memory that the thread
+     * uses.
+     */
     @Test
     void anInterruptedCloserWaitsForTheThreadAllTheSame() throws InterruptedException {
         AgentRunner runner = AgentRunner.start(new Played() {

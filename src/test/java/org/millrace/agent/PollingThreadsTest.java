@@ -47,7 +47,7 @@ class PollingThreadsTest {
         assertEquals(CORES, polling.count());
     }
 
-    /** Each process has the same right to poll. */
+    /** The processes of a group share the cores for polling threads equally. */
     @Test
     void processesOfAGroupShareTheCores() {
         try (PollingThreads.Sharing _ = polling.share(2); PollingThreads.Sharing _ = polling.share(1)) {

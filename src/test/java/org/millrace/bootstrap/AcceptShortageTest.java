@@ -105,7 +105,8 @@ class AcceptShortageTest {
             long nanos = acceptor.nanosToNextTick();
             assertTrue(nanos > 0 && nanos <= 100_000_000, "it must be looked for again: in " + nanos + " ns");
             while (acceptor.nanosToNextTick() > 0) {
-                Thread.onSpinWait(); // until the pause is over, because nothing else wakes the control thread
+                Thread.onSpinWait(); // until the pause in accepting is over, because no other event wakes the control
+                                     // thread
             }
             full = false;
             while (selector.selectNow() == 0) {

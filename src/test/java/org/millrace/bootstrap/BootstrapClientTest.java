@@ -85,7 +85,8 @@ class BootstrapClientTest {
     }
 
     /**
-     * A rank 0 without descriptors behaves this way, before or after it has identified itself. It has refused no rank.
+     * A rank 0 without free descriptors closes the connection before or after it has identified itself. It has not
+     * refused the rank, so the rank tries again.
      */
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
@@ -139,8 +140,8 @@ class BootstrapClientTest {
     }
 
     /**
-     * Another program may have been there first and may send anything. The client tries again, and the message cannot
-     * forge a line of a log.
+     * Another program may listen at rank 0's address first, and may send anything. The client tries again, and the
+     * program's message cannot forge a line of a log.
      */
     @Test
     void whoHasShownNothingIsNotBelievedAtOnce() throws Exception {

@@ -71,7 +71,7 @@ class ControlPlaneTest {
                     for (int peer = 0; peer < size; peer++) {
                         assertArrayEquals(words(peer, round), all[peer],
                                 "part of rank " + peer + " in round " + round + " at rank " + rank);
-                        all[peer][0]++; // also belongs to the caller, and no other rank sees it
+                        all[peer][0]++; // the array also belongs to the caller, and other ranks do not see this change
                     }
                     plane.barrier();
                 }

@@ -167,7 +167,7 @@ class FileRendezvousTest {
         assertTrue(Files.isSymbolicLink(path) && Files.exists(target));
     }
 
-    /** Opening the pipe would wait for a writer, without regard to the deadline. */
+    /** A pipe at the rendezvous path is not opened, because the open would wait for a writer beyond the deadline. */
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
     void aPipeIsNotOpened(int rank) throws Exception {

@@ -92,8 +92,8 @@ class GroupStateTest {
     }
 
     /**
-     * A rank's close ends its own call. If the call's thread were faster than the shutdown message, the others would
-     * otherwise receive that failure.
+     * A rank's close fails its own call in progress. The other ranks must not receive that failure, even if the call's
+     * thread is faster than the shutdown message.
      */
     @Test
     void whoHasLeftFailsNobody() throws Exception {

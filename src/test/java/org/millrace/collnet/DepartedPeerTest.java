@@ -30,7 +30,10 @@ class DepartedPeerTest {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
-    /** The connection to a rank that left reports this before the connection from it has delivered its last frames. */
+    /**
+     * The connection to a closed rank may report the close before the connection from that rank has delivered its last
+     * frames.
+     */
     @Test
     void whatARankSentBeforeItLeftIsTakenIn() throws Exception {
         try (Arena arena = Arena.ofShared();

@@ -268,7 +268,7 @@ class MeshNetworkTest {
                 said);
     }
 
-    /** The rank has everything that it requested, and the others no longer need it. */
+    /** A rank may close once its own requests are complete and the other ranks need no further data from it. */
     @Test
     void aRankMayLeaveThatOwesNothing() throws Exception {
         connect("shm", 3, 1, false);
@@ -324,7 +324,9 @@ class MeshNetworkTest {
                         8L * which, 8, DataType.INT64, ReduceOp.BuiltIn.SUM);
     }
 
-    /** Frames leave only in the sender's next progress call. Until then the memory is read again. */
+    /**
+     * Frames leave only in the sender's next progress call. Until then the sender may still read the memory in place.
+     */
     @ParameterizedTest
     @CsvSource({"2, 100", "3, 100", "3, 30000"})
     void whatIsSentInPlaceIsNotOverwrittenBefore(int ranks, int count) throws Exception {
