@@ -74,7 +74,7 @@ class FaultHandlersTest {
         assertTrue(outcome.logLine(2).endsWith("LD_PRELOAD=" + JAVA_HOME.resolve("lib/libjsig.so")), outcome.output());
     }
 
-    /** In such a program the dynamic linker finds the sanitizer's sigaction before the one of the C library. */
+    /** In such a program the dynamic linker finds the sanitizer's sigaction before the C library's sigaction. */
     @Test
     void aProgramWithAddressSanitizerComesBehindTheJvm() throws Exception {
         Outcome outcome =

@@ -127,7 +127,7 @@ class PeerGoneTest {
         }
     }
 
-    /** Sender whose peer accepts one frame, and then closes in order. */
+    /** Sender to a peer that accepts one frame, and then closes in order. */
     private static final class LeavingPeer implements FrameSender {
         private boolean left;
 
