@@ -103,7 +103,7 @@ abstract class ControlLoop {
                 List<SelectionKey> ready = List.copyOf(selector.selectedKeys());
                 selector.selectedKeys().clear();
                 for (SelectionKey key : ready) {
-                    // A message on the channel of one key may have closed the channel of another key.
+                    // The handling of an earlier selection key in this loop may have closed this key's socket channel.
                     if (key.isValid()) {
                         ready(key);
                     }

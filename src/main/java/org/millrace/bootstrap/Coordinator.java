@@ -82,7 +82,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     void ready(SelectionKey key) {
         if (key.attachment() instanceof AcceptedConnection peer) {
             if (!acceptor.isTurnOf(peer)) {
-                return; // The data stays unread, so the selector reports the key again in the next round.
+                return; // The client's data stays unread, so the selector reports the key again in the next round.
             }
             try {
                 peer.connection.serve(message -> handle(peer, message));

@@ -37,7 +37,9 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return new Deadline(allowed, endNanos, name);
     }
 
-    /** Returns the earlier one of this deadline and the moment that is {@code shorter} after now. */
+    /**
+     * Returns the earlier of two deadlines: this deadline, and one with the duration {@code shorter} that starts now.
+     */
     Deadline orIn(Duration shorter) {
         Deadline other = in(shorter);
         return other.endNanos - endNanos < 0 ? other : this;
