@@ -37,11 +37,11 @@ public interface CollectiveNetwork extends AutoCloseable {
             DataType type, ReduceOp.BuiltIn op);
 
     /**
-     * Begins an all-gather of a window. The window is a range of a buffer in which the parts of all ranks follow each
-     * other. Each rank receives the bytes of this range.
+     * Begins an all-gather of a window. A window is here a range of a buffer in which the parts of all ranks follow
+     * each other. Each rank receives the bytes of this range.
      *
-     * @param sendOffset    offset in the send memory of those bytes of this rank's part that lie in the window
-     * @param receiveOffset offset in the receive memory of the window
+     * @param sendOffset    offset in the send memory. The bytes of this rank's part that lie in the window begin there
+     * @param receiveOffset offset in the receive memory from which the window is stored
      * @param bytesPerRank  length of each rank's part
      * @param windowOffset  offset of the window in the concatenation of all parts
      * @return a handle for {@link #test}, 0 or more; or {@link #NO_REQUEST}
@@ -51,12 +51,13 @@ public interface CollectiveNetwork extends AutoCloseable {
             long windowOffset, long windowBytes);
 
     /**
-     * Begins a reduce-scatter of a window. Each rank has a buffer with a part for each rank, and the window is a range
+     * Begins a reduce-scatter of a window. Each rank has a buffer with a part for each rank. A window is here a range
      * of this buffer. The bytes of each part that lie in the window are reduced over all ranks. The result is stored in
      * the memory of the rank to which the part belongs.
      *
-     * @param sendOffset    offset in the send memory of the window
-     * @param receiveOffset offset in the receive memory of those bytes of this rank's part that lie in the window
+     * @param sendOffset    offset in the send memory at which the window begins
+     * @param receiveOffset offset in the receive memory. The bytes of this rank's part that lie in the window are
+     *                      stored from there
      * @param bytesPerRank  length of each rank's part
      * @param windowOffset  offset of the window in the concatenation of all parts
      * @return a handle for {@link #test}, 0 or more; or {@link #NO_REQUEST}

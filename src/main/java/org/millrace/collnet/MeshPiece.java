@@ -66,7 +66,7 @@ final class MeshPiece {
         offeredUpTo = new long[ranks];
     }
 
-    /** Begins the piece at an offset of a request's window, because this rank has made the request. */
+    /** Begins the piece, at an offset in the window of a request that this rank has made. */
     void begin(MeshRequest of, long offset, long number, boolean lastOfRequest) {
         request = of;
         sequence = number;
