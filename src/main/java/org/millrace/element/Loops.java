@@ -62,12 +62,12 @@ final class Loops {
      *
      * <p>
      * HotSpot (up to at least JDK 25) uses vector instructions only if it can prove that the stores of one iteration do
-     * not overlap the loads of another. It can never prove this for two pieces of native memory, and always for native
-     * memory and an array. The array stays in the first-level cache. The copy costs less time than the vector
-     * instructions save. A staged loop computes 12 times as many binary16 sums per second, 7 times as many sums of
-     * bytes, and twice as many of 32-bit integers. Loops over {@code float}, {@code double} and bfloat16 are no faster
-     * if staged. HotSpot reads their segments as integers and reinterprets the integers as floats, which has no vector
-     * form.
+     * not overlap the loads of another. HotSpot can never prove this for two native memory segments. It can always
+     * prove this for native memory and an array. The array stays in the first-level cache. The copy costs less time
+     * than the vector instructions save. A staged loop computes 12 times as many binary16 sums per second, 7 times as
+     * many sums of bytes, and twice as many of 32-bit integers. Loops over {@code float}, {@code double} and bfloat16
+     * are no faster if staged. HotSpot reads their segments as integers and reinterprets the integers as floats, which
+     * has no vector form.
      */
     private record StagedLoop(Loop loop, int elementBytes) implements Loop {
 

@@ -32,8 +32,8 @@ public final class Operands {
     private final int ranks;
     private final Reach reach;
     /**
-     * Prefixes of messages about the send operand, by the operation's ordinal. They are prepared here, because the
-     * checks of each operation pass one as an argument.
+     * Prefixes of messages about the send operand, by the operation's ordinal. The constructor prepares them. Each
+     * check has a prefix as an argument, even if the check succeeds, and an operation must not create a string.
      */
     private final String[] sent;
     private final String[] received;
