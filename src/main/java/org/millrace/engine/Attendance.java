@@ -36,12 +36,14 @@ final class Attendance implements EmulatedDevice.KernelWatch {
         /** Receives the ranks and operations that a kernel needs. */
         interface Sink {
 
-            /** Requires all ranks to have reached the collective of this number. */
+            /** Requires all ranks to have reached the collective with the given number. */
             void collective(long number);
 
             /**
-             * Requires a peer to have reached its half of a transfer, which is this rank's send or receive of this
-             * number.
+             * Requires a peer to have reached its half of a transfer between this rank and the peer.
+             *
+             * @param sends  whether this rank's half is the send
+             * @param number number of the transfer, counted for each peer and direction
              */
             void transfer(int peer, boolean sends, long number);
         }
@@ -51,7 +53,8 @@ final class Attendance implements EmulatedDevice.KernelWatch {
     private record Answer(long collectives, long sends, long receives, boolean stands, String doing) {
     }
 
-    // Tags of the two messages. The tags of connections have other high bytes.
+    // Tags of the messages between ranks: the question about another rank's state, and the answer to this question. The
+    // messages that set up connections have tags with other high bytes.
     private static final long QUESTION = 0x7100_0000_0000_0000L;
     private static final long ANSWER = 0x7200_0000_0000_0000L;
     private static final long LONGEST_PAUSE_NANOS = 100_000_000;
@@ -61,7 +64,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
     private final LaunchCounts launched;
     private final long stallNanos;
     private final long lateNanos;
-    /** The shorter of the two deadlines, in nanoseconds. */
+    /** The shorter of the stall deadline and the late deadline, in nanoseconds. */
     private final long firstNanos;
     private final long pauseNanos;
     private final boolean recorded = ProcessTrace.isRecorded();

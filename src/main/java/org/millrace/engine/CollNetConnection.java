@@ -25,8 +25,8 @@ import org.millrace.transport.TransportEnd;
 /**
  * A rank's connection with a network that reduces, on one channel. It owns the resources that both of the rank's ends
  * share ({@code ncclCollNetSharedRes}): the network, slots to send from, slots to receive into, and a proxy for each
- * direction. The receiving end makes the connection. Both proxies run on one agent. All other methods are called on the
- * thread that makes connections.
+ * direction. The receiving end connects the rank with the network, and the sending end waits for this. Both proxies run
+ * on one agent. All other methods are called on the thread that makes connections.
  */
 final class CollNetConnection {
 
@@ -150,7 +150,10 @@ final class CollNetConnection {
         }
     }
 
-    /** End that receives data from the network. It makes the connection for both ends. */
+    /**
+     * End that receives results from the network. It connects this rank with the network, also for the rank's
+     * {@link SendEnd}.
+     */
     private final class ReceiveEnd extends End {
 
         private final EndRequest request;

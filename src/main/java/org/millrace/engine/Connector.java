@@ -85,7 +85,10 @@ final class Connector<P> {
         return connection == null ? null : connection.transport();
     }
 
-    /** Returns the mode of the last operation, which names the place of its data in transit. */
+    /**
+     * Returns the mode of the last announced operation: whether its data is in slots, in a shared pool or in the user's
+     * memory.
+     */
     synchronized String mode() {
         if (last.user() != null) {
             return "PTR";

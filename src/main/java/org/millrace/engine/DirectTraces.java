@@ -11,8 +11,8 @@ import org.millrace.trace.ConnectionTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Traces of connections between devices that access each other's memory. No proxy traces such a connection. The trace's
- * thread therefore samples the ports ten times a second.
+ * Traces of connections between devices that access each other's memory. No proxy traces such a connection. A thread of
+ * the process's trace therefore reads the counters of the devices' ports ten times a second.
  */
 final class DirectTraces implements AutoCloseable {
 

@@ -372,8 +372,8 @@ final class EngineCommunicator implements Communicator {
     /**
      * Waits for the operations in progress, and for the other ranks to leave. Then releases all resources.
      *
-     * @throws DeadlineException if operations were given up or another rank did not close in time; thrown after
-     *                           everything else is done
+     * @throws DeadlineException if operations were given up or another rank did not close in time; thrown after all
+     *                           resources are released
      */
     private void leave() {
         Duration patience = parts.options.closeDeadline();
@@ -383,7 +383,8 @@ final class EngineCommunicator implements Communicator {
             parts.launched.close();
         }
         DeadlineException givenUp = parts.failure.get() == null ? giveUpLate(launcher.drain(patience), patience) : null;
-        // If a rank left at once, slower peers could not distinguish it from a lost rank.
+        // If this rank left without waiting for slower peers, these peers could not distinguish this rank from a lost
+        // rank.
         MillraceException alone = parts.failure.get() == null ? parts.control.leaveTogether(patience, begun) : null;
         if (alone != null) {
             parts.failure.watch(); // A failure may have ended the wait.

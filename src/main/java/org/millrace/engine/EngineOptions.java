@@ -28,7 +28,7 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param hasCore           whether a polling thread may poll for long before it sleeps; false if there are more ranks
  *                          than cores
  * @param silentSleepNanos  longest sleep of a polling thread that waits for an event without a wake-up
- * @param wokenSleepNanos   longest sleep of a polling thread that each event wakes
+ * @param wokenSleepNanos   longest sleep of a polling thread that every event wakes
  * @param stallDeadline     maximum time of an operation without any progress
  * @param lateDeadline      maximum time that a rank that is alive may be late for an operation
  * @param closeDeadline     maximum time that a rank waits when it leaves
@@ -214,7 +214,7 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      * @param sharesSlots whether a channel's connections over a network share their slots (mode OFFSET)
      * @param chunkBytes  size of a chunk of protocol Simple in bytes, at most a slot
      * @param llBytes     size of the largest transfer that uses LL, in bytes; -1 for none
-     * @param groups      whether the channels of a ring share connections of a network
+     * @param groups      whether the collectives of several channels share network connections
      */
     record TransferOptions(boolean sharesSlots, long chunkBytes, long llBytes, boolean groups) {
 

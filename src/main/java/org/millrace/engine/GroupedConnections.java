@@ -18,12 +18,13 @@ import org.millrace.proxy.SharedSender;
 import org.millrace.transport.EndRequest;
 
 /**
- * Network connections that channels of a ring share, {@value SharedSender#MEMBERS} channels each. Sharing reduces the
- * number of connections that are open and polled. The first channel that requests a connection starts it.
+ * Network connections that several channels share. Each network connection carries the collectives of up to
+ * {@value SharedSender#MEMBERS} channels between two ranks, in one direction. Sharing reduces the number of connections
+ * that are open and polled. The first of these channels that requests its connection starts the network connection.
  */
 final class GroupedConnections {
 
-    /** Index of shared connections, larger than all indexes of other connections. */
+    /** Index in the keys of shared network connections. It is larger than the index of any other connection. */
     private static final int INDEX = 2;
 
     private record Place(int peer, int group) {
@@ -39,7 +40,7 @@ final class GroupedConnections {
         this.here = here;
     }
 
-    /** Returns whether a connection is shared. The result is the same at both ends. */
+    /** Returns whether a connection uses a shared network connection. The result is the same at both ends. */
     static boolean has(EndRequest request) {
         return request.settings().groupedChannels() > 0 && request.index() == KernelChannel.COLLECTIVE;
     }

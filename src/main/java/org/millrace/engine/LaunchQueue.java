@@ -235,7 +235,9 @@ final class LaunchQueue implements OperationGroup.Part {
      */
     private static final class TransferSchedule {
 
-        /** Receives the transfers of a round. One half is null if the round has only the other half. */
+        /**
+         * Receives the transfers of a round: a send and a receive. One of them is null if the round has only the other.
+         */
         interface Sink {
             void add(int round, @Nullable SendOrReceive send, @Nullable SendOrReceive receive);
         }

@@ -18,7 +18,8 @@ final class Networks {
     static Network open(Configuration configuration, Agreement agreement) {
         List<Fault> faults = Fault.of(configuration);
         NetworkOptions options = NetworkOptions.of(configuration);
-        // Ranks of one host need no interface that other hosts can reach, unless the user selects one.
+        // Ranks of one host use the loopback interface, because no other host needs to reach them. If the user has
+        // selected an interface, a family or an address, the ranks use the network of this selection.
         boolean chosen = configuration.get(Settings.SOCKET_INTERFACES).isPresent()
                 || configuration.get(Settings.SOCKET_FAMILY).isPresent()
                 || configuration.get(Settings.SOCKET_ADDRESSES).isPresent();
