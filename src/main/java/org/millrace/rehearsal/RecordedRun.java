@@ -105,16 +105,18 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     /**
      * An operation of a rank. Times are nanoseconds since 1970.
      *
-     * @param group    communicator of the operation on this rank
+     * @param group    this rank's communicator, on which the operation runs
      * @param kind     label of the operation; {@link #SEND} or {@link #RECEIVE} for the halves of a transfer
-     * @param number   number of the operation in the process's communicator
+     * @param number   number of the operation in this rank's trace, which counts all operations of the communicator;
+     *                 other ranks may have another number
      * @param enqueued time of the call that enqueued the operation
      * @param started  start time; 0 if unknown
      * @param ended    end time; 0 if unknown
      * @param bytes    size of one rank's data; -1 if unknown
      * @param count    count that was passed to the call
      * @param type     as {@link DataType#code}; -1 if unknown
-     * @param sequence sequence number, as in the trace; -1 if unknown
+     * @param sequence number that all ranks of the operation share. For a send or receive, its number among the
+     *                 transfers to or from the peer. -1 if unknown
      * @param peer     rank of the peer; -1 without a peer
      * @param root     rank of the root; -1 without a root
      * @param launch   number of the kernel, which several operations may share; -1 if unknown
