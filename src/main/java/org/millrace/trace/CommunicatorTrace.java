@@ -20,7 +20,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     private final int index;
     private final long base;
     private final long ring;
-    /** Name that is stored in each entry of the ring. */
+    /** Operation name in each entry of the ring with the last operations. */
     private final @Nullable TraceName[] names = new TraceName[OPERATIONS];
     private final OperationBacklog backlog = new OperationBacklog();
     /** Null if the process is not recorded. */
@@ -88,8 +88,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Returns the address of the block, for native code that writes operations itself. This object then writes none.
-     * The memory stays mapped while the process lives.
+     * Returns the address of this communicator's block in the trace file, for native code that writes operations
+     * itself. This object then writes none. The trace file stays mapped while the process lives.
      */
     public long address() {
         return base;

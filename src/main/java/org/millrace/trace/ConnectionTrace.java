@@ -35,13 +35,16 @@ public final class ConnectionTrace implements AutoCloseable {
     private final ProcessTrace process;
     private final int index;
     private final long base;
-    /** Address of the ring; 0 if no frames are remembered. */
+    /** Address of the ring with this connection's last frames; 0 if no frames are remembered. */
     private final long ring;
-    /** Address of the counter of the time without a present step, in nanoseconds. */
+    /** Address of the counter of the time in which no step was ready for the proxy, in nanoseconds. */
     private final long idle;
     /** Address of the counter of the time with frames in flight, in nanoseconds. */
     private final long wire;
-    /** Address of the counter of the time with a step that could not be taken, in nanoseconds. */
+    /**
+     * Address of the counter of the time in which a step waited for room in the network or in the device's slots, in
+     * nanoseconds.
+     */
     private final long full;
     /** Recorder of all steps; null if the process is not recorded. */
     private final Recorder.@Nullable Steps recorder;
@@ -224,10 +227,13 @@ public final class ConnectionTrace implements AutoCloseable {
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, ConnectionFields.NO_AGENT);
     }
 
-    /** Stores the progress of the device on a connection without an agent: the posted or the consumed steps. */
+    /**
+     * Stores the number of steps that the device has posted or consumed. Used for a connection that no agent serves,
+     * because no proxy then reports its progress.
+     */
     public void reached(long step) {
         synchronized (process) {
-            if (!closed && step != consumed) { // Another connection may use the block of a closed one.
+            if (!closed && step != consumed) { // Another connection may use the closed trace's block of the file.
                 consumed = step;
                 TraceMemory.set(base + CONSUMED_OFFSET, step);
                 TraceMemory.set(base + DONE_OFFSET, step);

@@ -16,7 +16,8 @@ import org.millrace.trace.TraceLayout.ConnectionFields;
  * @param closed     time of the closing; 0 while the connection is open
  * @param taken      first step that was not taken
  * @param done       first step that is not complete
- * @param blocked    a step that is present but could not be taken, unless it is below {@code taken}
+ * @param blocked    last step that the proxy could not take, because its destination had no room. If it is below
+ *                   {@code taken}, the proxy has taken it since
  * @param consumed   on the receiving side, first step that the device has not consumed
  * @param last       last frames, oldest first; empty if the process keeps no frames
  */
@@ -122,7 +123,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         return identity.direction() != Direction.RECEIVE;
     }
 
-    /** Returns whether a step is present that could not be taken. */
+    /** Returns whether a step waits that the proxy could not take, because its destination has no room. */
     public boolean isBlocked() {
         return blocked - taken >= 0;
     }
