@@ -17,7 +17,8 @@ import org.millrace.proxy.ProxyConnection;
  * @param failure         consumer of failures of connections that have no proxy; called from any thread
  * @param sharedSlots     sizes of the slots that connections of sends and receives share if a network lies between the
  *                        ranks; null if each connection has its own slots
- * @param groupedChannels number of channels of a ring that share network connections; 0 if each channel has its own
+ * @param groupedChannels number of channels whose collectives share network connections; 0 if each channel has its own
+ *                        network connections
  * @param heap            memory of this rank that other processes of the host have mapped completely; null if this rank
  *                        has none
  * @param abort           flag that makes the rank's kernels exit and its proxies stop moving data
