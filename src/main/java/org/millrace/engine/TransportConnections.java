@@ -154,8 +154,8 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * {@return for each peer, the region through which its transport accesses any memory of this process, without
-     * registration by the user; null for a peer with a transport that requires registration}
+     * {@return for each peer, the region through which its transport accesses any memory of this process} The user need
+     * not register this memory. Null for a peer with a transport that requires registration.
      */
     public RegisteredMemory allMemory() {
         return new RegisteredMemory(transports, this::transport, Transport::allMemory);
