@@ -18,10 +18,13 @@ public final class StagingBuffers {
     /** Progress of the copies between the buffers and their device. */
     public interface Copies {
 
-        /** Sets the mark after all copies that have begun so far. Replaces the previous mark. */
+        /**
+         * Remembers the last copy that has begun so far, as the mark for {@link #arePastMark}. Replaces the previous
+         * mark.
+         */
         void mark();
 
-        /** Returns whether all copies that began before the mark are complete. Does not block. */
+        /** Returns whether all copies that had begun at the last call of {@link #mark} are complete. Does not block. */
         boolean arePastMark();
     }
 

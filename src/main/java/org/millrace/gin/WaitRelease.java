@@ -15,8 +15,10 @@ package org.millrace.gin;
 public final class WaitRelease {
 
     /**
-     * Increment of signals. A kernel compares the lowest 64, 32 or 16 bits of a signal with an awaited value. Each of
-     * the first three increments, at least, raises these bits above that value.
+     * Increment of signals. A kernel compares the lowest 64, 32 or 16 bits of a signal with the value that it waits
+     * for. The comparison is modulo 2⁶⁴, 2³² or 2¹⁶: a signal up to half of this range ahead has reached the value. For
+     * each width the increment is about an eighth of the range. After one, two or three increments the signal is
+     * therefore ahead of the value.
      */
     private static final long STEP = 1L << 61 | 1L << 29 | 1L << 13;
     private static final long PERIOD_NANOS = 10_000_000;

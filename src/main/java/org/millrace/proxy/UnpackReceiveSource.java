@@ -107,12 +107,13 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
      * Operations of a ring with LL or LL128 have two steps or more, without gaps. A send or receive of zero bytes uses
      * LL, like every transfer up to NCCL_P2P_LL_THRESHOLD. Therefore an empty step s was a Simple slice in two cases:
      * <ul>
-     * <li>s is the first step of a chunk, and the next posted step is s + 2. If s is not a Simple slice, the next
-     * posted step is s + 1 in the same operation. It is s + 4 or s + 1 if s was the last step of its operation.
+     * <li>s is the first step of a chunk, and the next posted step is s + 2. Otherwise s would be a step of LL or
+     * LL128, and s + 2 could not be the next posted step. Within the operation of s, the next posted step would be s +
+     * 1. After the last step of an operation, the next posted step would be s + 1 or s + 4.
      * <li>s is the second slice of a chunk, and the step posted before was s - 2.
      * </ul>
-     * Both conditions are known when the next posted step arrives. This is early enough, because an empty slice has no
-     * list.
+     * Both conditions are known when the next posted step arrives. This is early enough: the number of a slice is
+     * needed only to publish the list of its pages, and an empty slice has no pages.
      */
     public static final class SliceOrder {
 

@@ -9,8 +9,9 @@ import java.nio.channels.SocketChannel;
 import java.util.Set;
 
 /**
- * A TCP stream with a transformation of its bytes before sending and after receiving. All other methods call the
- * underlying stream. The channel does not block.
+ * A TCP stream with a transformation of its bytes. Subclasses transform bytes in {@code write} before they are sent,
+ * and in {@code read} after they are received. The methods that transfer no bytes call the same method of the wrapped
+ * stream. The channel does not block.
  */
 abstract class FilterSocketChannel extends SocketChannel {
 

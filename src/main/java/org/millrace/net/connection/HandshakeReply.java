@@ -17,7 +17,8 @@ import org.millrace.net.ConnectionException;
  * </pre>
  *
  * <p>
- * The number of a reply in the message is the constant's ordinal. Add new replies at the end.
+ * The message contains the ordinal of a {@code HandshakeReply} constant as the number of the reply. Add new constants
+ * at the end.
  */
 public enum HandshakeReply {
 

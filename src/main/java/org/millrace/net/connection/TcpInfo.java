@@ -62,7 +62,7 @@ final class TcpInfo {
     private final MemorySegment address;
     private final MemorySegment length;
 
-    /** Allocates the structures in the arena. */
+    /** Allocates the memory that the system calls fill: the TCP information, a socket address, and its length. */
     TcpInfo(Arena arena) {
         bytes = arena.allocate(BYTES, Long.BYTES);
         address = arena.allocate(LARGEST_ADDRESS, Long.BYTES);

@@ -99,7 +99,10 @@ public final class TlsChannel extends FilterSocketChannel {
         return challenge == null;
     }
 
-    /** Returns whether both ends have authenticated. Before that, writes accept no bytes. */
+    /**
+     * Returns whether this process and the peer have authenticated each other. Before that, {@code write} accepts no
+     * bytes.
+     */
     public boolean isEstablished() {
         return established;
     }

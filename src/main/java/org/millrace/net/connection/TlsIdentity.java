@@ -47,7 +47,7 @@ public final class TlsIdentity {
 
     private final SSLContext context;
     private final String description;
-    /** Secret that both ends of a stream must know before TLS begins. */
+    /** Secret that both processes of a TCP connection must know before TLS begins. */
     private final byte[] challengeSecret;
 
     private TlsIdentity(SSLContext context, String description, String secret) {

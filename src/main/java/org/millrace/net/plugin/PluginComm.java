@@ -20,7 +20,7 @@ abstract class PluginComm {
 
     private static final int DONE_OFFSET = 8;
     private static final int SIZES_OFFSET = 16;
-    /** Length in bytes of the results of calls: a request, its state, and the lengths of its messages. */
+    /** Length in bytes of {@link #results}: a request's address, its state, and the lengths of its messages. */
     private static final int RESULT_BYTES = 64;
     private static final int CACHE_LINE = 64;
 
@@ -58,7 +58,10 @@ abstract class PluginComm {
         return MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize());
     }
 
-    /** Clears the request in the results. Returns the address at which the next call stores its request. */
+    /**
+     * Clears the first word of {@link #results}, in which the plugin's functions store a request. Returns the address
+     * of this word, as an argument for the next call of such a function.
+     */
     final long newRequest() {
         results.set(ValueLayout.JAVA_LONG, 0, 0);
         return results.address();

@@ -17,9 +17,11 @@ import org.millrace.net.plugin.NetTable.NetFunction;
  * payload. Sent data arrives even if the connection is closed afterwards.
  *
  * <pre>
- *   done  ≤  sent  ≤  posted  ≤  begun  ≤  done + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
- *   a frame's message stays in its slot, its number % {@value FrameSizes#FRAMES_IN_FLIGHT}, until it is complete
+ *   done  ≤  sent  ≤  posted  ≤  begun  ≤  done + {@value FrameSizes#FRAMES_IN_FLIGHT}       numbers of messages
  * </pre>
+ *
+ * The message of a frame contains its header. Frame {@code n} stores the message in place
+ * {@code n % }{@value FrameSizes#FRAMES_IN_FLIGHT} of the message memory, until the frame is complete.
  */
 final class PluginSender extends PluginEnd<PluginSender.SendComm> implements FrameSender {
 

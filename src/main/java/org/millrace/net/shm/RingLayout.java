@@ -4,8 +4,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Layout of a ring's file, in the host's byte order. One process is the producer, and the other one the consumer. Each
- * word has one writer. The part for moved payloads, see {@link FrameLayout}, begins at the page boundary after the
- * data.
+ * word has one writer. The ring's data is followed, from the next page boundary on, by space for moved payloads. A
+ * moved payload is one that the receiver was to read in the producer's memory. The producer copied it to the file to
+ * reuse that memory, see {@link FrameLayout}.
  *
  * <pre>
  *   0        8         16         24      32        56       written once, by the side that created the file
@@ -64,8 +65,8 @@ final class RingLayout {
     static final long ABANDONED = 2;
 
     /**
-     * Length of the file's part for moved payloads, which the producer copies there to reuse its own memory. The whole
-     * part occupies address space, but memory is allocated only for payloads that were moved.
+     * Length in bytes of the file's space for moved payloads. The producer copies payloads there to reuse its own
+     * memory. The whole space occupies addresses, but memory is allocated only for payloads that were copied.
      */
     private static final long MOVED_BYTES = 1L << 32;
 
@@ -102,7 +103,7 @@ final class RingLayout {
         return DATA_OFFSET + capacity;
     }
 
-    /** Returns the offset of the part for moved payloads, which begins at a page boundary. */
+    /** Returns the offset of the file's space for moved payloads. It begins at a page boundary. */
     static long movedOffset(long capacity) {
         return DATA_OFFSET + (capacity + DATA_OFFSET - 1) / DATA_OFFSET * DATA_OFFSET;
     }

@@ -21,9 +21,9 @@ final class RingMemory {
 
     private final Arena arena;
     final MemorySegment segment;
-    /** Offset of the part for moved payloads. */
+    /** Offset of the file's space for moved payloads, see {@link RingLayout}. */
     private final long movedOffset;
-    /** Offset at which the producer appends the next moved payload. */
+    /** Offset in the file at which {@link #append} stores the next payload. */
     private long end;
 
     private RingMemory(Arena arena, MemorySegment segment, long movedOffset) {
@@ -86,11 +86,11 @@ final class RingMemory {
     }
 
     /**
-     * Copies a payload to the file's part for moved payloads, after the payloads that were moved before. The copy
-     * allocates the memory. The memory is freed when both processes have released their mappings.
+     * Copies a payload to the file's space for moved payloads, after the payloads that were copied before. The copy
+     * allocates the file's memory there. This memory is freed when both processes have released their mappings.
      *
      * @return offset of the copied payload in the file
-     * @throws IOException if the part for moved payloads is full, or no memory is left
+     * @throws IOException if the space for moved payloads is full, or no memory is left
      */
     long append(MemorySegment from, long fromOffset, long bytes) throws IOException {
         if (bytes > segment.byteSize() - end) {
@@ -111,7 +111,7 @@ final class RingMemory {
         end = movedOffset;
     }
 
-    /** Copies bytes from the file's part for moved payloads to the caller's memory. */
+    /** Copies bytes from the file's space for moved payloads to the caller's memory. */
     void readAppended(long place, MemorySegment to, long toOffset, long bytes) throws IOException {
         if (place < movedOffset || bytes > segment.byteSize() - place) {
             throw new EOFException("the ring's file has no " + bytes + " bytes at " + place);

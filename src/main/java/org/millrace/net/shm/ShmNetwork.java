@@ -87,8 +87,8 @@ public final class ShmNetwork implements Network {
     public void close() {
         open.close();
         if (open.hasLostPeer()) {
-            // The files are not deleted when the loss is detected: a killed process may exist for a short time after
-            // the kernel has closed its sockets.
+            // Deletes the files that the lost peer has left. This was not possible when the loss was detected: only the
+            // files of ended processes are deleted, and a killed process ends shortly after its sockets are closed.
             StaleFiles.sweep(options.directory());
         }
     }

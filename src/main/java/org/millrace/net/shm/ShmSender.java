@@ -45,7 +45,10 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     private MemorySegment payload = MemorySegment.NULL;
     private long payloadOffset;
     private long remaining;
-    /** Number of frames that are completely written to the ring, including frames with payloads that stay in memory. */
+    /**
+     * Number of frames that are completely written to the ring. Includes frames of which only the header is in the
+     * ring, because the receiver reads the payload in this process's memory.
+     */
     private long written;
     /** Minimum length of a payload that stays in this process's memory until the receiver has read it. */
     private final long leastInPlace;

@@ -20,7 +20,7 @@ import org.millrace.net.connection.KeyedHash;
  *            | 8 chars  | u32     | u16     | u16     | 2 i64 | i64     | i64   | 16 bytes  |
  *            +----------+---------+---------+---------+-------+---------+-------+-----------+
  *   answers  16 random bytes
- *   asks     HMAC-SHA256(secret of the answering process, the two messages above)
+ *   asks     HMAC-SHA256(secret of the answering process, the 64 bytes and the 16 bytes above)
  *   answers  16 bytes: {@link #KNOWN}, {@link #GONE}, {@link #CLOSED} or {@link #RESUMED} as u32, and 0;
  *            HMAC-SHA256(the same secret, the first two messages and these 16 bytes)
  * </pre>

@@ -101,9 +101,11 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * Expects a peer that calls {@link #connectBeside}.
+     * Expects a peer that calls {@link #connectBeside}. The two processes first connect over the caller's socket
+     * network, which exchanges the addresses of UCX.
      *
-     * @param listener listener of the other network, which may also expect connections of that network
+     * @param listener the socket network's listener. It may at the same time expect the socket network's own
+     *                 connections.
      */
     public Pending<FrameReceiver> expectBeside(Listener listener, ConnectionKey key) {
         open.checkOpen();
@@ -113,7 +115,7 @@ public final class UcxNetwork implements Network {
     /**
      * Begins to connect to a peer that calls {@link #expectBeside}.
      *
-     * @param address address of a listener of the other network
+     * @param address address of the listener that the peer passed to {@link #expectBeside}
      */
     public Pending<FrameSender> connectBeside(byte[] address, ConnectionKey key) {
         open.checkOpen();
@@ -121,7 +123,7 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * Returns another key, for a connection over UCX. The other network may have its own connection with the original
+     * Returns another key, for a connection over UCX. The socket network may have its own connection with the original
      * key on the same listener.
      */
     private static ConnectionKey beside(ConnectionKey key) {
@@ -209,8 +211,8 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * A pending connection. It is established when the other network has established its connection. The threads that
-     * poll the new connection then complete the handshake over UCX.
+     * A pending connection. It is established when the TCP connection is established by which the processes find each
+     * other. The threads that poll the new UCX connection then complete the handshake over UCX.
      */
     private record Found<T>(Pending<T> pending, BiFunction<T, String, T> made,
             java.util.function.Function<T, String> peer) implements Pending<T> {

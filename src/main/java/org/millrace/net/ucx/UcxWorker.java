@@ -49,7 +49,7 @@ final class UcxWorker {
     /** Time limit for closing an endpoint without messages in flight, in nanoseconds. */
     private static final long LEAVE_NANOS = 200_000_000L;
     /**
-     * Length of memory for a parameter structure in bytes. It is sufficient for the structures of every UCX release.
+     * Length of the memory for a parameter structure of a UCX call, in bytes. It is sufficient for every UCX release.
      * UCX reads only the fields that a field mask names.
      */
     private static final int PARAMS_BYTES = 1 << 10;
