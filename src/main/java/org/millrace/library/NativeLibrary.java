@@ -30,7 +30,10 @@ public final class NativeLibrary {
 
     private static final Map<String, NativeLibrary> LOADED = new HashMap<>();
 
-    /** No library of a kind exists, not even a broken one. The message states the places that were searched. */
+    /**
+     * Thrown if no file of the requested library exists, not even a broken one. The message states the places that were
+     * searched.
+     */
     static final class NotFoundException extends MillraceException {
 
         private static final long serialVersionUID = 1L;
@@ -368,7 +371,7 @@ public final class NativeLibrary {
 
         Export export();
 
-        /** The constant's index in its enum, from 0. */
+        /** Index of this function's enum constant in its enum, from 0. */
         int ordinal();
 
         default String symbol() {
