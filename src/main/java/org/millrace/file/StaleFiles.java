@@ -26,7 +26,8 @@ public final class StaleFiles {
         try {
             Runtime.getRuntime().addShutdownHook(new Thread(StaleFiles::deleteOwn, "millrace-own-files"));
         } catch (IllegalStateException ending) {
-            // The process is ending, so another process must delete the files that this one creates from now on.
+            // The process is ending, so it cannot add a shutdown hook. Another process must delete the files that this
+            // process still creates.
         }
     }
 

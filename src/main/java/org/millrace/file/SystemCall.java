@@ -19,7 +19,10 @@ public final class SystemCall {
     /** ESRCH of {@code <errno.h>}. */
     static final int NO_SUCH_PROCESS = 3;
 
-    /** Number of each system call on this processor, by the constants above; null if the processor is not supported. */
+    /**
+     * Number of each system call on this processor, indexed by the constants of this class; null if the processor is
+     * not supported.
+     */
     private static final long @Nullable [] NUMBERS = switch (System.getProperty("os.arch")) {
         case "amd64", "x86_64" -> new long[] {319, 257, 72, 3, 285, 73, 62};
         case "aarch64" -> new long[] {279, 56, 25, 57, 47, 32, 129};
