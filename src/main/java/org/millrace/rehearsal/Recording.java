@@ -283,7 +283,10 @@ public final class Recording implements Recorder {
      */
     static final class StepRecorder implements Recorder.Steps {
 
-        /** Capacity of the arrays in frames. A power of two that exceeds the number of frames in flight. */
+        /**
+         * Capacity in frames of the arrays with the frames in flight. A power of two that exceeds the number of frames
+         * in flight.
+         */
         private static final int FRAMES = 64;
         /** Number of frames in flight at which the connection cannot take another frame. */
         private static final int WINDOW = 8;

@@ -193,7 +193,7 @@ public final class RecordingReader {
             try (FileChannel channel = FileChannel.open(records); Arena arena = Arena.ofConfined()) {
                 long length = channel.size();
                 if (length < RecordFormat.HEADER_BYTES) {
-                    return; // the process had just created the file
+                    return; // the file has no complete header yet, because the process had just created it
                 }
                 MemorySegment memory = channel.map(MapMode.READ_ONLY, 0, length, arena);
                 long magic = memory.get(LONG, RecordFormat.MAGIC_OFFSET);

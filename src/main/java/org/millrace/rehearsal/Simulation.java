@@ -8,8 +8,8 @@ import org.millrace.net.link.LinkShape;
 /**
  * Simulates kernels that send frames to each other through the proxies and network lines of their ranks. One queue
  * holds all events. They are ordered by time, and at equal times by their creation. A time consists of components,
- * which add up along the chain of events that led to it. The components of the end are therefore the components of the
- * critical path.
+ * which add up along the chain of events that led to it. The components of the time at which the simulation ends are
+ * therefore the components of the critical path.
  */
 final class Simulation {
 
