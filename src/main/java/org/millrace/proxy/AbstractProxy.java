@@ -7,8 +7,8 @@ import org.millrace.trace.AgentTrace;
 import org.millrace.trace.ConnectionTrace;
 
 /**
- * Common part of the proxies of connections: the name, the trace, the listener for the end of the proxy, and the
- * reaction to an abort.
+ * Base class of the proxies of connections. It has the name, the trace, the listener that is notified when the proxy
+ * stops, and the reaction to an abort.
  *
  * <p>
  * After an abort of its communicator a proxy does nothing until it is removed. The kernels exit, so no thread needs the

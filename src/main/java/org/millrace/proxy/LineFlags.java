@@ -13,8 +13,8 @@ import org.millrace.abi.Protocol;
 public final class LineFlags {
 
     /**
-     * Number of bytes of LL lines that are checked at once. The position after the complete lines is stored, so that a
-     * slot that fills slowly is not read repeatedly from its beginning.
+     * Number of bytes of LL lines after which a check stores its position. The next check of the slot begins at the
+     * stored position. A slot that fills slowly is therefore not read repeatedly from its beginning.
      */
     private static final int PIECE_BYTES = 8192;
 

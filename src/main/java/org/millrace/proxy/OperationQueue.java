@@ -96,10 +96,10 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns whether the queue contains steps of an operation that precedes another operation. If the engine announces
+     * Returns whether the queue contains steps of an operation that precedes a given operation. If the engine announces
      * each operation to several queues before the next operation, the result does not change from false to true later.
      *
-     * @param opCount number of the other operation
+     * @param opCount number of the given operation
      */
     boolean isBehind(long opCount) {
         ProxyOp oldest = op == null ? operations.peek() : op;

@@ -24,7 +24,7 @@ final class OperationSendSource extends SendStepSource {
     private final RecvMem recvMem;
     private final MemoryRegion memory;
     private final LineFlags flags;
-    /** Credits with slots of the pool; null if the connection has its own slots. */
+    /** Grants credits to the device, each with a slot of the pool; null if the connection has its own slots. */
     private final @Nullable Credits credits;
     private final long simpleSlotBytes;
     private @Nullable ProxyOp op;
