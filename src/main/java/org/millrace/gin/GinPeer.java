@@ -36,7 +36,7 @@ abstract class GinPeer {
      * Returns the path of a descriptor; null if the descriptor needs no operation at the peer. Called once for each
      * descriptor.
      *
-     * @param order order between the paths of the descriptor's queue
+     * @param order rules for operations of the descriptor's queue that use different paths
      */
     abstract @Nullable Path choose(GinDescriptor descriptor, PathOrder order);
 

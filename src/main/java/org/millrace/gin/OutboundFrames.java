@@ -17,8 +17,8 @@ final class OutboundFrames {
     private final OutboundFrame[] ring;
     private long added;
     /**
-     * Number, from 1 on, of the last entry with an open transfer. {@link #asked} is the value of this number at the
-     * last check of such an entry. A window's memory may delay its copies until that check.
+     * Number, from 1 on, of the last entry with an open transfer. {@link #asked} is the value that this field had when
+     * such an entry was last checked. A window's memory may delay its copies until an entry is checked.
      */
     private long newest;
     private long asked;

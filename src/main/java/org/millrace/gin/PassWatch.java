@@ -27,8 +27,8 @@ public final class PassWatch implements AutoCloseable {
      * Starts to watch an agent.
      *
      * @param served   thread that executes the agent's passes
-     * @param patience duration of a pass after which it is reported. The report is repeated each time that the same
-     *                 duration has passed again.
+     * @param patience duration of a pass after which it is reported. The report is repeated after each further period
+     *                 of this duration.
      * @param report   consumer of the reports, called on the watch's thread
      */
     public PassWatch(GinAgent agent, Thread served, Duration patience, Consumer<String> report) {
