@@ -30,7 +30,7 @@ public final class FrameHeader {
     }
 
     /**
-     * {@return one word of the layer above}
+     * {@return one of the header's words, which the caller of the network has set}
      *
      * @param index 0 to {@code WORDS - 1}
      */
@@ -39,7 +39,7 @@ public final class FrameHeader {
     }
 
     /**
-     * Sets one word of the layer above.
+     * Sets one of the header's words, which the network carries without interpreting it.
      *
      * @param index 0 to {@code WORDS - 1}
      * @param value the word

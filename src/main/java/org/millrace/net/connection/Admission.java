@@ -12,11 +12,11 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Accepts clients, and keeps those that have not identified themselves yet. If there are too many, it drops one from
- * the address with the most clients. A client that has proven knowledge of the listener's secret is dropped only if all
- * others have proven it too. A flood from one address therefore does not keep out clients of other addresses. A flood
- * of clients without the secret does not keep out clients that know the secret. If the process runs out of file
- * descriptors, a client's descriptor is freed. Used by one thread at a time.
+ * Accepts clients of a listener, and keeps those that have not identified themselves yet. If there are too many of
+ * these clients, it drops one from the address with the most clients. A client that has proven knowledge of the
+ * listener's secret is dropped only if all of these clients have proven it. A flood from one address therefore does not
+ * keep out clients of other addresses. A flood of clients without the secret does not keep out clients that know the
+ * secret. If the process runs out of file descriptors, a client's descriptor is freed. Used by one thread at a time.
  */
 public final class Admission<C> {
 

@@ -43,7 +43,8 @@ final class ChallengeResponse {
     private @Nullable ByteBuffer answer;
 
     /**
-     * Creates one end. It sends and receives nothing before its first call of {@link #advance}.
+     * Creates the object of one side, client or listener. Nothing is sent or received before the first call of
+     * {@link #advance}.
      *
      * @param secret the ranks' secret
      * @param shared additional data that the listener and its clients know. All listeners of one kind have data of the

@@ -96,7 +96,7 @@ public abstract class ConnectionState {
      *
      * @param what     the event that revealed the loss
      * @param progress progress of this end
-     * @param hint     another possible cause, and where the user finds out
+     * @param hint     another possible cause, and the place where the user finds information about it
      */
     protected final ConnectionException lost(String what, String progress, String hint, @Nullable Throwable cause) {
         return fail(new ConnectionException(name + ": connection lost (" + what + ") " + progress + hint, cause));

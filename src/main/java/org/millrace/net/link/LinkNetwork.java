@@ -30,9 +30,9 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * A network behind emulated links. The link of the sending process applies to each direction. A thread of this network
- * advances frames in flight while the owners of senders do not poll. After a sender is closed, this thread also
- * delivers the frames that were offered before.
+ * A network behind emulated links. In each direction the link in the sending process's setting applies. A thread of
+ * this network advances frames in flight while the owners of senders do not poll. After a sender is closed, this thread
+ * also delivers the frames that were offered before.
  */
 public final class LinkNetwork implements Network {
 

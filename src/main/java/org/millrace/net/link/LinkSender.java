@@ -54,8 +54,8 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     private final SplittableRandom random = new SplittableRandom(1);
 
     /**
-     * Frames in this sender. The position of a payload counts bytes from the beginning of the stream. The payload is in
-     * the memory at its position modulo the length of the memory.
+     * Frames in this sender. A payload's position is the number of payload bytes before it on this connection. The
+     * payload is stored in the sender's memory at this position modulo the length of the memory.
      */
     private final InFlight frames = new InFlight(MAX_FRAMES);
     private final long[] words = new long[frames.slots() * WORDS];

@@ -16,9 +16,9 @@ import org.millrace.config.Settings;
 import org.millrace.file.ProcessIdentity;
 
 /**
- * The links of {@code MILLRACE_LINK}. The hosts at the ends of a connection determine its link. It is the link of the
- * first pair of hosts that matches, or otherwise the link without a pair. An address has no room for the name of a
- * host. It contains a number that is computed from the name.
+ * The links of {@code MILLRACE_LINK}. A connection uses the link of the first pair of hosts in the setting that matches
+ * its own two hosts. If no pair matches, it uses the link without a pair. The address of a listener has no room for the
+ * name of its host. It contains a number that is computed from the name.
  */
 final class LinkTable {
 

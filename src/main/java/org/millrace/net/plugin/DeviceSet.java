@@ -10,12 +10,12 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * Common part of all connections of one network: the plugin, its devices, and the open resources. New connections use
+ * Data that all connections of one network share: the plugin, its devices, and the open resources. New connections use
  * the devices cyclically.
  *
  * @param devices     the devices; at least one
  * @param inlineBytes maximum length of a payload that is sent in the same message as its header
- * @param pieceBytes  maximum length of each message with a part of any other payload
+ * @param pieceBytes  maximum length of a piece; each piece of a longer payload is sent in its own message
  * @param maxRecvs    maximum number of buffers of one receive
  * @param callLimit   time after which a call that has not returned is logged
  * @param regions     IDs of the registered memory

@@ -4,7 +4,7 @@ package org.millrace.net.plugin;
  * Limits of a connection. The two ends use the smaller of both sides' limits.
  *
  * @param inlineBytes maximum length of a payload that is sent in the same message as its header
- * @param pieceBytes  maximum length of each message with a part of any other payload
+ * @param pieceBytes  maximum length of a piece; each piece of a longer payload is sent in its own message
  * @param maxRecvs    maximum number of buffers of one receive
  * @param kinds       supported kinds of memory: bits {@code NCCL_PTR_...}
  */

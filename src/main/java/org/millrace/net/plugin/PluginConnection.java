@@ -17,9 +17,9 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * Common part of a connection's sender and receiver. Besides the plugin's communicators, each connection has a TCP
- * connection. It shows whether the peer's process is alive, and transfers the shutdown message of each side. This class
- * closes both.
+ * State that a connection's sender or receiver uses. Besides the plugin's communicators, each connection has a TCP
+ * connection. The TCP connection shows whether the peer's process is alive, and transfers the shutdown message of each
+ * side. This class closes the communicators and the TCP connection.
  *
  * <pre>
  *   0          8         16               64      a shutdown message, little-endian
@@ -114,8 +114,8 @@ final class PluginConnection extends ConnectionState {
     }
 
     /**
-     * Checks whether the peer has shut down, or whether its process has ended. Call this method often: most calls do
-     * nothing, so that the checks have a minimum interval.
+     * Checks whether the peer has shut down, or whether its process has ended. May be called often: most calls do
+     * nothing, because a minimum time must pass between two checks.
      *
      * @param expects whether this side waits for the plugin, because it could take another frame
      * @param frames  number of frames that this side has received completely; {@link Long#MAX_VALUE} for a sender

@@ -19,9 +19,9 @@ import org.millrace.library.BundledLibrary;
  * until this class fetches them.
  *
  * <p>
- * A warning that belongs to a failed call is included in the message of the failure. This message may never be shown,
- * because plugins also log warnings when a peer ends the connection normally. Other lines are logged by this class
- * after a second.
+ * The message of a failed call includes the last warning of all plugins that is not logged yet. This warning is logged
+ * separately only at level DEBUG, because plugins also log warnings when a peer ends the connection normally. Other
+ * lines are logged by this class after a second.
  */
 final class PluginLog {
 

@@ -67,8 +67,8 @@ final class DeviceFrames {
      * Begins to copy a payload to the device: the payload of the header that was skipped last.
      *
      * @param from offset of the payload in the memory that its ticket describes
-     * @return false if this process cannot map that memory. The sender is then asked to move this payload and all later
-     *         ones to the ring's file.
+     * @return false if this process cannot map that memory. The sender is then asked to copy this payload and all later
+     *         payloads of device memory to the ring's file.
      */
     boolean begin(DeviceRegion to, long offset, long from, long bytes) {
         if (ticket == null || !consumer.isOf(ticket)) {

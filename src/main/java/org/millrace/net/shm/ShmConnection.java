@@ -12,8 +12,8 @@ import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Common part of the two ends of a connection: the mapped ring, and the socket that shows whether the peer is alive. It
- * also closes both.
+ * Data that the sender and the receiver both need: the mapped ring, and the socket that shows whether the peer is
+ * alive. This class also closes the ring and the socket.
  */
 final class ShmConnection extends ConnectionState {
 

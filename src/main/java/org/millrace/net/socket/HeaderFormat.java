@@ -32,7 +32,7 @@ final class HeaderFormat {
      */
     public static final int MAX_PAYLOAD_BYTES = 1 << 30;
 
-    /** Alignment of the parts and pieces of a payload: one page, counted from the beginning of the payload. */
+    /** Unit for the length of the pieces of a payload that several streams carry: one page. */
     public static final int PART_ALIGNMENT = 4096;
 
     /** Type of a shutdown message, the last header of a connection that is closed deliberately. */
@@ -48,8 +48,8 @@ final class HeaderFormat {
     static final int TYPE_ASK = 5;
 
     /**
-     * Type of a message without a frame, which reports a silent link. The link connects the sender's host to a third
-     * host, and has become silent or active again. See {@link SilentLink}.
+     * Type of a message without a frame. It reports that a link from the sender's host to a third host has become
+     * silent, or active again. See {@link SilentLink}.
      */
     static final int TYPE_SILENT = 6;
 

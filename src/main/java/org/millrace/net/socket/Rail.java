@@ -1,7 +1,7 @@
 package org.millrace.net.socket;
 
 /**
- * A path between two hosts, given by a local address and a remote address.
+ * A pair of network interfaces, one on each of two hosts, given by a local address and a remote address.
  *
  * @param number number of the rail, from 0
  * @param name   both addresses, for messages

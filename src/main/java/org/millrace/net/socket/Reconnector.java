@@ -197,7 +197,8 @@ public final class Reconnector implements Runnable {
     }
 
     /**
-     * Ends the use by one network. The last call also ends the thread, and waits for its end, but only a few seconds.
+     * Ends the use by one network. The call of the last network also ends the reconnector's thread, and waits at most a
+     * few seconds for its end.
      */
     public void close() {
         synchronized (OF_PROCESS) {
@@ -542,7 +543,8 @@ public final class Reconnector implements Runnable {
         /**
          * Reports the loss of the stream of a rail, or of the connection's only stream.
          *
-         * @param left description of the connection's remaining paths; null if none remains and the connection waits
+         * @param left description of the streams or rails that the connection can still use; null if there are none, so
+         *             that the connection waits
          * @param owed number of pieces that this end resends; -1 if this end resends no pieces
          */
         public synchronized void begins(Object rail, String why, @Nullable String left, int owed) {

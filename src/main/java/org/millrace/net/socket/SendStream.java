@@ -54,7 +54,7 @@ final class SendStream {
     private @Nullable ByteBuffer padding;
     private final ByteBuffer acks =
             ByteBuffer.allocateDirect(ACKS * PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-    /** Memory with the rest of a payload, which is sent without a copy. */
+    /** Memory with the bytes of a payload that are not in the staging buffer, because they are sent without a copy. */
     private ByteBuffer direct;
     private int directAt;
     private int directEnd;

@@ -30,8 +30,8 @@ final class SendWindow extends PieceWindow {
     /** Whether the kernel has the copy of each slot's frame. */
     private final boolean[] copySent;
     /**
-     * Whether each slot's frame is held: a part is sent directly from the owner's memory. The owner must not change the
-     * memory until the frame is complete.
+     * For each slot, whether its frame is held. A frame is held if some of its bytes are sent directly from the owner's
+     * memory. The owner must not change this memory until the frame is complete.
      */
     private final boolean[] held;
     private int heldCount;
@@ -213,14 +213,14 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Returns whether another frame must wait. A frame keeps its slot in the receiver's window until it has a
-     * destination. The number of frames that are not released is also limited.
+     * Returns whether a new frame must wait. The receiver has a limited number of slots, and a frame occupies one until
+     * it has a destination. The number of frames that are not released is also limited.
      */
     boolean isFull() {
         return added - Math.min(completed, accepted) == pieces.window() || added - released == pieces.inFlight();
     }
 
-    /** Returns the number of released frames: their owner may change their memory again. */
+    /** Returns the number of released frames. The owner may change the memory of a released frame again. */
     long released() {
         return released;
     }

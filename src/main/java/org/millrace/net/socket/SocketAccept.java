@@ -121,8 +121,8 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
     /**
      * Returns whether the client has confirmed its connection. If the stream is lost before that, another message of
-     * the client's process also confirms: its answer to this process's question, or its request for another stream.
-     * Without any of them, the client starts again.
+     * the client's process also confirms: its answer to this process's question, or its request to restore another
+     * stream. Without any confirmation, the client starts again.
      *
      * @throws IOException if the client can no longer confirm
      */

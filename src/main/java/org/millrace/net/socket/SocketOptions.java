@@ -16,7 +16,7 @@ import org.millrace.net.connection.TlsIdentity;
  *                           1 to 16 streams in all. One stream is best on one host, and on networks that give a single
  *                           flow the whole bandwidth. Clouds that limit each flow need 2 to 8 streams
  * @param stripeThreshold    minimum length in bytes of a payload that is divided among the streams; at least 1. Each
- *                           part costs each end a system call: 64 KiB over four streams took twice the time of one
+ *                           piece costs each end a system call: 64 KiB over four streams took twice the time of one
  *                           stream over loopback
  * @param sendBufferBytes    {@code SO_SNDBUF} of each stream; 0 lets the system adjust the size
  * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system adjust the size

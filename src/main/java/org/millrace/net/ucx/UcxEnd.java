@@ -16,7 +16,7 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.ucx.UcxWorker.UcxEndpoint;
 
 /**
- * Common part of the two ends of a connection over UCX: the worker, the endpoint, and the requests with their release.
+ * Base class of the sender and the receiver over UCX. It has the worker and the endpoint, and releases the requests.
  * The ends find each other over a connection of another network, usually TCP: the setup connection. It stays open, and
  * its end shows that the peer has closed or is lost.
  */
