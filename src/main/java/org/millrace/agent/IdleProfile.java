@@ -158,7 +158,7 @@ public enum IdleProfile {
         private int yielded;
         private long parkNanos;
         private boolean shared;
-        /** Whether the limit counts this thread. */
+        /** Whether the limit on threads that spin or yield counts this thread. */
         private boolean counted;
 
         /**
@@ -375,7 +375,8 @@ public enum IdleProfile {
             /** Makes timed sleeps precise. By default Linux wakes a thread from such a sleep up to 50 us late. */
             default void sharpenTimers() {
                 if (System.getProperty("os.name").equals("Linux")) {
-                    CFunction.named("prctl").call(PR_SET_TIMERSLACK, 1); // If the call fails, nothing changes.
+                    CFunction.named("prctl").call(PR_SET_TIMERSLACK, 1); // If the system call fails, timed sleeps stay
+                                                                         // imprecise.
                 }
             }
         }
