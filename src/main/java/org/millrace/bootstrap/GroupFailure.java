@@ -52,7 +52,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
      * failure.
      */
     protected void failed() {
-        // A subclass may act. Otherwise, only callers of get() learn of the failure.
+        // A subclass may override this method. Otherwise, only callers of get() learn of the failure.
     }
 
     /**

@@ -344,8 +344,8 @@ final class GroupState {
     /**
      * Data that ranks have contributed to the collective calls in flight. At most two calls are in flight. A rank
      * begins the next call only when all ranks have contributed to the previous call. This rank takes the result of a
-     * call before it begins the next. Two slots are therefore enough, and a rank that would need a third violates the
-     * protocol.
+     * call before it begins the next. The data of two calls is therefore the most that is stored, and a rank that
+     * contributes to a third call violates the protocol.
      *
      * <p>
      * Not safe for several threads. The lock of {@link GroupState} guards it.
@@ -388,7 +388,9 @@ final class GroupState {
             return IntStream.range(0, slot.length).filter(rank -> slot[rank] == null);
         }
 
-        /** Returns the parts of a complete call, by rank. Frees its slot. */
+        /**
+         * Returns the data of a complete call, by rank. The data of a later call may then be stored in the same place.
+         */
         Contribution[] take(long sequence) {
             Contribution[] parts = slot(sequence).clone();
             Arrays.fill(slot(sequence), null);

@@ -8,8 +8,8 @@ sealed interface Message {
     }
 
     /**
-     * Rank 0's answer to {@link Hello}: its identity, a proof that it knows the secret, and a nonce for the other
-     * side's proof.
+     * Rank 0's answer to {@link Hello}: the identity of rank 0, a proof that rank 0 knows the secret, and a nonce for
+     * the proof that the other rank sends.
      */
     record Challenge(RankIdentity identity, byte[] nonce, byte[] proof) implements Message {
     }
@@ -70,7 +70,7 @@ sealed interface Message {
     record Departed(int rank) implements Message {
     }
 
-    /** Calls that a rank makes together with all others. The ordinal is sent on the wire. */
+    /** Calls that a rank makes together with all other ranks. The ordinal of a constant is sent over the network. */
     enum Call {
         ALL_GATHER("allGather"), BARRIER("barrier"), SPLIT("split"), CLOSE("close");
 

@@ -20,7 +20,7 @@ import org.millrace.PeerLostException;
  */
 public record RemoteFailure(int rank, Kind kind, int peer, String operation, String message) {
 
-    /** Kinds of failure that a rank reports to the others. The ordinal is sent on the wire. */
+    /** Kinds of failure that a rank reports to the others. The ordinal of a constant is sent over the network. */
     public enum Kind {
         /** Any other failure, which only the message describes. */
         FAILED,
