@@ -24,8 +24,8 @@ final class TunerPlugin {
     /**
      * Creates a tuner for the connections of a plugin.
      *
-     * @param choices returns the choices for the calling library; null for a library without connections
-     * @param losses  watch of communicators that have lost a peer
+     * @param choices returns the tuner's choices for a library, by its number; null for a library without connections
+     * @param losses  knows the communicators that have lost a peer
      */
     public TunerPlugin(LongFunction<@Nullable TunerChoices> choices, LossWatch losses) {
         this.choices = choices;

@@ -39,7 +39,7 @@ final class Upcalls {
      * A function that the shim calls. Each table has its own enum. All enums together have the order of the C struct.
      */
     public sealed interface Function {
-        /** {@return the constant's name} */
+        /** {@return the name of the enum constant that stands for this function} */
         String name();
     }
 

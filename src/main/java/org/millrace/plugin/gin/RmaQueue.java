@@ -9,12 +9,12 @@ import org.millrace.gin.GinContext;
 import org.millrace.gin.Window;
 
 /**
- * Posts one-sided operations that the host starts to a GIN context, as a kernel would post them. The agent that serves
- * kernels executes these operations too, in the order of their posts.
+ * Posts the host's one-sided operations in a GIN context, as a kernel would post them. The agent that serves kernels
+ * executes these operations too, in the order of their posts.
  *
  * <p>
- * The methods that post return the operation's index in the queue to its peer, or {@link #FULL}. They are callable from
- * any thread.
+ * Each method that posts an operation returns an index in the queue of the operation's peer, or {@link #FULL}. They are
+ * callable from any thread.
  */
 final class RmaQueue {
 

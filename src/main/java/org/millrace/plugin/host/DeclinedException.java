@@ -1,6 +1,8 @@
 package org.millrace.plugin.host;
 
-/** Thrown to decline a request of NCCL, which then continues without it. The log does not show it as a warning. */
+/**
+ * Thrown to decline a request of NCCL. NCCL then continues without the requested feature, so the log shows no warning.
+ */
 public final class DeclinedException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;

@@ -205,8 +205,8 @@ public final class LossWatch {
 
         /**
          * Ends the process at once, without C's exit handlers. CUDA's handlers wait for kernels, and these kernels wait
-         * forever. The process first writes the data in the program's C streams. It also deletes files in shared
-         * memory, including the lost peer's files.
+         * forever. Before the exit, the process deletes its files in shared memory and the lost peer's files. It also
+         * flushes the buffers of the program's C streams.
          */
         @Override
         public void end(Runnable leave) {

@@ -12,8 +12,8 @@ import org.millrace.abi.RecvMem;
 
 /**
  * Emulates the kernels at both ends of a connection within this process. It makes steps of every protocol with random
- * sizes and at a random pace. All branches are then taken: the compiler turns a branch that is never taken into a
- * deoptimization. Used by one thread.
+ * sizes and at a random pace, so that a warm-up takes all branches. The JIT compiler leaves out a branch that was never
+ * taken; the first step that takes such a branch causes a deoptimization. Used by one thread.
  */
 public final class KernelPair {
 

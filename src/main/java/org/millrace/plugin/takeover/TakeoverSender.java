@@ -38,8 +38,9 @@ final class TakeoverSender extends TakeoverConnection {
     }
 
     /**
-     * Returns the communicator's remaining time. A completed kernel has left all its data in the slots, and only this
-     * proxy can send it.
+     * Returns the time limit that all connections of the communicator share during teardown; 0 after one of them has
+     * timed out. A sender needs this time: a completed kernel may have left data in the slots, and only this proxy can
+     * send that data.
      */
     @Override
     Duration drainTimeout() {
