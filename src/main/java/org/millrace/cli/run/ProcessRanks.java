@@ -204,7 +204,9 @@ public final class ProcessRanks implements Ranks {
             }
         }
 
-        /** Returns the remaining time, and at least the time to read the output of a process that has just ended. */
+        /**
+         * Returns the time until the deadline; at least 100 ms, to read the output of a process that has just ended.
+         */
         private static Duration atLeast(RunDeadline deadline) {
             Duration left = deadline.remaining();
             return left.toMillis() > 100 ? left : Duration.ofMillis(100);

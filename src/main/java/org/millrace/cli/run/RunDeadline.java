@@ -13,12 +13,12 @@ public record RunDeadline(Duration allowed, long nanoTime) {
         return System.nanoTime() - nanoTime >= 0;
     }
 
-    /** Returns the remaining time; zero if the deadline has passed. */
+    /** Returns the time until this deadline; zero if it has passed. */
     public Duration remaining() {
         return Duration.ofNanos(Math.max(0, nanoTime - System.nanoTime()));
     }
 
-    /** Returns the remaining time, but at most the given time. */
+    /** Returns the time until this deadline, but at most the given time. */
     Duration remaining(Duration most) {
         Duration remaining = remaining();
         return remaining.compareTo(most) < 0 ? remaining : most;
