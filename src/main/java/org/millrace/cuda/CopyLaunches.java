@@ -7,8 +7,8 @@ import org.millrace.abi.CopyMailbox;
 /**
  * Launches of a kernel, each in one of several streams. Streams share a few hardware queues of the GPU. A launch may
  * therefore be queued behind a kernel of the program that ends only after copies are made. If a launch does not start
- * the kernel at once, the kernel is launched in the next stream, too. The first kernel that starts serves the host.
- * Kernels that start later leave at once.
+ * the kernel at once, the kernel is launched in the next stream, too. The first kernel that starts makes the copies.
+ * Kernels that start later end immediately.
  *
  * <p>
  * The first attempt uses the stream that started the kernel last time. A stream never has two unfinished launches.

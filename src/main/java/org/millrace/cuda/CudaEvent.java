@@ -52,7 +52,7 @@ public final class CudaEvent implements Event {
         return handle;
     }
 
-    /** Records the mark after the current work of a stream. Recording the same event again moves the mark. */
+    /** Places this event's mark after the current work of a stream. Another call moves the mark. */
     public void record(CudaStream stream) {
         MemorySegment event = handle.enter();
         try {
