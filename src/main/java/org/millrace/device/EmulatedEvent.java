@@ -222,7 +222,7 @@ final class EmulatedEvent implements Event {
             return failure;
         }
 
-        /** Returns the time when the mark was reached. Valid only if {@link #done} and without a failure. */
+        /** Returns the time when the stream reached the mark. Valid only if {@link #done} and without a failure. */
         long nanos() {
             return nanos;
         }

@@ -165,7 +165,7 @@ public final class EmulatedKernel implements StreamTask {
         return "all blocks are done";
     }
 
-    /** Returns the time when the blocks of a kernel that is {@link #done} began; 0 if they never began. */
+    /** Returns the start time of this kernel's blocks; 0 if they never began. Valid only if {@link #done}. */
     public long beganAt() {
         return beganAt;
     }

@@ -5,8 +5,8 @@ import org.millrace.MillraceException;
 
 /**
  * The memory that the work of a kernel refers to by address. This class maps each address to its segment, as a device
- * maps addresses to pages. An access after the arena was closed therefore causes an exception instead of a crash. The
- * garbage collector does not free the memory while a kernel uses it. Device's thread only.
+ * maps addresses to pages. An access after the segment's arena was closed therefore causes an exception instead of a
+ * crash. The garbage collector does not free the memory while a kernel uses it. Device's thread only.
  */
 final class KernelMemory {
 

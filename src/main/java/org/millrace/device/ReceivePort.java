@@ -18,7 +18,7 @@ public final class ReceivePort extends Port {
     private final LineFlags flags;
     /** Gatherer of received data from a bounce buffer; null if data arrives in slots. */
     private final @Nullable SliceGather gather;
-    /** Pointers of the peer to its own memory; null if the peer uses only slots. */
+    /** Pointers of the sending device to data outside slots (mode PTR); null if that device uses only slots. */
     private final @Nullable DirectMemory direct;
     private long tail;
 

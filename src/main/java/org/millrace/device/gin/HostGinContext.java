@@ -65,7 +65,7 @@ final class HostGinContext {
 
     /**
      * Allocates memory and returns it as a segment of the global scope, so that an access checks no arena. The memory
-     * is freed when the arena is closed, after the agent has released the context.
+     * is freed when the given arena is closed. That happens after the agent has released the context.
      */
     @SuppressWarnings("restricted")
     private static MemorySegment shared(Arena arena, long bytes) {
