@@ -73,8 +73,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     }
 
     /**
-     * Stores the flag of a step in all lines, so that no line carries the flag of a later step. For the step before
-     * step 0 nothing need be stored, because its flag is 0.
+     * Stores the flag of a step in all lines, so that no line carries the flag of a later step. A connection that
+     * starts at step 0 needs no call: its preceding step has flag 0, and the memory starts as zeros.
      */
     private void flagAllLines(long step) {
         long half = LLLine.half(0, LLLine.flag(step));
