@@ -60,7 +60,7 @@ final class GpuDevice implements Device {
     }
 
     @Override
-    // The restricted method reinterpret() adds an action to the end of the arena.
+    // The restricted method reinterpret() adds an action that runs when the arena is closed.
     @SuppressWarnings("restricted")
     public MemorySegment allocate(long bytes, Arena arena) {
         // CUDA returns no address for an allocation of 0 bytes.
@@ -254,7 +254,7 @@ final class GpuDevice implements Device {
             cuda.record(mark);
             return Completions.of(() -> {
                 boolean done = mark.query();
-                // As in query(), this call must follow the query of the event.
+                // As in query(), failures are checked after the event is queried.
                 device.throwIfFailed();
                 return done;
             }).whenComplete((_, _) -> mark.close());
@@ -309,14 +309,14 @@ final class GpuDevice implements Device {
     /**
      * Copies between a GPU and host memory that the GPU cannot access directly: the Java heap, and native memory that
      * is not pinned. Without this class, CUDA would read such memory immediately, before earlier work of the stream. To
-     * write such memory, CUDA would block the calling thread. The copies here use pieces of pinned memory, in the order
-     * of the stream.
+     * write such memory, CUDA would block the calling thread. The copies here pass through small pinned buffers, in the
+     * order of the stream.
      */
     static final class StagedCopies implements AutoCloseable {
 
         /**
-         * Size of a piece in bytes. Pinned memory is expensive, so a piece is small. However, the GPU does not copy
-         * while the host copies a piece, and each piece costs a host call of 10 µs.
+         * Size of a pinned buffer in bytes. Pinned memory is expensive, so the buffer is small. A copy fills it several
+         * times. The GPU does not copy while the host fills or empties it, and each time costs a host call of 10 µs.
          */
         private static final long PIECE_BYTES = 4 << 20;
 
@@ -339,7 +339,7 @@ final class GpuDevice implements Device {
                 prepared = true;
                 try (StagingMemory.Lease _ = pinned.take(PIECE_BYTES);
                         StagingMemory.Lease _ = pinned.take(PIECE_BYTES)) {
-                    // When the leases close, both pieces are available for copies.
+                    // When the leases close, both pinned buffers are available for copies.
                     return;
                 }
             }
