@@ -8,8 +8,8 @@ sealed interface Message {
     }
 
     /**
-     * Rank 0's answer to {@link Hello}: the identity of rank 0, a proof that rank 0 knows the secret, and a nonce for
-     * the proof that the other rank sends.
+     * Rank 0's answer to {@link Hello}: the identity of rank 0, a proof that rank 0 knows the secret, and a nonce. The
+     * proof that the other rank sends depends on this nonce.
      */
     record Challenge(RankIdentity identity, byte[] nonce, byte[] proof) implements Message {
     }
