@@ -11,6 +11,7 @@ import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
@@ -19,10 +20,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.millrace.MillraceException;
 
 /** Threads as ranks. Each wait is bounded. */
 final class Ranks {
+
+    /** Control threads that tests of other packages have left in this JVM, for example ranks with planted bugs. */
+    private static final Set<Thread> LEFT_BEFORE = controlThreads().collect(Collectors.toSet());
 
     /** Longest wait, far above the duration of any step. A test that reaches it has failed. */
     static final Duration TIMEOUT = Duration.ofSeconds(60);
@@ -138,12 +144,22 @@ final class Ranks {
     }
 
     static List<String> threadsLeft() {
+        return controlThreads().filter(thread -> !LEFT_BEFORE.contains(thread)).map(Thread::getName).toList();
+    }
+
+    /** Returns the control thread of rank 0, which the calling test has started. */
+    static Thread controlThreadOfRankZero() {
+        return controlThreads().filter(thread -> !LEFT_BEFORE.contains(thread))
+                .filter(thread -> thread.getName().equals("millrace-control-0"))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static Stream<Thread> controlThreads() {
         return Thread.getAllStackTraces()
                 .keySet()
                 .stream()
-                .map(Thread::getName)
-                .filter(name -> name.startsWith("millrace-control"))
-                .toList();
+                .filter(thread -> thread.getName().startsWith("millrace-control"));
     }
 
     /**

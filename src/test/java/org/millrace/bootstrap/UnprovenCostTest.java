@@ -30,15 +30,6 @@ class UnprovenCostTest {
         Ranks.awaitNoThreadLeft();
     }
 
-    private static Thread controlThread() {
-        return Thread.getAllStackTraces()
-                .keySet()
-                .stream()
-                .filter(thread -> thread.getName().equals("millrace-control-0"))
-                .findFirst()
-                .orElseThrow();
-    }
-
     /** Connects, sends these bytes, and stays connected. */
     private static Socket come(int port, byte[] words) throws IOException {
         Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
@@ -72,7 +63,7 @@ class UnprovenCostTest {
         try {
             clients.add(come(port, words)); // loads the classes that are loaded once
             awaitAccepted(port);
-            Thread control = controlThread();
+            Thread control = Ranks.controlThreadOfRankZero();
             long before = UnprovenClient.allocated(control);
             for (int i = 0; i < CLIENTS; i++) {
                 clients.add(come(port, words));
