@@ -167,7 +167,7 @@ struct Transfer {
   bool receive, send;
   const char *source;
   char *target;
-  bool input = true;  /* The source is the user's input, which the step before the reduction changes. */
+  bool input = true;  /* The source is the user's input. The step before the reduction changes a copy. */
   bool final = false; /* The result is complete; the step after the reduction changes it. */
 };
 
@@ -480,9 +480,10 @@ struct Operation {
     int root = work->root;
     Primitives primitives = ring(1);
     chunks([&](int64_t at, int64_t bytes) {
-      if (channel->previous == root) primitives.move({false, true, work->send + at, nullptr}, bytes);
-      else if (communicator->rank == root) primitives.move({true, false, work->send + at, work->recv + at, true, true}, bytes);
-      else primitives.move({true, true, work->send + at, nullptr}, bytes);
+      const char *source = work->send + at;
+      if (channel->previous == root) primitives.move({false, true, source, nullptr}, bytes);
+      else if (communicator->rank != root) primitives.move({true, true, source, nullptr}, bytes);
+      else primitives.move({true, false, source, work->recv + at, true, true}, bytes);
     });
   }
 };

@@ -11,10 +11,10 @@ struct Launch {
   size_t size; /* of the arguments, in bytes */
 };
 
-/** Ends the process, because this part of CUDA or NCCL is not emulated. */
+/** Prints a message and ends the process, because this part of CUDA or NCCL is not emulated. */
 [[noreturn]] void unsupported(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** Returns the mangled name of the kernel whose host stub has this address. */
+/** Returns the mangled name of a kernel. The host stub has this address. */
 const char *functionName(const void *stub);
 
 /** Returns the function of cuda.cpp with this name, or a function that fails with the name. */
@@ -23,5 +23,5 @@ void *cudaFunction(const char *name);
 /** Gives the interpreter the content of ncclDevFuncRowToId. */
 void setFunctionTable(const int *ids, size_t count);
 
-/** Runs one kernel to its end on threads of its own. */
+/** Runs one kernel on new threads. Returns when all have ended. */
 void runKernel(const Launch &launch);

@@ -104,7 +104,7 @@ void replace(const link_map *library, const char *file) {
     if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
     if (strstr(name, "Kernel") != nullptr || strstr(name, "oneRankReduce") != nullptr)
       functionNames()[address] = strdup(name);
-    // The runtime's functions have room for a jump. NCCL's own fallbacks for old runtimes are shorter.
+    // NCCL's own fallbacks for old runtimes are shorter than a jump, and the runtime's functions are longer.
     if (strncmp(name, "cuda", 4) != 0 || symbol.st_size < 16) continue;
     writeJump(address, cudaFunction(name));
   }
@@ -142,7 +142,7 @@ void unsupported(const char *format, ...) {
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
   va_end(arguments);
-  abort();
+  _exit(1);
 }
 
 const char *functionName(const void *function) {

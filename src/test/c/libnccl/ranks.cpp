@@ -144,8 +144,8 @@ void run(const std::string &collective, size_t count, int type, int operation) {
   size_t bad = 0;
   for (size_t i = 0; i < expected.size() / bytes; i++)
     if (memcmp(static_cast<char *>(to) + i * bytes, expected.data() + i * bytes, bytes) != 0 && bad++ == 0)
-      printf("rank %d: %s, %zu elements of type %d, operator %d: element %zu is wrong\n", rank, collective.c_str(), count,
-          type, operation, i);
+      printf("rank %d: %s, %zu elements of type %d, operator %d: element %zu is wrong\n", rank, collective.c_str(),
+          count, type, operation, i);
   operations++;
   elements += expected.size() / bytes;
   wrong += bad;

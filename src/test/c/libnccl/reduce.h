@@ -1,4 +1,4 @@
-/* NCCL's element types and reductions. The numbers of types and operators are those of NCCL's function table. */
+/* NCCL's element types and reductions. NCCL's function table has the same numbers of types and operators. */
 #pragma once
 
 #include "launch.h"
@@ -110,7 +110,8 @@ template <class T> T divide(uint64_t argument, T value) {
   }
 }
 
-template <class T> void reduceAs(Phase phase, int operation, uint64_t argument, void *to, const void *from, size_t bytes) {
+template <class T>
+void reduceAs(Phase phase, int operation, uint64_t argument, void *to, const void *from, size_t bytes) {
   T *a = static_cast<T *>(to);
   const T *b = static_cast<const T *>(from);
   for (size_t i = 0; i < bytes / sizeof(T); i++) {

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Runs the ranks of a test of libnccl on this machine, without a GPU. `mvn test -Pnccl` compiles the programs.
+#
+# run.sh LIBNCCL RANKS HOSTS COUNTS TYPES OPERATORS [COLLECTIVE...]
+#
+# NCCL takes the ranks for ranks of HOSTS machines. NCCL's other variables apply. The output has one line at least for
+# each rank; the exit status is 0 if all elements are right.
+if [ $# -lt 6 ]; then sed -n '2,/^if/s/^# \{0,1\}//p' "$0"; exit 2; fi
+built=$(cd "$(dirname "$0")/../../../.." && pwd)/target/libnccl
+export MILLRACE_NCCL="$1"
+export LD_LIBRARY_PATH="$built:$(dirname "$1")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_IB_DISABLE=1
+# The interpreter has no kernels for PAT, and no memory of cuMemCreate.
+export NCCL_PAT_ENABLE=0 NCCL_CUMEM_ENABLE=0 NCCL_CUMEM_HOST_ENABLE=0
+export MILLRACE_DEVICE_SLOTS="${MILLRACE_DEVICE_SLOTS:-0}"
+ranks=$2 hosts=$3
+shift 3
+directory=$(mktemp -d)
+trap 'kill $started 2>/dev/null; rm -rf "$directory"' EXIT
+trap 'exit 1' INT TERM
+started=
+rank=0
+while [ "$rank" -lt "$ranks" ]; do
+  NCCL_HOSTID="host$((rank % hosts))" "$built/ranks" "$directory/id" "$rank" "$ranks" "$@" &
+  started="$started $!"
+  rank=$((rank + 1))
+done
+status=0
+for process in $started; do
+  wait "$process" || status=1
+done
+exit $status

@@ -1,0 +1,159 @@
+package org.millrace.plugin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.CCompiler;
+
+/**
+ * An unmodified libnccl on a machine without a GPU, with its own proxy and with the plugin. CUDA and NCCL's kernels run
+ * on CPU threads; see {@code src/test/c/libnccl}. The property {@code millrace.nccl} names the library.
+ */
+@Tag("nccl")
+class LibncclTest {
+
+    private static final Path SOURCES = Path.of("src", "test", "c", "libnccl");
+    private static final Path BUILT = Path.of("target", "libnccl");
+    private static final long DEADLINE_SECONDS = 120;
+    private static final String ALL_TYPES = "0,1,2,3,4,5,6,7,8,9,10,11";
+    private static final String ALL_OPERATORS = "0,1,2,3,4";
+    private static final String FLOATS = "7";
+    private static final String SUM = "0";
+    private static final Path CUDA = BUILT.resolve("libcuda-on-cpu.so").toAbsolutePath();
+    private static Path nccl;
+    private static Path jar;
+
+    /** Result of all ranks. */
+    private record Outcome(int exit, String output) {
+
+        long count(String text) {
+            return output.lines().filter(line -> line.contains(text)).count();
+        }
+
+        /** Asserts that each rank has compared this many operations, and that all elements were right. */
+        void assertRight(int ranks, int operations) {
+            assertEquals(0, exit, output);
+            assertEquals(ranks, output.lines()
+                    .filter(line -> line.matches("rank \\d+: " + operations + " operations, \\d+ elements, 0 wrong"))
+                    .count(), output);
+        }
+    }
+
+    @BeforeAll
+    static void build() throws Exception {
+        String path = System.getProperty("millrace.nccl");
+        assumeTrue(path != null, "no libnccl: -Dmillrace.nccl names the libnccl.so.2 of NCCL 2.30.7");
+        nccl = Path.of(path).toRealPath();
+        Files.createDirectories(BUILT);
+        List<String> options = new ArrayList<>(List.of("-std=c++17", "-O2", "-Wall", "-Werror", "-fPIC", "-shared",
+                "-pthread", "-fvisibility=hidden", "-Wl,-soname,libcuda-on-cpu.so", "-o", CUDA.toString()));
+        for (String source : List.of("loader.cpp", "cuda.cpp", "kernels.cpp")) {
+            options.add(SOURCES.resolve(source).toString());
+        }
+        options.add("-ldl");
+        CCompiler.cPlusPlus(options);
+        CCompiler.c(List.of("-std=gnu11", "-Wall", "-Werror", "-fPIC", "-shared", "-o",
+                BUILT.resolve("libnvidia-ml.so.1").toString(), SOURCES.resolve("nvml.c").toString()));
+        CCompiler.cPlusPlus(List.of("-std=c++17", "-O2", "-Wall", "-Werror", "-I", "headers", "-o",
+                BUILT.resolve("ranks").toString(), SOURCES.resolve("ranks.cpp").toString(), CUDA.toString(),
+                nccl.toString()));
+        jar = WholeJar.write(BUILT.resolve("classes.jar").toAbsolutePath());
+    }
+
+    private static Outcome run(Map<String, String> environment, int ranks, int hosts, String... arguments)
+            throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>(List.of("sh", SOURCES.resolve("run.sh").toString(), nccl.toString(),
+                Integer.toString(ranks), Integer.toString(hosts)));
+        command.addAll(List.of(arguments));
+        return execute(environment, command);
+    }
+
+    private static Outcome execute(Map<String, String> environment, List<String> command)
+            throws IOException, InterruptedException {
+        Path log = Files.createTempFile(BUILT, "run", ".log");
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
+        builder.environment().putAll(environment);
+        Process process = builder.start();
+        boolean ended = process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS);
+        process.descendants().forEach(ProcessHandle::destroyForcibly);
+        process.destroyForcibly();
+        String output = Files.readString(log);
+        Files.delete(log);
+        return ended ? new Outcome(process.exitValue(), output)
+                : fail("still running after " + DEADLINE_SECONDS + " s:\n" + output);
+    }
+
+    /** Returns the environment of a run with the plugin. */
+    private static Map<String, String> plugin(String... settings) throws IOException, InterruptedException {
+        Map<String, String> environment = new TreeMap<>(Map.of("NCCL_NET_PLUGIN", HostProgram.library().toString(),
+                "MILLRACE_JAR", jar.toString(), "MILLRACE_JAVA_HOME", System.getProperty("java.home"),
+                "MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "NCCL_DEBUG", "INFO"));
+        for (String setting : settings) {
+            String[] parts = setting.split("=");
+            environment.put(parts[0], parts[1]);
+        }
+        return environment;
+    }
+
+    @ParameterizedTest
+    @CsvSource({"LL, Ring", "LL128, Ring", "Simple, Ring", "LL, Tree", "LL128, Tree", "Simple, Tree"})
+    void allTypesAndOperatorsWithNcclsOwnProxy(String protocol, String algorithm) throws Exception {
+        Map<String, String> environment =
+                Map.of("NCCL_PROTO", protocol, "NCCL_ALGO", "allreduce:" + algorithm);
+        run(environment, 2, 2, "1000,30001", ALL_TYPES, ALL_OPERATORS, "allReduce", "reduceScatter", "reduce")
+                .assertRight(2, 3 * 2 * 12 * 5);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"shm, LL", "shm, LL128", "shm, Simple", "socket, LL", "socket, LL128", "socket, Simple"})
+    void takeover(String network, String protocol) throws Exception {
+        Outcome outcome = run(plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=" + network, "NCCL_PROTO=" + protocol), 2, 2,
+                "1,1000,100003", FLOATS, SUM);
+        outcome.assertRight(2, 7 * 3);
+        assertEquals(2, outcome.count("Using network Millrace"), outcome.output());
+    }
+
+    @Test
+    void takeoverOverTls() throws Exception {
+        Map<String, String> environment =
+                plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=socket", "MILLRACE_TLS=1", "MILLRACE_SECRET=of the test");
+        run(environment, 2, 2, "1000,100003", FLOATS, SUM).assertRight(2, 7 * 2);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {2, 4})
+    void fourRanks(int hosts) throws Exception {
+        run(plugin("MILLRACE_TAKEOVER=1"), 4, hosts, "1000,30001", FLOATS, SUM).assertRight(4, 7 * 2);
+    }
+
+    @Test
+    void ncclsOwnProxyOverThePluginsNetwork() throws Exception {
+        run(plugin("MILLRACE_TAKEOVER=0"), 2, 2, "1000,100003", FLOATS, SUM).assertRight(2, 7 * 2);
+    }
+
+    @Test
+    void aLibraryThatIsNotNcclIsRefusedByName() throws Exception {
+        Path other = BUILT.resolve("libnvidia-ml.so.1").toAbsolutePath();
+        Map<String, String> environment = Map.of("LD_PRELOAD", CUDA.toString(), "MILLRACE_NCCL", other.toString());
+        Outcome outcome = execute(environment, List.of("true"));
+        assertEquals(1, outcome.exit(), outcome.output());
+        assertTrue(outcome.output().contains(other + " has NCCL's version code 0; only 23007 is supported"),
+                outcome.output());
+    }
+}
