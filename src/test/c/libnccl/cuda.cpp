@@ -188,7 +188,7 @@ int attribute(int *value, int attribute) {
 }
 
 void launch(const void *stub, unsigned grid, void *arguments, size_t size, Stream *on) {
-  // NCCL reads the end of the argument block as the end of its batches.
+  // The caller may reuse the block of arguments after the launch.
   auto copy = std::make_shared<std::vector<uint64_t>>((size + 7) / 8);
   memcpy(copy->data(), arguments, size);
   stream(on).add([=] { runKernel({functionName(stub), grid, copy->data(), size}); });

@@ -70,7 +70,7 @@ void protect(const link_map *library, int protection) {
     for (int i = 0; i < info->dlpi_phnum; i++) {
       const ElfW(Phdr) &part = info->dlpi_phdr[i];
       if (part.p_type != PT_LOAD || !(part.p_flags & PF_X)) continue;
-      uintptr_t begin = (info->dlpi_addr + part.p_vaddr) & ~uintptr_t(4095);
+      uintptr_t begin = (info->dlpi_addr + part.p_vaddr) & ~uintptr_t(getpagesize() - 1);
       size_t size = info->dlpi_addr + part.p_vaddr + part.p_memsz - begin;
       if (mprotect(reinterpret_cast<void *>(begin), size, protection) != 0) unsupported("mprotect failed: %m");
     }

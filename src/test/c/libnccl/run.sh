@@ -3,8 +3,8 @@
 #
 # run.sh LIBNCCL RANKS HOSTS COUNTS TYPES OPERATORS [COLLECTIVE...]
 #
-# NCCL takes the ranks for ranks of HOSTS machines. NCCL's other variables apply. The output has one line at least for
-# each rank; the exit status is 0 if all elements are right.
+# The ranks report the names of HOSTS different hosts to NCCL. All variables of NCCL and of the plugin apply. The exit
+# status is 0 if all elements are right.
 if [ $# -lt 6 ]; then sed -n '2,/^if/s/^# \{0,1\}//p' "$0"; exit 2; fi
 built=$(cd "$(dirname "$0")/../../../.." && pwd)/target/libnccl
 export MILLRACE_NCCL="$1"

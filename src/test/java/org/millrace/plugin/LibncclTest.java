@@ -114,8 +114,7 @@ class LibncclTest {
     @ParameterizedTest
     @CsvSource({"LL, Ring", "LL128, Ring", "Simple, Ring", "LL, Tree", "LL128, Tree", "Simple, Tree"})
     void allTypesAndOperatorsWithNcclsOwnProxy(String protocol, String algorithm) throws Exception {
-        Map<String, String> environment =
-                Map.of("NCCL_PROTO", protocol, "NCCL_ALGO", "allreduce:" + algorithm);
+        Map<String, String> environment = Map.of("NCCL_PROTO", protocol, "NCCL_ALGO", "allreduce:" + algorithm);
         run(environment, 2, 2, "1000,30001", ALL_TYPES, ALL_OPERATORS, "allReduce", "reduceScatter", "reduce")
                 .assertRight(2, 3 * 2 * 12 * 5);
     }
@@ -145,6 +144,16 @@ class LibncclTest {
     @Test
     void ncclsOwnProxyOverThePluginsNetwork() throws Exception {
         run(plugin("MILLRACE_TAKEOVER=0"), 2, 2, "1000,100003", FLOATS, SUM).assertRight(2, 7 * 2);
+    }
+
+    @Test
+    void aFunctionThatIsNotImplementedFailsWithItsName() throws Exception {
+        Path program = BUILT.resolve("absent").toAbsolutePath();
+        CCompiler.c(List.of("-std=gnu11", "-Wall", "-Werror", "-o", program.toString(),
+                SOURCES.resolve("absent.c").toString(), CUDA.toString(), "-Wl,-rpath," + CUDA.getParent()));
+        Outcome outcome = execute(Map.of(), List.of(program.toString()));
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals("libnccl without a GPU: cuArrayCreate is not implemented\n", outcome.output());
     }
 
     @Test
