@@ -35,9 +35,9 @@ record ChannelPart(long first, long elements, long fullChunk, long alignment) {
     }
 
     /**
-     * Returns the number of rounds for the share, 1 or more.
+     * Returns the number of rounds in which the channel processes its elements, 1 or more.
      *
-     * @param parts number of parts of the operation
+     * @param parts number of chunks that one round processes
      */
     long rounds(int parts) {
         return Math.max(1, (elements + parts * fullChunk - 1) / (parts * fullChunk));

@@ -73,8 +73,8 @@ final class WorkBlock implements Block {
     }
 
     /**
-     * Returns whether all work items can be rewound. They are rewound together or not at all. If only some were
-     * rewound, they would already have reserved places on their connections.
+     * Returns whether all work items can be rewound, that is, started again. All are checked before the first is
+     * rewound, because a rewound item at once reserves its steps on its connections.
      */
     @Override
     public boolean canRewind() {

@@ -60,7 +60,7 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
      * Returns the kernel for a result that several ranks compute independently. All ranks get the same bits, even if
      * the processors of two ranks would select different NaNs for a result that has two NaNs as operands.
      *
-     * @param op an operation that does not change the elements of a single rank
+     * @param op an operation whose result for one rank is that rank's own elements
      */
     public static ElementKernel alike(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel kernel = of(type, op, 1);

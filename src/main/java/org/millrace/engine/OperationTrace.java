@@ -25,7 +25,7 @@ final class OperationTrace implements AutoCloseable {
     private static final CommunicatorTrace.TraceName SEND = CommunicatorTrace.TraceName.of("send");
     private static final CommunicatorTrace.TraceName RECEIVE = CommunicatorTrace.TraceName.of("receive");
     private static final int NONE = -1;
-    /** Initial number of observed kernels, a power of two. */
+    /** Initial capacity of the tables of observed kernels, a power of two. */
     private static final int KERNELS = CommunicatorFields.OPERATIONS;
     /** Maximum number of observed kernels. If more kernels are launched ahead, the newest ones are observed. */
     private static final int MAX_KERNELS = 1 << 16;

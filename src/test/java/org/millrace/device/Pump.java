@@ -132,7 +132,7 @@ final class Pump {
         add(rank, algorithm, memory, shape, from, to, null);
     }
 
-    /** Does the same with registered memory of the user, which contains all memory that the block accesses. */
+    /** Adds such a block with registered memory of the user, which contains all memory that the block accesses. */
     void add(int rank, ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape, List<Integer> from,
             List<Integer> to, MemorySegment user) {
         MemoryRegion region = user == null ? null : MemoryFrames.region(user);

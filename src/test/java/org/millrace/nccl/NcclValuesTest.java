@@ -70,8 +70,8 @@ class NcclValuesTest {
         assertEquals("803f", scalar(Float.intBitsToFloat(0x3f808000), DataType.BFLOAT16));
         assertEquals("823f", scalar(Float.intBitsToFloat(0x3f818000), DataType.BFLOAT16));
         assertEquals("ff7f", scalar(Double.NaN, DataType.BFLOAT16));
-        // Above halfway between two binary16 values, by less than binary32 resolves. Rounding twice would round down to
-        // the even one.
+        // The value lies above the middle between two binary16 values. A binary32 value is too coarse for the
+        // difference: rounding first to binary32 and then to binary16 would give the lower value, which is even.
         assertEquals("013c", scalar(1 + 0x1p-11 + 0x1p-40, DataType.FLOAT16));
         assertEquals("007c", scalar(1e6, DataType.FLOAT16));
         assertEquals("38", scalar(1, DataType.FLOAT8_E4M3));

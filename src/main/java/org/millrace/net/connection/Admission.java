@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Admission<C> {
 
-    /** Owner of the clients. */
+    /** Listener that accepts the clients, and owns their connections. */
     public interface Host<C> {
 
         /**

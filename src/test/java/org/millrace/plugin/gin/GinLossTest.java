@@ -211,7 +211,7 @@ class GinLossTest {
         }
     }
 
-    /** Imitates two containers of one host that each have a directory of that name. */
+    /** Imitates two containers of one host. Each has its own directory with the name of the shared directory. */
     @Test
     void memoryThatNoPeerFindsLeavesNoFile() throws Exception {
         Path sub = Files.createTempDirectory(ShmOptions.defaults().directory(), "millrace-test-");

@@ -62,7 +62,7 @@ class NetEndpointTest {
         }
     }
 
-    /** The listener accepts and drops such clients although libnccl requests no connection. They are no peers. */
+    /** The listener accepts clients that send nothing, and drops them, although libnccl requests no connection. */
     @ParameterizedTest
     @ValueSource(strings = {"0", "1"})
     @Timeout(60)
