@@ -31,10 +31,7 @@ public final class CollectiveWork {
     public static final int BYTES = (int) ncclDevWorkColl.sizeof();
     /** Flag: ranks pass the elements on in memory that is registered with the network. */
     public static final int NETWORK_REGISTERED = device_h.MILLRACE_COLL_NET_REGISTERED();
-    /**
-     * Flag: the devices of peers read the data that this rank sends directly from the user's buffers, see
-     * {@link #read}.
-     */
+    /** Flag: the devices of peers read this rank's data directly in the user's buffers, see {@link #read}. */
     public static final int REGISTERED = device_h.MILLRACE_COLL_REGISTERED();
     /** Flag: the host reads the {@link WorkCounters} of this operation. */
     public static final int PROFILED = device_h.MILLRACE_COLL_PROFILED();

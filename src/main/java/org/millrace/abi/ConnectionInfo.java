@@ -86,8 +86,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     }
 
     /**
-     * Returns the same connection with shared slots of protocol Simple. The method writes the modes in
-     * {@code connFifo}, so it must be called before any other thread or device accesses the memory.
+     * Returns a copy of this object with shared slots for protocol Simple. The method writes the modes in {@code
+     * connFifo}, so it must be called before any other thread or device accesses the memory.
      *
      * @param sends whether this is the sending end. Its head then starts as if all slots were in use, because the
      *              device may use a shared slot only after head has granted it.
@@ -102,14 +102,12 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, slots, direct, unpack);
     }
 
-    /** {@return the same connection; its sending device may now point to the user's memory} */
+    /** {@return a copy of this object whose sending device may point to the user's memory} */
     public ConnectionInfo withDirect(DirectMemory memory) {
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, memory, unpack);
     }
 
-    /**
-     * {@return the same connection; its receiving device now gathers slices of protocol Simple from a bounce buffer}
-     */
+    /** {@return a copy of this object whose receiving device gathers slices of protocol Simple from a bounce buffer} */
     public ConnectionInfo withUnpack(UnpackHandle.UnpackMemory memory) {
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, direct, memory);
     }

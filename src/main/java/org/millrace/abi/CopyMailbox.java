@@ -120,7 +120,7 @@ public final class CopyMailbox extends PolledStruct {
 
     /**
      * {@return the number of the first command that was neither executed nor passed to a worker; after this acquire,
-     * the data that the warp copied for earlier commands is visible}
+     * the data of all commands that the reading warp executed itself is visible}
      */
     public int doneAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + DONE);

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pointers of a sending device to data in the user's memory, for the receiving device (mode PTR). It is used if no
- * proxy lies between the two devices. The receiving device reads the data from the user's memory, and no thread copies
+ * Pointers of a sending device to data in the user's memory, for the receiving device (mode PTR). Two devices use this
+ * mode if no proxy lies between them. The receiving device reads the data from the user's memory, and no thread copies
  * the data into a slot.
  *
  * <p>
@@ -14,9 +14,9 @@ import org.jspecify.annotations.Nullable;
  * whole heap, and {@code connFifo.ptr} is an offset in that heap.
  *
  * <p>
- * The receiver reads the mode of a slot only if the sender has set {@code used}, at its first use of the user's memory.
- * {@code connFifo} and tail lie in different cache lines. Without {@code used}, the receiver would always fetch the
- * cache line of {@code connFifo}, too.
+ * The sender sets {@code used} when it first points to the user's memory. The receiver reads the mode of a slot only if
+ * {@code used} is set. {@code connFifo} and tail lie in different cache lines. Without {@code used}, the receiver would
+ * always fetch the cache line of {@code connFifo}, too.
  *
  * <pre>
  *   sender: used = 1, connFifo[slot].mode, ptr, tail (release)   →   receiver: tail (acquire), used, connFifo[slot]
@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 public final class DirectMemory {
 
     /**
-     * Size in bytes of the memory that contains {@code used}: one cache line without other data. Both ends share it. It
-     * is 0 at first.
+     * Size in bytes of the memory that contains {@code used}: one cache line without other data. Both ends share this
+     * memory, which is 0 at first.
      */
     public static final long BYTES = 128;
 
@@ -114,7 +114,7 @@ public final class DirectMemory {
     }
 
     /**
-     * Records that the receiver has read the data of a slot. This object then keeps no reference to the user's memory.
+     * Records that the receiver has read the data of a slot. This object then drops its reference to the user's memory.
      */
     public void read(int slot) {
         if (heap == null) {

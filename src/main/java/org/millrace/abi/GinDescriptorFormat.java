@@ -49,12 +49,8 @@ public enum GinDescriptorFormat {
             device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
             device_h.MILLRACE_GIN_VALUE_LOW_SHIFT());
 
-    /** Number of words of the longest format. */
     public static final int MAX_WORDS = (int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES);
-    /**
-     * Value of {@code version} for formats without a version. The header of these formats contains the operation
-     * instead.
-     */
+    /** Value of {@code version} for formats whose header contains the operation instead of a version. */
     private static final int NO_VERSION = 0;
 
     /** Bit that is set in every word that is present. */

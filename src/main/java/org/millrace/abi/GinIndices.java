@@ -9,7 +9,7 @@ import java.util.Objects;
  * <p>
  * {@code pis} counts the places in a queue that kernel threads have reserved. Only kernels access it. {@code cis}
  * counts the places that are free again. Only the proxy writes it, with release. This release pairs with the kernel's
- * acquire. After the acquire the kernel may write to the place again, and may change the source of the put.
+ * acquire. After the acquire the kernel may write to a freed place again, and may change the source of its earlier put.
  */
 public final class GinIndices extends PolledStruct {
     private final int peers;

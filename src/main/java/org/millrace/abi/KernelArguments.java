@@ -19,9 +19,9 @@ import org.millrace.ffi.device.ncclDevKernelArgs;
  * </pre>
  *
  * <p>
- * The host writes the arguments before the launch, and the kernel reads them. The launch orders these accesses. It
- * copies the arguments, so the host may change them afterwards. The kernel has one block for each set bit of
- * {@code channelMask}, in ascending order. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
+ * The host writes the arguments before the launch, and the kernel reads them. The launch orders these accesses. The
+ * launch also copies the arguments, so the host may change its memory afterwards. The kernel has one block for each set
+ * bit of {@code channelMask}, in ascending order. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
  */
 public final class KernelArguments {
     /** Size of the struct in bytes, which is also the offset of the first batch. */

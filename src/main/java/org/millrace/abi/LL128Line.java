@@ -61,8 +61,8 @@ public final class LL128Line {
     }
 
     /**
-     * Returns whether consecutive lines all carry a flag. If so, later loads of the lines' data happen after the loads
-     * of the flags.
+     * Returns whether consecutive lines all carry the given flag. If they do, later loads of the lines' data happen
+     * after the loads of the flags.
      */
     public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, long flag) {
         long first = Words.readable(LINES, buffer, offset, bytes);

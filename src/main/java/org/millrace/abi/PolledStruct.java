@@ -2,7 +2,9 @@ package org.millrace.abi;
 
 import java.lang.foreign.MemorySegment;
 
-/** A struct that threads poll. All accesses use the address of the struct, which the constructor checks once. */
+/**
+ * A struct that threads poll. The constructor checks the segment once. All accesses then use the address of the struct.
+ */
 abstract class PolledStruct {
 
     /**

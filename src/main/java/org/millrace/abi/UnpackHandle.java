@@ -80,7 +80,7 @@ public final class UnpackHandle {
         Words.LONG.setRelease(segment, HEAD, head);
     }
 
-    /** {@return the same value as {@link #head()}, with acquire, for use while a kernel may store it} */
+    /** {@return the head, loaded with acquire: callable while a kernel may store the head} */
     public long headAcquire() {
         return (long) Words.LONG.getAcquire(segment, HEAD);
     }

@@ -10,8 +10,8 @@ import org.millrace.ffi.device.loadMeta;
 import org.millrace.ffi.device.netUnpackMeta;
 
 /**
- * {@code netUnpackMeta}: for each of 16 slices, the list of the pieces that the kernel copies out of the bounce buffer,
- * with their destinations.
+ * {@code netUnpackMeta}: for each of 16 slices, the list of the pieces of data that the kernel copies out of the bounce
+ * buffer, with their destinations.
  *
  * <pre>
  *    0                 32768                            524288                              524416

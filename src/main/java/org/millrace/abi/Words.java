@@ -6,8 +6,8 @@ import java.lang.invoke.VarHandle;
 import java.util.Objects;
 
 /**
- * The accesses of all descriptors of this package. An access has two arguments: a segment, and an offset in bytes. So
- * the access handles are constants that fit each field. Memory that threads poll is accessed by its address, as an
+ * The accesses of all descriptors of this package. An access has two arguments: a segment, and an offset in bytes. One
+ * constant handle therefore serves all fields of a type. Memory that threads poll is accessed by its address, as an
  * offset in {@link #MEMORY}. The owner of such memory stops the threads before it frees the memory.
  */
 final class Words {
@@ -17,9 +17,8 @@ final class Words {
     /**
      * All memory of the process, for accesses by address. The segment is a constant of the global scope, so an access
      * compiles to a single machine instruction. With a segment in a field, each access would check the segment's class,
-     * bounds and session. This segment may be used only for structs that were {@link #checked}, and for lines that are
-     * {@link #readable} or {@link #writable}. The caller must keep a reference to the segment of the struct or of the
-     * lines.
+     * bounds and session. A caller may access only structs that were {@link #checked}, and lines that are
+     * {@link #readable} or {@link #writable}. The caller must keep a reference to their segment.
      */
     static final MemorySegment MEMORY = everything();
 
@@ -45,13 +44,13 @@ final class Words {
     }
 
     /**
-     * Checks once that a part of a segment can be read, and returns the address of the part. The method does not check
-     * the alignment, because each access checks it at no cost.
+     * Checks once that a range of a segment can be read, and returns the address of the range. The method does not
+     * check the alignment, because each access checks it at no cost.
      *
      * @param name name of the data in messages
      * @throws IllegalArgumentException  if the segment is a Java array, which has no address
      * @throws IllegalStateException     if the segment's arena is closed
-     * @throws IndexOutOfBoundsException if the part does not lie completely in the segment
+     * @throws IndexOutOfBoundsException if the range does not lie completely in the segment
      */
     static long readable(String name, MemorySegment segment, long offset, long bytes) {
         if (!segment.scope().isAlive()) {
@@ -61,7 +60,7 @@ final class Words {
     }
 
     /**
-     * Checks once that a part of a segment can be written, and returns the address of the part. Makes the same checks
+     * Checks once that a range of a segment can be written, and returns the address of the range. Makes the same checks
      * as {@link #readable}.
      *
      * @throws UnsupportedOperationException if the segment is read-only

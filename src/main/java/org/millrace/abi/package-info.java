@@ -7,10 +7,10 @@
  *
  * <p>
  * A descriptor is a view. It owns no memory, allocates nothing after its construction, and checks its segment once. A
- * descriptor of memory that threads poll then uses the address of the memory, from any thread. It cannot detect that
- * the memory was freed. The owner must therefore stop the threads before it frees the memory. The descriptors of lines
- * receive the segment of a slot in each call, and check it once for all lines of the call. No class in this package
- * knows the meaning of a step.
+ * descriptor of polled memory then accesses the memory by address, on any thread, and cannot detect that the memory was
+ * freed. The owner must therefore stop the threads before it frees the memory. The descriptors of lines receive the
+ * segment of a slot in each call, and check it once for all lines of the call. No class of this package interprets a
+ * step.
  */
 @NullMarked
 package org.millrace.abi;
