@@ -35,7 +35,7 @@ public record Connected(Listener listener, FrameSender sender, FrameReceiver rec
         return new ConnectionKey(KEYS.incrementAndGet(), 42);
     }
 
-    /** Drives both ends until a condition holds. The test's own timeout bounds it. */
+    /** Drives both ends until a condition holds. Only the timeout of the test limits the wait. */
     public void until(BooleanSupplier holds) {
         while (!holds.getAsBoolean()) {
             sender.progress();

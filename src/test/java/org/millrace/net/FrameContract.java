@@ -83,7 +83,9 @@ abstract class FrameContract extends NetworkFixture {
         }
     }
 
-    /** Sends from unregistered memory, also across the boundary of two ranges into which a network divides memory. */
+    /**
+     * Sends from unregistered memory. The payload crosses the end of a 1 GiB range, as which a network may map memory.
+     */
     @Test
     void memoryThatNobodyRegisteredIsReachedByItsAddress(@TempDir Path directory) throws IOException {
         long piece = 1L << 30;
@@ -268,7 +270,7 @@ abstract class FrameContract extends NetworkFixture {
         return 1_000_000;
     }
 
-    /** Maximum allocation of a check whether a process is alive, in bytes. */
+    /** Maximum allocation of one check whether the peer's process is alive, in bytes. */
     private static final long LOOK_BYTES = 16 << 10;
 
     @Test
@@ -285,7 +287,7 @@ abstract class FrameContract extends NetworkFixture {
                 before = threads.getCurrentThreadAllocatedBytes();
                 exchange(ends, out, in, 100_000);
             } while (threads.getCurrentThreadAllocatedBytes() - before > 4 << 10 && ++rounds < 20);
-            ProcessIdentity.CURRENT.isProvablyDead(); // loads the classes of the first check of the peer's process
+            ProcessIdentity.CURRENT.isProvablyDead(); // the first check of a peer's process loads classes
             long begun = System.nanoTime();
             before = threads.getCurrentThreadAllocatedBytes();
             exchange(ends, out, in, frames);
@@ -298,7 +300,10 @@ abstract class FrameContract extends NetworkFixture {
         }
     }
 
-    /** Sends mostly small frames, some that are read directly from memory, and some that are divided. */
+    /**
+     * Sends frames: mostly 64 bytes, some long enough to be read in the sender's memory, and some long enough to be
+     * divided into pieces.
+     */
     private static void exchange(Connected ends, MemoryRegion out, MemoryRegion in, int frames) {
         FrameHeader header = new FrameHeader();
         long first = ends.receiver().framesCompleted();

@@ -14,8 +14,8 @@ class FullMeshTest {
     private static final String CAUSE = "the peer has another secret";
 
     /**
-     * An attempt that fails at its deadline, and reports the reason afterwards. The deadline passes during the first
-     * call.
+     * A connection attempt whose deadline passes during the first call of {@code poll}. The second call throws the
+     * reason.
      */
     private static final class Hopeless<T> implements Pending<T> {
 
@@ -57,7 +57,10 @@ class FullMeshTest {
                 (proxy, method, arguments) -> answer.get()));
     }
 
-    /** A connection has the mesh's deadline. The order of the two detections does not depend on the clock. */
+    /**
+     * The mesh and its connections have the same deadline. The mesh detects the end of the deadline first, and still
+     * reports the connection's reason.
+     */
     @Test
     void whyThereIsNoConnectionIsSaidAtTheDeadline() {
         Network network = answering(Network.class, Hopeless<FrameSender>::new);

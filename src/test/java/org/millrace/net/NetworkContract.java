@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 public abstract class NetworkContract extends FrameContract {
 
     private static final int LONG_PAYLOAD = 600 << 10;
-    /** Number of calls after which every sent message has been received. */
+    /** Number of calls of {@code progress} after which every sent message has been received. */
     private static final int SEVERAL = 10_000;
 
     @Test
@@ -35,7 +35,9 @@ public abstract class NetworkContract extends FrameContract {
         }
     }
 
-    /** Two networks may share resources for their connections, but none may depend on the order of creation. */
+    /**
+     * Two networks may share resources for their connections, but no connection may depend on the order of creation.
+     */
     @Test
     void aConnectionGoesOnWhenOneThatWasMadeBesideItIsClosed() {
         MemoryRegion out = memory(LONG_PAYLOAD);
@@ -48,7 +50,8 @@ public abstract class NetworkContract extends FrameContract {
                     a.sender().progress();
                     b.sender().progress();
                 }
-                for (int i = 0; i < SEVERAL; i++) { // the receivers learn of a first, the senders of b
+                for (int i = 0; i < SEVERAL; i++) { // the senders proceed alternately, the receiver of connection a
+                                                    // before that of b
                     a.receiver().progress();
                 }
                 for (int i = 0; i < SEVERAL; i++) {

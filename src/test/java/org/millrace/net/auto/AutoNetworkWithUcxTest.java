@@ -17,7 +17,7 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 import org.millrace.net.ucx.UcxNetwork;
 
-/** Choice between processes that share no memory, as if both had a card that UCX supports. */
+/** Network that is chosen for processes without shared memory, as if both had a card that UCX supports. */
 class AutoNetworkWithUcxTest extends NetworkContract {
 
     @TempDir
@@ -38,7 +38,8 @@ class AutoNetworkWithUcxTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 0; // this JVM has no optimizing compiler, and the chosen network has its own test
+        return 0; // this JVM has no optimizing compiler, and the allocation of the chosen network is checked in that
+                  // network's test
     }
 
     @Test

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Choice of the client to drop if there are too many. */
+/** Choice of the client to drop when too many clients are connected. */
 class AdmissionTest implements Admission.Host<String> {
 
     private final Admission<String> clients = new Admission<>(4, this);

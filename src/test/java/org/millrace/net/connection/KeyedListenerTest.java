@@ -181,7 +181,7 @@ class KeyedListenerTest {
         assertTrue(server.refused > 1);
     }
 
-    /** Counts clients with a hello, and never creates the connection. */
+    /** A listener that counts clients with a complete hello, and never creates a connection. */
     private static final class Keyed extends KeyedListener<IncomingHello> {
 
         private int came;
@@ -225,13 +225,13 @@ class KeyedListenerTest {
             return new IncomingHello(stream, FORMAT, "stranger", deadline) {
                 @Override
                 protected void decode(ByteBuffer hello) {
-                    // the key is sufficient
+                    // this test needs only the key of the hello
                 }
             };
         }
     }
 
-    /** A listening socket of the system with its own limit. */
+    /** A listening socket that fails like a system without a free descriptor while {@code full} is set. */
     private static final class Server extends ServerSocketChannel {
 
         private final ServerSocketChannel real = ServerSocketChannel.open();

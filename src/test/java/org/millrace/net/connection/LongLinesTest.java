@@ -43,7 +43,9 @@ class LongLinesTest {
         assertEquals(true, told.getFirst().contains("NCCL_BUFFSIZE=64M,"), told.getFirst());
     }
 
-    /** Logs no message for a short path, for a kernel without a round-trip time, and for a stream without frames. */
+    /**
+     * Logs no message for a short round trip, for a kernel without a round-trip time, and for a stream without frames.
+     */
     @Test
     void nothingElseIsToldOf() throws Exception {
         lines.look(List.of(stream("10.0.0.4", LongLines.LONG_MICROS - 1, true), stream("10.0.0.5", 0, true),

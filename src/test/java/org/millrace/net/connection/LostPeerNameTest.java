@@ -23,7 +23,7 @@ class LostPeerNameTest {
         assertEquals(longest, sent(longest + " and more"));
     }
 
-    /** Another process wrote the text, so no unprintable character of it may reach a terminal. */
+    /** Another process wrote the name, so no unprintable character of the name may reach a terminal. */
     @Test
     void whatDoesNotPrintIsADot() {
         assertEquals("........", LostPeerName.name(0xff1b0a0d_7f018980L, 0, 0, 0, 0, 0));

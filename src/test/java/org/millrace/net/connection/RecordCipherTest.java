@@ -49,7 +49,7 @@ class RecordCipherTest {
         return all;
     }
 
-    /** The JDK's TLS calls it this way: both buffers are parts of one larger array. */
+    /** Input and output overlap in one larger array, as when the JDK's TLS calls the cipher. */
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 495, 496, 511, 512, 513, 4096, 16_383, 16_384})
     void decryptsInItsPlace(int bytes) throws Exception {

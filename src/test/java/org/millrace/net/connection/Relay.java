@@ -35,31 +35,31 @@ public final class Relay implements AutoCloseable {
         start(this::accept);
     }
 
-    /** Sets the change to later data of the connecting side. */
+    /** Sets a function that changes all later data of the connecting side. */
     public void change(UnaryOperator<byte[]> how) {
         change = how;
     }
 
-    /** Sets the maximum number of bytes of a segment, for later data of both sides. */
+    /** Sets the maximum number of bytes that the relay writes at once, for later data of both sides. */
     public void split(int bytes) {
         segmentBytes = bytes;
     }
 
-    /** Closes the given number of next connections as soon as they are made, as an overloaded listener does. */
+    /** Closes the next connections as soon as they are made, as an overloaded listener does. */
     public void breakNext(int count) {
         toBreak.set(count);
     }
 
-    /** Returns the number of connections that are still to be closed at once. */
+    /** Returns the number of future connections that the relay still has to close. */
     public int leftToBreak() {
         return toBreak.get();
     }
 
-    /** Resets all connections with all data in flight. Returns the number of ends. */
+    /** Resets all connections and discards all data in flight. Returns the number of closed sockets. */
     public synchronized int cut() throws IOException {
         int count = sockets.size();
         for (Socket socket : sockets) {
-            // before any socket is closed, because the threads that carry data close the other ends
+            // before the first close, because a copying thread then closes the other socket of its connection
             socket.setSoLinger(true, 0);
         }
         sockets.forEach(Relay::closeQuietly);

@@ -95,7 +95,7 @@ class TcpStreamTest {
         }
     }
 
-    /** @param values offset and value in turns. All other values are 0, except that a segment has arrived */
+    /** @param values pairs of offset and value. All other values are 0, except that a segment has arrived */
     private void says(int... values) {
         info.bytes.fill((byte) 0);
         info.bytes.set(ValueLayout.JAVA_INT, 140, 7);
@@ -140,7 +140,10 @@ class TcpStreamTest {
         assertFalse(stream.isSilent());
     }
 
-    /** Both kernels send data, and one direction is cut: the peer's data arrives, but this end's data does not. */
+    /**
+     * Both kernels send data, and only the direction to the peer is cut: the peer's data arrives, and this end's data
+     * does not.
+     */
     @Test
     void whatIsSentOrAskedGetsNoAnswer() throws IOException {
         TcpStream stream = stream();
@@ -161,7 +164,8 @@ class TcpStreamTest {
         says(PROBES, 1, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 9); // a probe that was just sent
         stream.update(info, SECOND);
         assertFalse(stream.isSilent());
-        says(UNACKED, 1, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 10); // data that was just sent, after a while
+        says(UNACKED, 1, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 10); // new data; the last received data is 10 s
+                                                                             // old
         stream.update(info, SECOND);
         assertFalse(stream.isSilent());
     }

@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class TlsSplitTest {
 
     private static final int DATA = 4_000;
-    /** Distance in bytes of two boundaries in one handshake. */
+    /** Distance between two positions at which a read ends, in bytes. */
     private static final int STRIDE = 32;
 
     private final byte[] shared = new byte[16];
@@ -51,7 +51,7 @@ class TlsSplitTest {
         unconnected.close();
     }
 
-    /** Bytes in flight. A read ends at each boundary, and the next read finds nothing. */
+    /** Bytes in flight in one direction. A read ends at each boundary, and the next read returns no byte. */
     private static final class Direction {
 
         private final ArrayDeque<Byte> bytes = new ArrayDeque<>();
@@ -123,7 +123,7 @@ class TlsSplitTest {
         assertArrayEquals(data, atServer.array());
     }
 
-    /** The groups change the length of the hellos, as larger keys of later releases do. */
+    /** The key-exchange groups change the length of the TLS hellos, as longer keys of later releases do. */
     @ParameterizedTest
     @ValueSource(strings = {"x25519", "secp521r1", "x25519,ffdhe8192", "ffdhe4096"})
     void everyPositionOfBothDirectionsMayEndASegment(String groups) throws IOException {

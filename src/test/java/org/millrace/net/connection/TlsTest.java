@@ -125,7 +125,7 @@ class TlsTest {
     }
 
     /**
-     * The connection breaks before or during the handshake, as when the listener takes the client for a stranger. The
+     * The connection breaks before or during the handshake, as when a listener drops a client without the secret. The
      * client connects again.
      */
     @Test
@@ -135,7 +135,7 @@ class TlsTest {
                 Relay relay = new Relay(AddressFormat.SOCKET.decode(listener.address()))) {
             AtomicInteger said = new AtomicInteger();
             relay.change(bytes -> {
-                if (said.incrementAndGet() == 2) { // ends the handshake
+                if (said.incrementAndGet() == 2) { // breaks the connection in the handshake
                     relay.breakNext(1);
                     throw new UncheckedIOException(new IOException("the connection is broken"));
                 }
@@ -286,7 +286,7 @@ class TlsTest {
         }
     }
 
-    /** The network is encrypted over TCP, and never unencrypted over RDMA. */
+    /** The automatic choice uses encrypted TCP, and never RDMA, which is not encrypted. */
     @Test
     void theNetworkThatChoosesWorksUnderTls() {
         try (Network network = NetworkOptions.NetworkChoice.AUTO.open(secret("of the group"), ShmOptions.defaults())) {

@@ -32,7 +32,7 @@ class LinkSenderTest {
     private long now = 12_345;
     private final Wire wire = new Wire();
 
-    /** A frame that was passed on, with its time. */
+    /** A frame that the link passed to the network, with its time. */
     private record Arrival(long nanos, long word, long bytes, long first) {
     }
 
@@ -57,7 +57,7 @@ class LinkSenderTest {
         MemorySegment payload = source.asSlice(0, Math.max(bytes, 8));
         payload.set(ValueLayout.JAVA_LONG, 0, ~word);
         boolean taken = sender.offer(header, bytes == 0 ? null : wire.register(payload), 0);
-        payload.set(ValueLayout.JAVA_LONG, 0, 7); // the sender has its own copy
+        payload.set(ValueLayout.JAVA_LONG, 0, 7); // the sender under test has copied the payload
         return taken;
     }
 
@@ -83,7 +83,7 @@ class LinkSenderTest {
         assertEquals(~1L, wire.arrived.getFirst().first, "the payload, as it was when it was offered");
     }
 
-    /** Uses a delay that holds many waiting frames, and a thread that polls once per millisecond. */
+    /** The delay keeps many frames waiting. In the second run the thread polls only once per millisecond. */
     @Test
     void theRateIsKeptWhateverTheDelayAndHoweverSeldomAThreadLooks() {
         for (long every : new long[] {STEP, 1_000_000}) {
@@ -144,7 +144,7 @@ class LinkSenderTest {
         assertEquals(List.of(1L, 3L), words(), "a and b, each on a line of its own");
     }
 
-    /** Returns the words of the arrived frames in order, and begins to count again. */
+    /** Returns the words of the arrived frames in order, and forgets the frames. */
     private List<Long> words() {
         List<Long> words = wire.arrived.stream().map(Arrival::word).sorted().toList();
         wire.arrived.clear();

@@ -105,7 +105,7 @@ class PluginFailuresTest {
                 message);
         assertTrue(message.contains(expected), message);
         if (words.startsWith("fail=d") || words.startsWith("fail=g") || !words.startsWith("fail")) {
-            open = plugin.count(Count.OPEN); // NCCL itself does not release a context that it could not use
+            open = plugin.count(Count.OPEN); // NCCL itself does not release a context after a failed use
         }
     }
 
@@ -156,9 +156,9 @@ class PluginFailuresTest {
             Object made = pending.poll();
             assertNull(made);
         } catch (ConnectionException refused) {
-            // the other side reports the reason
+            // the peer has reported the reason of its failure
         } catch (IllegalStateException ended) {
-            // and this side has ended
+            // the failure has already closed this attempt
         }
     }
 
@@ -196,7 +196,7 @@ class PluginFailuresTest {
     }
 
     /**
-     * Fails in the middle of a transfer. Both sides learn of it, and the side of the failed plugin knows the reason.
+     * The plugin of one side fails in the middle of a transfer. Both sides fail, and the failed side names the reason.
      */
     @ParameterizedTest
     @CsvSource(
@@ -247,7 +247,7 @@ class PluginFailuresTest {
 
     @Test
     void memoryThatCannotBeRegisteredIsNamed() {
-        plugin.with("fail=regMr:3:1"); // the two ends' own memory can be registered
+        plugin.with("fail=regMr:3:1"); // each end first registers memory of its own, which succeeds
         try (Network network = plugin.open();
                 Arena arena = Arena.ofShared();
                 MemoryRegion memory = network.register(arena.allocate(1 << 20));

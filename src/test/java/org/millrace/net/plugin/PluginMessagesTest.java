@@ -26,7 +26,8 @@ import org.millrace.net.Warnings;
 import org.millrace.net.plugin.TestNet.Count;
 
 /**
- * Frames as messages of every version of the table, in receives of one buffer and of several, in all kinds of memory.
+ * Frames as messages of every version of the plugin's table. Receives have one buffer or several, in host memory and in
+ * device memory.
  */
 @Timeout(60)
 class PluginMessagesTest {
@@ -65,7 +66,7 @@ class PluginMessagesTest {
         assertEquals(0, groupsOfSix(1));
     }
 
-    /** Returns the number of receives of more than one buffer for six payloads. */
+    /** Returns the number of receives that have more than one buffer while six payloads arrive. */
     private long groupsOfSix(int maxRecvs) {
         plugin.with("recvs=4");
         long before = plugin.count(Count.GROUPS);
@@ -188,14 +189,13 @@ class PluginMessagesTest {
         assertTrue(plugin.count(Count.FLUSHES) > 0);
         assertEquals(descriptor == 1 ? 2 : 0, plugin.count(Count.DMA_BUFS));
         if (descriptor == 999) {
-            assertEquals(2, plugin.count(Count.COMPLAINTS)); // about the descriptor: the memory was then registered
-                                                             // without it
+            assertEquals(2, plugin.count(Count.COMPLAINTS)); // about descriptors; the memory is registered without
             plugin.with("");
         }
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"nocuda", "fail=regMr:2:1"}) // the first is the receiver's own
+    @ValueSource(strings = {"nocuda", "fail=regMr:2:1"}) // the first registration is memory of the receiver itself
     void memoryOfADeviceThatThePluginDoesNotTakeIsLeftToStaging(String words) {
         plugin.with(words);
         try (Warnings warnings = new Warnings(PluginNetwork.class.getPackageName());
@@ -232,7 +232,7 @@ class PluginMessagesTest {
         }
     }
 
-    /** Memory is registered when it is first used with a communicator, and deregistered with it or before. */
+    /** Memory is registered at its first use with a communicator, and deregistered when either of them is closed. */
     @Test
     void memoryIsRegisteredOnceForEachConnection() {
         plugin.with("");
@@ -243,7 +243,8 @@ class PluginMessagesTest {
                 Connected b = Connected.make(network, network)) {
             MemoryRegion first = network.register(arena.allocate(100));
             MemoryRegion second = network.register(arena.allocate(100));
-            for (Connected connection : new Connected[] {a, b}) { // both ends then have their own memory registered
+            for (Connected connection : new Connected[] {a, b}) { // after a frame, each end has registered its own
+                                                                  // memory
                 connection.sender().offer(header(0), null, 0);
                 connection.nextHeader();
                 connection.receiver().accept(null, 0);
@@ -265,7 +266,7 @@ class PluginMessagesTest {
             assertEquals(ends + 4, plugin.count(Count.REGISTERED));
             first.close();
             assertEquals(ends + 1, plugin.count(Count.REGISTERED));
-            MemoryRegion third = network.register(arena.allocate(100)); // it reuses the number of the first
+            MemoryRegion third = network.register(arena.allocate(100)); // has the number that the first region had
             a.sender().offer(header(100), third, 0);
             a.nextHeader();
             a.receiver().accept(third, 0);

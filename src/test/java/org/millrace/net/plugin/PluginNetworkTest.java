@@ -10,8 +10,7 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.plugin.TestNet.Count;
 
 /**
- * All requirements for a network, over a plugin without faults. The plugin has no complaints, and every resource is
- * released.
+ * All requirements for a network, over a plugin without faults. The plugin reports no complaint and no open resource.
  */
 @Tag("optimized")
 @Tag("slow")

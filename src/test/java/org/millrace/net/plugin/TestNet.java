@@ -17,8 +17,8 @@ import org.millrace.cuda.NativeBuild;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * The network plugin of the tests, {@code test_net.c}. It is built once for each of its versions, and misbehaves as
- * configured. Its options and counts apply to the whole process.
+ * The network plugin of the tests, {@code test_net.c}. It is built once for each version of NCCL's table, and
+ * misbehaves as configured. Its options and counts apply to the whole process.
  */
 public final class TestNet {
 
@@ -48,7 +48,7 @@ public final class TestNet {
     private final MethodHandle complain;
     private final MemorySegment counts;
 
-    @SuppressWarnings("restricted") // the library that was just built
+    @SuppressWarnings("restricted") // the library is part of the tests
     private TestNet(Path library) {
         this.library = library;
         SymbolLookup symbols = SymbolLookup.libraryLookup(library, Arena.global());
@@ -92,8 +92,8 @@ public final class TestNet {
     }
 
     /**
-     * Returns a value of MILLRACE_NET. {@code plugin} stands for this plugin in its latest version. Any other name is
-     * another network, and stays unchanged. In another process MILLRACE_TEST_NET configures the plugin's faults.
+     * Returns a value of MILLRACE_NET. {@code plugin} stands for this plugin in its latest version. The name of any
+     * other network stays unchanged. In another process MILLRACE_TEST_NET configures the plugin's faults.
      */
     public static String setting(String network) {
         return network.equals("plugin") ? "plugin:" + version(12).library() : network;

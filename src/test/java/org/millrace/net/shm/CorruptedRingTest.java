@@ -17,7 +17,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
-/** For any data that a peer writes to a ring, the other side throws, and accesses nothing out of bounds. */
+/** For any data that a peer writes to a ring, this side throws an exception, and accesses no memory out of bounds. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CorruptedRingTest {
 
@@ -38,7 +38,7 @@ class CorruptedRingTest {
             ring.ring().putLongRelease(RingLayout.PRODUCER_POSITION, position);
             assertCorrupt(assertThrows(ConnectionException.class, ring.receiver()::poll));
             assertCorrupt(assertThrows(ConnectionException.class, ring.receiver()::poll));
-            // The other side sees the connection end.
+            // The sender sees that the receiver has ended the connection.
             assertTrue(Connected.failureOf(ring.sender()::progress).getMessage().contains("lost"));
         }
     }
@@ -128,7 +128,7 @@ class CorruptedRingTest {
                     ring.sender().offer(header, memory, 0);
                 }
                 for (int i = 0; i < 4; i++) {
-                    // Half of them are among the counters and the first headers, where they have most effect.
+                    // Half of the words are counters or the first headers, where changes have most effect.
                     int at = random.nextBoolean() ? 128 + 8 * random.nextInt(18)
                             : RingLayout.DATA_OFFSET + 8 * random.nextInt(320);
                     ring.ring().putLong(at, random.nextBoolean() ? random.nextLong() : 64L * random.nextInt(1000));

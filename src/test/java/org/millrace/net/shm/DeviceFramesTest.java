@@ -13,14 +13,19 @@ import org.millrace.net.Connected;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 
-/** A device that makes no copies, for example behind a long kernel, delays only its own connection, and no thread. */
+/**
+ * A device that completes no copies, for example behind a long kernel, delays only its own connection. No thread waits.
+ */
 @Timeout(60)
 class DeviceFramesTest {
 
     private static final int BYTES = 64;
     private static final int FRAMES = 3;
 
-    /** Host memory that imitates device memory: copies begin while there is room, and complete while no kernel runs. */
+    /**
+     * Host memory that imitates device memory. A copy begins if the queue has room, and completes unless a kernel
+     * blocks.
+     */
     private static final class PlayedDevice implements DeviceRegion {
         private final MemorySegment memory;
         private boolean hasRoom = true;

@@ -30,8 +30,8 @@ class DoorbellTest {
     }
 
     /**
-     * Two ranks pass a number back and forth. In every other round it is stored after the peer has announced its sleep.
-     * In the other rounds it is stored at once, possibly while the peer is about to announce it.
+     * Two ranks pass a number back and forth. Every second number is stored after the peer has announced its sleep. The
+     * others are stored at once, possibly while the peer is about to announce its sleep.
      */
     @Test
     void whoSleepsIsWokenByEveryStore() throws InterruptedException {
@@ -95,7 +95,7 @@ class DoorbellTest {
         }
     }
 
-    /** An idle rank must poll while any component stores into its memory without waking it. */
+    /** An idle rank must poll while any component stores into the rank's memory without waking the rank. */
     @Test
     void aRankPollsWhileSomethingDoesNotWakeIt() {
         try (SharedHeap heap = SharedHeap.create()) {

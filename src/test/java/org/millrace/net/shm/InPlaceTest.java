@@ -26,7 +26,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.FrameReceiver.Pages;
 import org.millrace.net.PeerClosedException;
 
-/** Payloads that stay in the sender's memory: their arrival, and events that may happen before it. */
+/** Payloads that stay in the sender's memory until the receiver reads them, and events that may happen before. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class InPlaceTest {
 
@@ -38,7 +38,7 @@ class InPlaceTest {
 
     private final Arena arena = Arena.ofShared();
 
-    /** Replaces the kernel and reads as the test requires. */
+    /** Replaces the kernel, and performs each read as the test requires. */
     private abstract static class Spoiled implements PeerMemory {
 
         final PeerMemory real;
@@ -104,7 +104,7 @@ class InPlaceTest {
         }
     }
 
-    /** The ring has no room for a payload, so payloads cannot have passed through it. */
+    /** The ring has no room for a payload, so no payload passes through the ring. */
     @Test
     void aPayloadIsCompleteWhenItWasReadAndTakesNoRoom() throws IOException {
         try (RingPair ring = RingPair.make(OPTIONS, 0)) {
@@ -178,7 +178,7 @@ class InPlaceTest {
     @Test
     void aPayloadIsSpreadOverPages() throws IOException {
         int page = 4096;
-        int pages = 100; // more than one call can name
+        int pages = 100; // more pages than one system call can read
         try (RingPair ring = RingPair.make(OPTIONS, 0)) {
             int bytes = pages * page - 17;
             MemoryRegion out = memory(ring, bytes);
@@ -309,7 +309,10 @@ class InPlaceTest {
         }
     }
 
-    /** A sender that needs its memory leaves copies: before a payload is read, or between two of its pieces. */
+    /**
+     * A closing sender leaves copies of unread payloads, because its program reuses the memory. It closes before a
+     * payload is read, or between two pieces of a payload.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void payloadsThatNobodyHasReadArriveAfterTheSenderWent(boolean begun) throws IOException {
@@ -338,7 +341,7 @@ class InPlaceTest {
         }
     }
 
-    /** The sender copies a payload, and changes its memory, while the payload is being read. */
+    /** The sender copies a payload behind the ring and changes its own memory, while the receiver reads the payload. */
     @Test
     void aPayloadThatIsMovedWhileItIsReadIsReadWhereItWent() throws IOException {
         RingPair[] pair = new RingPair[1];
@@ -376,8 +379,8 @@ class InPlaceTest {
     }
 
     /**
-     * Memory for moved payloads is reused. Otherwise a connection that moves payloads often would need ever more
-     * memory.
+     * The memory for payloads that a sender has copied behind the ring is reused. Otherwise a connection that often
+     * copies payloads would need ever more memory.
      */
     @Test
     void theMemoryOfMovedPayloadsIsReusedWhenTheyAreRead() throws IOException {
@@ -419,7 +422,10 @@ class InPlaceTest {
         }
     }
 
-    /** Another process writes the numbers in a ring. The receiver reads only the ranges in its own header. */
+    /**
+     * Another process may write any address into a ring. The read of an invalid address fails, and the receiver reports
+     * it.
+     */
     @ParameterizedTest
     @ValueSource(longs = {0, -1, 1L << 47, Long.MIN_VALUE})
     void anAddressThatIsNone(long address) throws IOException {

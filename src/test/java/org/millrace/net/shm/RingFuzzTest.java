@@ -24,13 +24,15 @@ class RingFuzzTest {
 
     private static final int RING = 16 << 10;
     private static final int DATA = RING;
-    /** Number of bytes of an input that map to meaningful words of the ring. The others map to frames. */
+    /**
+     * Number of bytes of an input that replace counters and other words of the ring. The later bytes replace frames.
+     */
     private static final int WORDS = 240;
     private static final int FRAMES = 768;
     private static final int PASSES = 40;
     private static final ShmOptions OPTIONS = ShmOptions.defaults().withRing(RING, 1 << 10);
     private static final byte GUARD = 0x77;
-    /** Magic, and sequence 0. */
+    /** Tag of the first frame: the magic number, and sequence 0. */
     private static final long FIRST_TAG = 0x4d69466d;
     private static final MemorySegment UNTOUCHED = MemorySegment.ofArray(new byte[DATA]).fill(GUARD);
 
@@ -49,7 +51,7 @@ class RingFuzzTest {
         pair.sender().progress();
     }
 
-    /** Returns all bytes of the ring: the words of both sides, and the data. */
+    /** Returns all bytes of the ring: the words of producer and consumer, and the data. */
     private static byte[] snapshot(RingPair pair) {
         byte[] all = new byte[RingLayout.DATA_OFFSET + RING];
         for (int at = 0; at < all.length; at += Long.BYTES) {
@@ -69,7 +71,7 @@ class RingFuzzTest {
         return all;
     }
 
-    /** Returns the position in the ring of a byte of an input: the meaningful words, then the area with frames. */
+    /** Returns the offset in the ring that a byte of an input replaces: first in the words, then in the frames. */
     private static int place(int at) {
         int[][] parts = {{0, 64}, {128, 16}, {256, 32}, {512, 64}, {640, 64}, {RingLayout.DATA_OFFSET, FRAMES}};
         int left = at;
@@ -100,7 +102,10 @@ class RingFuzzTest {
         }
     }
 
-    /** Receives. Any reported frame is the next one, has a possible length, and is stored where there is room. */
+    /**
+     * Receives. Each received frame has the next number and a possible length, and its payload is within its
+     * destination.
+     */
     private static void receive(RingPair pair, MemoryRegion memory) {
         long next = 0;
         int frames = 0;
@@ -137,7 +142,7 @@ class RingFuzzTest {
         void goesOn();
     }
 
-    /** Checks that an end accepts a position of the other side exactly if it is possible. */
+    /** Checks that an end accepts the position that the other end wrote, if and only if the position is possible. */
     private static void assertBelieved(boolean possible, long position, End end) {
         try {
             end.goesOn();
@@ -178,7 +183,7 @@ class RingFuzzTest {
         }
     }
 
-    /** The reverse direction: values that a producer which waits for room reads about the consumer. */
+    /** Values that the consumer wrote, and that a producer reads while it waits for room. */
     @Test
     void consumersOfRings() throws Exception {
         try (RingPair.Maker maker = new RingPair.Maker(OPTIONS)) {

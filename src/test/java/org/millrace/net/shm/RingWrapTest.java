@@ -66,7 +66,8 @@ class RingWrapTest {
     }
 
     /**
-     * Moves the two positions as far apart as possible, so that the overflow lies between them as often as possible.
+     * Fills the ring. Producer and consumer are then as far apart as possible, and an overflow often lies between their
+     * positions.
      */
     private static void fillRing(RingPair ring) {
         while (ring.sender().progress() > 0) {

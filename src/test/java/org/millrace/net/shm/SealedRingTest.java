@@ -30,7 +30,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 
-/** Rings that cannot be shortened, and their replacement where they are not available. */
+/** Rings in sealed memory, which no process can shorten, and rings in files where sealed memory is not available. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SealedRingTest {
 
@@ -114,7 +114,7 @@ class SealedRingTest {
         }
     }
 
-    /** If only files are possible, both ends report the damage to them. */
+    /** If only files are available and a file is truncated, both ends report it. */
     @Test
     void aFileThatIsMadeShorterIsNamed() throws IOException {
         try (ShmNetwork network = new ShmNetwork(options(false))) {
@@ -138,7 +138,7 @@ class SealedRingTest {
         assertTrue(receiving.contains("truncated"), receiving);
     }
 
-    /** A connection attempt that has made its ring. */
+    /** A connection attempt whose client has created its ring. */
     private record Attempt(Listener listener, Pending<FrameSender> connecting, Pending<FrameReceiver> accepting) {
 
         static Attempt begin(ShmNetwork network) {

@@ -32,7 +32,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
-/** Content of the shared directory over time, its owner, and behavior without room in it. */
+/** Files in the shared directory over time, owner of the directory, and behavior when the directory is full. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SharedDirectoryTest {
 

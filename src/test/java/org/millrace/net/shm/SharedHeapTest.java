@@ -26,7 +26,7 @@ class SharedHeapTest {
         assumeTrue(SharedMemory.sealedDomain() != 0, "this machine has no sealed memory");
     }
 
-    /** A process that maps the heap sees all writes of its owner, and cannot write there. */
+    /** Another process that maps the heap sees all writes of the owner, and cannot write to the heap. */
     @Test
     void anotherMappingSeesWhatIsHandedOut() {
         try (SharedHeap heap = SharedHeap.create();
@@ -41,7 +41,9 @@ class SharedHeapTest {
         }
     }
 
-    /** Parts do not overlap and contain zeros, however often their memory was used. No part is lost. */
+    /**
+     * Allocations do not overlap and contain zeros, however often their memory was used. All memory becomes free again.
+     */
     @Test
     void whatIsGivenBackIsHandedOutAgainAsZeros() {
         Random random = new Random(1);

@@ -39,7 +39,9 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
-/** Strangers and damaged peers at a listener's socket. Each is answered or refused, and does not affect others. */
+/**
+ * Strangers and damaged peers at a listener's socket. The listener answers or refuses each, without effect on others.
+ */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ShmHandshakeTest {
 
@@ -160,7 +162,7 @@ class ShmHandshakeTest {
         assertEquals(HandshakeReply.NO_RING, answer(client, () -> {}));
     }
 
-    /** The connection attempt does not fail: the same client tries again with a ring in the directory. */
+    /** The client's connection attempt continues: the client tries again with a ring in the directory. */
     @Test
     void aSealedRingThatCannotBeOpenedIsAskedForInTheDirectory() throws IOException {
         SocketChannel client = say(hello(FileName.sealed(1, 0).toString()));

@@ -33,7 +33,7 @@ class ShmNetworkSingleCopyTest extends NetworkContract {
         return new ShmNetwork(ShmOptions.defaults().withRing(64 << 10, 4 << 10).withSingleCopy(READ));
     }
 
-    /** A call allocates a slice unless the optimizing compiler removes it. */
+    /** Each system call allocates a memory slice unless the optimizing compiler removes the allocation. */
     @Override
     protected int framesWithoutAllocation() {
         String level = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class)

@@ -19,9 +19,9 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.net.Pending;
 
 /**
- * A process that sends back every received frame until its peer closes, and the other end for tests. Frames reach it
- * over one connection and return over another. The process ends when its standard input is closed, so that none
- * outlives a test.
+ * A process that sends back every received frame until its peer closes. The test has the other end. Frames reach the
+ * process over one connection and return over another. The process ends when its standard input is closed, so that it
+ * does not outlive the test.
  */
 public final class ShmPeer implements AutoCloseable {
 

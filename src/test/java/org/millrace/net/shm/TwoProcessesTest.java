@@ -26,10 +26,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.RandomFrames;
 
-/**
- * A connection to another process: the data that it receives, its detection of the end, and resources that remain after
- * it is killed.
- */
+/** A connection to another process, which may be killed. No files of the killed process remain. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class TwoProcessesTest {
@@ -146,7 +143,10 @@ class TwoProcessesTest {
         }
     }
 
-    /** The sender's memory is gone: payloads that it had not copied are lost, and nothing else is read instead. */
+    /**
+     * The killed sender's memory no longer exists. Payloads that the sender had not copied are lost, and the receiver
+     * reads no other memory instead.
+     */
     @Test
     void aKilledSendersPayloadIsLost() throws Exception {
         ShmOptions reading = readingInPlace();
@@ -180,7 +180,10 @@ class TwoProcessesTest {
         }
     }
 
-    /** A killed listener's socket remains. The survivor deletes it, and {@link #nothingIsLeft} checks that. */
+    /**
+     * Checks that the end reports the killed peer. The peer's socket file remains. This process deletes it, which
+     * {@link #nothingIsLeft} checks.
+     */
     private void assertLost(ConnectionException end, ShmPeer peer) throws InterruptedException {
         assertFalse(end instanceof PeerClosedException, end.getMessage());
         assertTrue(end.getMessage().contains("lost"), end.getMessage());

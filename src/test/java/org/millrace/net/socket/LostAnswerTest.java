@@ -73,7 +73,7 @@ class LostAnswerTest {
                 .array();
     }
 
-    /** Returns a client with the answer to the same connection in flight. */
+    /** Returns a client with the given hello, to which the listener has sent its answer. */
     private Socket answered(byte[] hello) throws IOException {
         Socket client = client(hello);
         while (!accepting.isAnswered()) {
@@ -96,7 +96,7 @@ class LostAnswerTest {
         assertEquals(77, made.nextHeader().word(0));
     }
 
-    /** The client does not know that it was accepted. The listener may not detect that its stream has ended. */
+    /** The client has not received the answer. The listener detects the end of the client's stream, or does not. */
     @ParameterizedTest
     @CsvSource({"true, 60s", "false, 60s", "true, 0s", "false, 0s"})
     void whoLostItsAnswerBeginsAnew(boolean isSeen, String deadline) throws IOException {
@@ -111,8 +111,8 @@ class LostAnswerTest {
     }
 
     /**
-     * The client knows that it was accepted, though not at once, and keeps the connection. The listener does not
-     * receive the confirmation.
+     * The client has received the answer and keeps the connection, but the listener does not receive the confirmation.
+     * The listener asks the client, which at first does not know the connection yet.
      */
     @Test
     void whoseConfirmationIsLostIsAsked() throws IOException {
@@ -131,7 +131,7 @@ class LostAnswerTest {
         }
     }
 
-    /** Answers the next request for a stream, as a client's process does. */
+    /** Waits until the listener requests the stream from the client's port, and replies as a client's process does. */
     private void answerTo(ServerSocket port, int said) throws IOException {
         Socket asks = null;
         while (asks == null) {
@@ -139,7 +139,7 @@ class LostAnswerTest {
             try {
                 asks = port.accept();
             } catch (SocketTimeoutException notYet) {
-                // another thread requests it
+                // a thread of the listener's network will request it
             }
         }
         try (Socket open = asks) {
@@ -155,8 +155,8 @@ class LostAnswerTest {
     }
 
     /**
-     * A client that requests its stream again already knows that it was accepted. The listener's connection is complete
-     * once the client has a stream.
+     * A client that requests a new stream for its connection has received the answer. The connection is complete once
+     * the client has the stream.
      */
     @Test
     void whoAsksForItsStreamKnowsThatItIsAccepted() throws IOException {

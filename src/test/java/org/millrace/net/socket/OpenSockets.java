@@ -29,7 +29,7 @@ public record OpenSockets(Set<String> numbers) {
         return new OpenSockets(numbers);
     }
 
-    /** Returns the number of sockets that are open now and were not then. */
+    /** Returns the number of sockets that are open now and were not open when this object was created. */
     public int opened() throws IOException {
         Set<String> more = new HashSet<>(now().numbers);
         more.removeAll(numbers);

@@ -21,7 +21,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
-/** A connection that is closed on purpose is not lost, even with unread data in its sockets. */
+/** A connection that is closed on purpose does not count as lost, even with unread data in its sockets. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OrderlyEndTest {
 
@@ -29,13 +29,13 @@ class OrderlyEndTest {
     /** Payload size in bytes, more than the limit for copies. */
     private static final int LONG_BYTES = 100_000;
     /**
-     * Several times the number of frames that one acknowledgement covers. With the buffers below, the sender's kernel
-     * holds most.
+     * Number of frames, several times the number that one acknowledgement covers. Receive buffers are so small that the
+     * sender's kernel holds most frames.
      */
     private static final int FRAMES = 200;
     private static final int ROUNDS = 30;
 
-    /** Returns options with a deadline that exceeds the test's own, so that a test that waits for it fails. */
+    /** Returns options whose reconnect deadline is longer than the test's timeout: a test that waits for it fails. */
     private static SocketOptions options(boolean tls) {
         SocketOptions options =
                 SocketOptions.defaults().withBuffers(1 << 20, 4096).withReconnectDeadline(Duration.ofHours(1));
@@ -96,7 +96,10 @@ class OrderlyEndTest {
         }
     }
 
-    /** Frames with memory that is held: the receiver has all of them, but has not acknowledged them when it closes. */
+    /**
+     * The sender may not reuse a frame's memory before the acknowledgement. The receiver closes when it has received
+     * the frames, before it has acknowledged them.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aReceiverThatClosesWhenItHasAllSaysThatItHas(boolean tls) {
@@ -112,8 +115,8 @@ class OrderlyEndTest {
     }
 
     /**
-     * A single frame does not request an acknowledgement. The sender requests it if no frame follows, with any calls of
-     * the receiver's owner.
+     * A single frame does not request an acknowledgement. The sender requests the acknowledgement if no frame follows.
+     * The receiver's owner polls, or calls progress.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
@@ -165,7 +168,8 @@ class OrderlyEndTest {
     }
 
     /**
-     * The receiver's shutdown message is lost with the stream. The sender learns of it when it requests another stream.
+     * The receiver's shutdown message is lost with the stream. The sender learns of the shutdown when it requests
+     * another stream.
      */
     @Test
     void aSenderThatFindsItsStreamCutIsToldThatTheReceiverWasClosed() {

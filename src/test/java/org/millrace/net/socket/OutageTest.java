@@ -78,10 +78,10 @@ class OutageTest {
                     why);
             assertTrue(ends.sender().offer(new FrameHeader(), null, 0));
             ends.nextHeader();
-            warnings.await("is restored after"); // the receiver may have the new stream before it detects the loss
+            warnings.await("is restored after"); // the loss may appear in the reports after the new stream exists
             assertFalse(isCut());
             assertEquals(List.of(), why());
-            // a connection that is closed meanwhile stops waiting
+            // an end that is closed during an outage is not reported any longer
             ((FrameSender.Railed) ends.sender()).cutRail(0);
             ends.sender().progress();
             assertTrue(isCut());
@@ -93,7 +93,7 @@ class OutageTest {
         }
         List<String> said = RecordingFile.readAllEvents(events)
                 .stream()
-                // recordings of other tests add their events
+                // networks of other tests may record outages too
                 .filter(event -> event.getEventType().getName().equals("millrace.Outage"))
                 .map(event -> event.getString("what"))
                 .toList();

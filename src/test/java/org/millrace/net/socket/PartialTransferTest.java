@@ -16,7 +16,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.RandomFrames;
 
-/** Socket buffers so small that headers and payloads arrive in pieces, cut at any position by the kernel. */
+/** Socket buffers so small that the kernel cuts headers and payloads at any byte. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class PartialTransferTest {
 
@@ -43,8 +43,8 @@ class PartialTransferTest {
     }
 
     /**
-     * A thread that polls memory for a received number sees all of it or nothing. So much data is in flight that reads
-     * end at the end of their buffer. Frames of many lengths between the numbers ensure that this is within a number.
+     * A thread that polls memory for a received number sees the whole number or the old one. Much data is in flight, so
+     * each read ends where its buffer ends. Frames of many lengths let that end fall within a number.
      */
     @ParameterizedTest
     @ValueSource(ints = {Integer.BYTES, Long.BYTES})

@@ -88,7 +88,7 @@ class RailBalanceTest {
             String what = java.util.Arrays.toString(carried);
             assertTrue(carried[1] < carried[0] / 7 && carried[1] > carried[0] / 20, what);
             assertTrue(carried[2] < 1.3 * 50 * FRAME_BYTES / (1.1 * STEP_BYTES), what);
-            // The rail is as fast as the other now, and carries as much after a while.
+            // From now on both rails are equally fast, and soon carry equally much.
             send(ends, memory, 50, STEP_BYTES, STEP_BYTES);
             carried = share(ends, memory, 50, STEP_BYTES, STEP_BYTES);
             assertTrue(Math.abs(carried[0] - carried[1]) < (carried[0] + carried[1]) / 10,
@@ -125,7 +125,7 @@ class RailBalanceTest {
         }
     }
 
-    /** A network that is silent for seconds gives no information about a rail's speed after the silence. */
+    /** A silence of the network of several seconds says nothing about a rail's speed after the silence. */
     @Test
     void aRailThatStoodStillBeforeHelpsOneThatStandsStillNow() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
@@ -145,7 +145,7 @@ class RailBalanceTest {
         }
     }
 
-    /** Empty frames add no bytes, but the rail still owes them. */
+    /** Empty frames add no bytes to a rail's load, but must not wait for a stalled rail either. */
     @Test
     void emptyFramesGoOnWhileARailStandsStill() throws IOException {
         frameBytes = 0;
@@ -181,14 +181,14 @@ class RailBalanceTest {
             send(ends, memory, 20, 10, STEP_BYTES);
             long[] carried = share(ends, memory, 200, 10, STEP_BYTES);
             assertEquals(0, carried[0], java.util.Arrays.toString(carried));
-            // That rail stalls now. The other takes over when the timeout of the frame in flight has passed.
+            // From now on the fast rail stalls. The slow rail takes over after the timeout of the frame in flight.
             carried = share(ends, memory, 200, STEP_BYTES, 0);
             assertEquals(0, carried[1], java.util.Arrays.toString(carried));
             assertTrue(carried[2] < 4 * 200 + 100_000_000 / STEP_NANOS, java.util.Arrays.toString(carried));
         }
     }
 
-    /** The round trip of a few bytes gives no information about the throughput of many. */
+    /** The round-trip time of short frames must not count as a measurement of the rail's throughput. */
     @Test
     void shortFramesDoNotMakeTheirRailLookSlow() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {

@@ -66,7 +66,7 @@ class RailHandshakeTest {
         }
     }
 
-    /** Another program replaces the listener for the address request, and returns two addresses without a listener. */
+    /** Another program answers the request for the listener's addresses, with two addresses without a listener. */
     @Test
     void railsThatLeadNowhereAreLeftOut() throws IOException {
         try (ServerSocket teller = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
@@ -91,8 +91,8 @@ class RailHandshakeTest {
                                 .array());
             }
             Connected made = Connected.await(listener, connecting, accepting);
-            // Three rails were attempted, because this side has three addresses. The first and the third led to the
-            // dead port.
+            // The client attempted three rails, because it has three addresses. The first and the third rail used
+            // the address without a listener.
             assertEquals(1, ((FrameSender.Railed) made.sender()).rails());
             assertTrue(made.sender().toString().contains("(2 streams)"), made.sender().toString());
         }
@@ -114,7 +114,7 @@ class RailHandshakeTest {
         }
     }
 
-    /** A network that is cut here resets its connections, and the client connects again. */
+    /** A client whose connection is reset before the answer may connect again. */
     @Test
     void whoBreaksOffBeforeItIsAnsweredIsExpectedAgain() throws IOException {
         try (SocketNetwork network = network(1, 1); Listener listener = network.listen()) {

@@ -26,7 +26,8 @@ import org.millrace.net.Warnings;
 class RailShutdownTest {
 
     /**
-     * Not short, because short frames would all take one rail, and not copied, because the owner reuses copied memory.
+     * Payload size in bytes. Shorter frames would all use one rail, or would be copied, and copied frames count as sent
+     * before they are acknowledged.
      */
     private static final int BYTES = StagedOutput.WHOLE_PAYLOAD_BYTES + 500;
     private static final int THRESHOLD = 4 * BYTES;
@@ -56,7 +57,7 @@ class RailShutdownTest {
         assertEquals(0, ends.sender.framesCompleted(), "the sender has heard nothing yet");
     }
 
-    /** With two rails the shutdown message is read on the first while the second still holds acknowledgements. */
+    /** With two rails, the sender reads the shutdown message on one rail before the acknowledgements on the other. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void whatWasAcknowledgedBeforeTheShutdownIsCounted(int rails) throws IOException {
@@ -67,10 +68,7 @@ class RailShutdownTest {
         }
     }
 
-    /**
-     * The rails have different lengths. The last message of the first rail covers all frames, including the other
-     * rail's.
-     */
+    /** The shutdown message on one rail acknowledges all frames, including the frames of the other rail. */
     @Test
     void theLastWordsOfOneRailTellOfAllFrames() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, THRESHOLD, 4)) {
@@ -80,7 +78,7 @@ class RailShutdownTest {
         }
     }
 
-    /** Every sender reports the bytes of each rail, even if its peer has closed first. */
+    /** Every sender logs the number of bytes that each rail carried, even if the peer has closed first. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void aSenderTellsWhatItsRailsHaveDelivered(boolean peerLeavesFirst) throws IOException {
@@ -98,7 +96,9 @@ class RailShutdownTest {
         }
     }
 
-    /** The shutdown message is on the second rail when the end of the first is seen: it was closed, and not lost. */
+    /**
+     * The shutdown message waits on the second rail when the first rail is reset: the peer has closed, and is not lost.
+     */
     @Test
     void aRailThatEndsWithTheConnectionIsNoOutage() throws IOException {
         try (RelayedRails ends = new RelayedRails(2, THRESHOLD, 4);
@@ -124,7 +124,9 @@ class RailShutdownTest {
         assertTrue(end.getMessage().contains("after 2 of 2 frames were acknowledged"), end.getMessage());
     }
 
-    /** Carries the first rail last, so that its shutdown message does not overtake the data of the others. */
+    /**
+     * Carries data of all rails, the first rail last, so that its shutdown message arrives after the other rails' data.
+     */
     private static void carry(RelayedRails ends, int rails) {
         try {
             for (int rail = rails - 1; rail >= 0; rail--) {

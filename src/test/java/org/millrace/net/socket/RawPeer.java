@@ -78,7 +78,7 @@ public final class RawPeer implements AutoCloseable {
         return bytes;
     }
 
-    /** Returns the shutdown message after the given number of frames. */
+    /** Returns the shutdown message of a sender that has sent the given number of frames. */
     public static byte[] shutdown(long frames) {
         ByteBuffer bytes = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         PieceFormat.encodeShutdown(frames, null, bytes, 0);

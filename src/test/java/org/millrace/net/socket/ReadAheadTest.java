@@ -10,13 +10,13 @@ import org.junit.jupiter.api.Timeout;
 import org.millrace.net.Connected;
 import org.millrace.net.FrameHeader;
 
-/** Number of reads of a stream. */
+/** Number of system calls that read from a stream. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReadAheadTest {
 
     /**
-     * The second frame is already in the socket. A call that read again at once, when it had consumed only the first,
-     * would find it.
+     * While a call handles the first frame, the second is already in the socket. A call that read again after the first
+     * frame would find the second.
      */
     @Test
     void aStreamThatWasReadDryIsNotReadAgainByTheNextCall() {

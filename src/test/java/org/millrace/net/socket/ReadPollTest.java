@@ -121,7 +121,7 @@ class ReadPollTest {
         assertEquals(2 * PASSES, reads() - reads);
     }
 
-    /** For example a payload, and the header after it. */
+    /** A payload and the header after it, for example, are read separately and arrive together. */
     @Test
     void whatIsReadInTwoPartsCostsNoSecondLook() throws IOException {
         connect(STREAMS);
@@ -154,7 +154,7 @@ class ReadPollTest {
         assertEquals(0, StreamInput.ReadPoll.ofThisThread().looks());
     }
 
-    /** This is the case if the other streams are idle, and are polled rarely. */
+    /** A thread polls only one stream if its other streams are idle and polled rarely. */
     @Test
     void aStreamThatAloneIsPolledIsReadAtOnce() throws IOException {
         connect(STREAMS);
@@ -191,7 +191,7 @@ class ReadPollTest {
         assertEquals(looks, StreamInput.ReadPoll.ofThisThread().looks());
     }
 
-    /** Nothing may delay the close of its descriptor, because the peer waits for the end of the stream. */
+    /** Nothing may delay the close of a stream's descriptor, because the peer waits for the end of the stream. */
     @Test
     void aStreamThatLeavesIsClosedAtOnceWhoeverClosesIt() throws Exception {
         connect(STREAMS);

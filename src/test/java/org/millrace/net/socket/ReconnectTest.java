@@ -91,7 +91,7 @@ class ReconnectTest {
         return cuts;
     }
 
-    /** An end without data to send detects the loss too, and the new stream works as the old one did. */
+    /** An end that sends no data detects the loss too. The new stream carries frames as the lost one did. */
     @ParameterizedTest
     @CsvSource({"true, false", "false, false", "true, true", "false, true"})
     void anIdleConnectionComesBack(boolean bySender, boolean tls) {
@@ -157,7 +157,9 @@ class ReconnectTest {
         }
     }
 
-    /** The peer learns it on its next request, and not at its own deadline. */
+    /**
+     * The receiver learns of the sender's abort when it next requests the stream, and does not wait for its deadline.
+     */
     @Test
     void theReceiverLearnsThatTheSenderGaveUp() {
         try (SocketNetwork network = new SocketNetwork(options(1, 1, false));

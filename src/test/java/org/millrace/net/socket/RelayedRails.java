@@ -75,7 +75,7 @@ final class RelayedRails implements AutoCloseable {
         legs[rail].carry(bytes);
     }
 
-    /** Carries data as above, but holds the receiver's data back. */
+    /** Carries up to the given number of bytes of a rail's data. Acknowledgements wait. */
     void carryData(int rail, int bytes) throws IOException {
         legs[rail].carryData(bytes);
     }

@@ -48,7 +48,7 @@ class ResumeFuzzTest {
     private final SocketOptions options = SocketOptions.defaults().withAddresses("lo", null, null);
     private final AtomicReference<Throwable> wrong = new AtomicReference<>();
 
-    /** Returns requests, each followed by the changes to the right proof: none. */
+    /** Returns valid requests. Each ends with zeros: the bits that {@link #proof} changes in the valid proof. */
     private static List<byte[]> questions(Iterable<ResumeFormat.Id> known) {
         List<byte[]> all = new ArrayList<>();
         for (ResumeFormat.Id id : known) {
@@ -99,7 +99,7 @@ class ResumeFuzzTest {
             check();
             reconnector.connections.values().forEach(end -> assertEquals(0, end.epoch(0), "somebody has the stream"));
             ((FrameSender.Railed) ends.sender()).cutRail(0);
-            // more frames than the number that may have been in the kernel when it was cut
+            // more frames than the kernel can have held when the stream was cut
             while (reconnector.connections.values().stream().anyMatch(end -> end.epoch(0) == 0)) {
                 sending.step();
                 receiving.step();
@@ -120,7 +120,7 @@ class ResumeFuzzTest {
         }
     }
 
-    /** @param other another request. Its proof is sent if none is changed */
+    /** @param other another request, whose proof is sent if the input changes no bit of the proof */
     private static void ask(Reconnector reconnector, byte[] input, byte[] other) throws IOException {
         int asked = Math.min(input.length, ResumeFormat.QUESTION_BYTES);
         try (Socket client = new Socket(InetAddress.getLoopbackAddress(), reconnector.port())) {
@@ -137,7 +137,7 @@ class ResumeFuzzTest {
                 client.shutdownOutput();
                 answer = client.getInputStream().readNBytes(ResumeFormat.ANSWER_BYTES);
             } catch (IOException dropped) {
-                // as expected
+                // the port closed the stream, as expected
             }
             assertEquals(0, answer.length, "it was answered");
         }
@@ -165,7 +165,7 @@ class ResumeFuzzTest {
         return sent;
     }
 
-    /** A reply is no answer if its sender does not know the secret, or received the answer to another request. */
+    /** A client ignores a reply that was made without the secret, or for another request. */
     @Test
     void answers() throws Exception {
         byte[] secret = new byte[16];

@@ -45,7 +45,10 @@ class ResumeTest {
         reconnector.close();
     }
 
-    /** Sends a request, and answers the challenge with the right proof after changing bits. Returns the answer. */
+    /**
+     * Sends a request, and answers the challenge with a proof. {@code bit} is the changed bit of the proof, -1 for
+     * none.
+     */
     private byte[] answer(ByteBuffer question, int bit) throws IOException {
         try (Socket client = new Socket(InetAddress.getLoopbackAddress(), reconnector.port())) {
             OutputStream out = client.getOutputStream();
@@ -74,7 +77,7 @@ class ResumeTest {
         }
     }
 
-    /** An unknown connection, or one without such a stream, is reported as gone. An old epoch is refused. */
+    /** The answer to a request for an unknown connection or stream is "gone". The answer to an old epoch refuses it. */
     @Test
     void whatIsNotKnownIsGone() throws IOException {
         byte[] gone = {ResumeFormat.GONE, 0, 0, 0};

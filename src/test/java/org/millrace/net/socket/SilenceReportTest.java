@@ -11,7 +11,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.SilentLink;
 import org.millrace.net.connection.TcpStreams;
 
-/** Both ends of a connection inform each other about their silent links, and about the end of the silence. */
+/** The ends of a connection inform each other when their links become silent, and when the silence is over. */
 class SilenceReportTest {
 
     private static final int THRESHOLD = 1 << 20;

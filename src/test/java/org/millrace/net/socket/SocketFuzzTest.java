@@ -115,7 +115,9 @@ class SocketFuzzTest {
         return all.toByteArray();
     }
 
-    /** @param mayBegin whether a stream may begin with a header. Other streams are refused */
+    /**
+     * @param mayBegin whether a stream may begin with the given header; an input with any other header must be refused
+     */
     private void receive(List<byte[]> recorded, String surface, int headerBytes, ToIntFunction<ByteBuffer> lengthAt,
             Predicate<ByteBuffer> mayBegin, Receivers receivers) throws Exception {
         try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {

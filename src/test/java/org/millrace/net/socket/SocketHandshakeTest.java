@@ -88,7 +88,7 @@ class SocketHandshakeTest {
         }
     }
 
-    /** Returns the listener's answer to a stream before it closes it, or null without an answer. */
+    /** Returns the listener's answer to a client, or null if the listener closes the stream without an answer. */
     private static HandshakeReply answerTo(Socket socket) throws IOException {
         try (InputStream in = socket.getInputStream()) {
             byte[] bytes = in.readAllBytes();
@@ -229,9 +229,7 @@ class SocketHandshakeTest {
         assertUndisturbed();
     }
 
-    /**
-     * The strangers send nothing, and stay. The connection must not wait until their time (ten minutes here) is over.
-     */
+    /** The strangers send nothing and stay connected. The peer must not wait for their deadline of ten minutes. */
     @Test
     void idleStrangersMakeRoomForAPeer() throws IOException {
         network.close();
@@ -282,7 +280,7 @@ class SocketHandshakeTest {
         assertTrue(message.contains("of 127.0.0.1 speaks another protocol: got '" + excerpt + "'"), message);
     }
 
-    /** The server may be a peer that treated this client as a stranger, so the client tries a few more times. */
+    /** The server may be a peer that took this client for a stranger, so the client connects a few more times. */
     @Test
     void aServerThatOnlyClosesIsReportedAfterSomeAttempts() throws IOException {
         try (ServerSocketChannel server = ServerSocketChannel.open();

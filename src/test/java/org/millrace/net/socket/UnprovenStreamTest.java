@@ -38,7 +38,7 @@ class UnprovenStreamTest {
         return socket;
     }
 
-    /** Returns when a client that connected after all others and uses another protocol was dropped. */
+    /** Serves all clients that wait: connects one more, which uses another protocol, and returns once it is dropped. */
     private static void serve(InetSocketAddress to, Pending<FrameReceiver> pending) throws IOException {
         try (SocketChannel last = SocketChannel.open(to)) {
             last.write(ByteBuffer.allocate(64));
@@ -48,7 +48,7 @@ class UnprovenStreamTest {
                 assertNull(pending.poll());
             }
         } catch (SocketException reset) {
-            // closes with bytes that the listener has not read
+            // the listener had not read all of this client's bytes
         }
     }
 
@@ -66,7 +66,7 @@ class UnprovenStreamTest {
             Pending<FrameReceiver> expected = listener.expect(key);
             byte[] words = client.words();
             clients.add(come(to, words));
-            serve(to, expected); // loads the classes that are loaded once
+            serve(to, expected); // loads the classes before the measurement
             for (int i = 0; i < CLIENTS; i++) {
                 clients.add(come(to, words));
             }

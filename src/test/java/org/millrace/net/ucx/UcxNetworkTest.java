@@ -26,7 +26,10 @@ class UcxNetworkTest extends NetworkContract {
                 new SocketNetwork(SocketOptions.defaults()));
     }
 
-    /** The first announced frame waits for its destination, and the sender waits with it. */
+    /**
+     * A payload of one slot is sent eagerly, and the sender completes it before it has a destination. The first frame
+     * is sent otherwise, because it is offered before the handshake is complete.
+     */
     @Test
     void aSlotIsSentBeforeItHasADestination() {
         try (Connected ends = Connected.make(network, network)) {
