@@ -19,13 +19,13 @@ import java.util.Arrays;
  * A relaxed copy can join the previous copy of its sequence in two ways. If target and source both begin where the
  * previous copy ends, the previous copy becomes longer. If the length is the same and both addresses have a constant
  * distance from the previous row, the new copy becomes a further row. One driver call begins all rows of a copy. The
- * engine of an H100 makes 128 rows of 7 KiB in the time of four copies.
+ * copy engine of an H100 makes 128 rows of 7 KiB in the time of four copies.
  */
 final class CopyBatch {
 
     static final int MAX_COPIES = 256;
     /**
-     * Minimum number of bytes that make a batch full. The engine needs longer for these bytes than the CPU needs for
+     * Number of bytes from which a batch is full. The copy engine needs longer for these bytes than the CPU needs for
      * the driver call that begins their copies.
      */
     private static final long FULL_BYTES = 1 << 20;
@@ -55,7 +55,7 @@ final class CopyBatch {
     private final int[] sequence = new int[MAX_COPIES];
     /**
      * State of each sequence: {@code top} is the level of its last copy, and {@code growing} is the index of its last
-     * copy if later copies may join that copy. Each is -1 without such a copy.
+     * copy if later copies may join that copy. Both are -1 if the sequence has no such copy.
      */
     private final int[] top = new int[SEQUENCES];
     private final int[] growing = new int[SEQUENCES];
@@ -111,8 +111,8 @@ final class CopyBatch {
     }
 
     /**
-     * Tries to make a copy a part of the earlier copy at an index; -1 for no earlier copy. An earlier copy below the
-     * {@link #floor} level cannot be extended. Returns whether the copy joined the earlier copy.
+     * Tries to join a new copy to the earlier copy at the index {@code at}, which is -1 if there is none. An earlier
+     * copy below the {@link #floor} level cannot be extended. Returns whether the copies were joined.
      */
     private boolean grow(int at, long target, long source, long length, boolean ofHost) {
         if (at < 0 || level[at] < floor || fromHost[at] != ofHost) {

@@ -12,7 +12,7 @@ import org.millrace.agent.Waiting;
 
 /**
  * The host's side of {@link CopyMailbox}: commands to a kernel that stays on a GPU as long as it has copies to make.
- * The kernel decides itself when to leave the GPU. When a copy that suits it arrives later, it is launched again. No
+ * The kernel decides itself when to leave the GPU. When a later copy suits the kernel, the kernel is launched again. No
  * thread waits for the start of the kernel, because a GPU may have no room for it for a long time.
  *
  * <pre>
@@ -35,7 +35,7 @@ import org.millrace.agent.Waiting;
  * kernel. The posted commands of one queue are sealed before another queue posts.
  *
  * <p>
- * One thread at a time, except where a method states otherwise.
+ * Only one thread at a time may call a method, unless the method states otherwise.
  */
 final class CopyCommands {
 
@@ -292,8 +292,9 @@ final class CopyCommands {
             return warp ? 0 : anyWorker();
         }
         int own = own(order);
-        // The warp passes later commands to workers only after its own copies are complete, so the order is kept in
-        // this direction. The warp does not wait for copies of a worker, so the worker of this sequence must be idle.
+        // The warp passes later commands to workers only after its own copies are complete, so a later copy of a
+        // worker follows them. But the warp does not wait for copies of a worker, so the worker of this sequence must
+        // be idle.
         if (warp && isIdle(own)) {
             return 0;
         }
@@ -354,7 +355,7 @@ final class CopyCommands {
         return (long) worker << 32 | Integer.toUnsignedLong(number);
     }
 
-    /** Returns whether the copy with this ticket is complete. If so, the calling thread sees the copied data. */
+    /** Returns whether the copy with this ticket is complete. If it is, the calling thread sees the copied data. */
     boolean isDone(long ticket) {
         int worker = (int) (ticket >>> 32) & 0xff;
         int number = (int) ticket;

@@ -17,7 +17,8 @@ import org.millrace.library.DynamicLoader;
  * call begins several copies that may be made in any order. One event reports the completion of the whole batch.
  *
  * <p>
- * One thread at a time, except {@link #settle}. After construction, no method allocates memory in the steady state.
+ * Only one thread at a time may call a method, except {@link #settle}. After construction, no method allocates memory
+ * in the steady state.
  */
 final class CopyEngine implements CopyQueue.Engine {
 

@@ -22,9 +22,9 @@ import org.millrace.abi.CopyMailbox;
 import org.millrace.agent.Waiting;
 
 /**
- * A kernel that makes short copies. It makes a few copies in half of the start time of a copy engine, and it makes many
- * copies at once. The kernel reads commands from host memory and reports completed copies there. It stays on the GPU
- * while such copies arrive, and for a while after the last one; see {@code src/main/cuda/copy.cu}.
+ * A kernel that makes short copies. A few copies take half of the time that a copy engine needs to start one. The
+ * kernel makes many copies at once. The kernel reads commands from host memory and reports completed copies there. It
+ * stays on the GPU while such copies arrive, and for a while after the last one; see {@code src/main/cuda/copy.cu}.
  *
  * <p>
  * The kernel runs in the program's context, beside the program's kernels. The program's progress does not depend on it.

@@ -5,13 +5,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Copies that are made while the caller continues. A copy engine makes them. If there is a {@link CopyKernel}, the
- * kernel makes the short copies. Copies without an order may be in flight in both at the same time. If a copy for the
- * kernel must follow copies of the engine, or the reverse, it begins after those copies are complete. The kernel
- * completes its copies within microseconds, and the engine takes longer. A short copy that must follow incomplete
- * copies of the engine is therefore made by the engine, too.
+ * kernel makes the short copies. Both may have copies without an order in flight at the same time. If a copy for the
+ * kernel must follow copies of the engine, or the reverse, the later copy begins after the earlier copies are complete.
+ * The kernel completes its copies within microseconds, and the engine takes longer. A short copy that must follow
+ * incomplete copies of the engine is therefore made by the engine, too.
  *
  * <p>
- * One thread at a time, except {@link #settle}. After construction, no method allocates.
+ * Only one thread at a time may call a method, except {@link #settle}. After construction, no method allocates.
  */
 public final class CopyQueue implements AutoCloseable {
 
@@ -86,8 +86,9 @@ public final class CopyQueue implements AutoCloseable {
     private static final int POSTED = 16;
 
     /**
-     * Maximum number of copies in flight in the engine while the kernel is starting. With more copies, the kernel would
-     * leave again before the engine had completed them.
+     * Maximum number of copies in flight in the engine while the kernel is starting. A copy that must follow them would
+     * reach the kernel only after they are complete. With more copies in the engine, the kernel would find no work
+     * until then and leave again.
      */
     private static final int MAX_BEFORE_KERNEL = 32;
 
@@ -151,12 +152,11 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Returns whether two more copies may begin without waiting for copies in flight. The number of copies in flight is
-     * limited.
+     * Returns whether two more copies may begin within the limit of copies in flight.
      *
      * <p>
      * The method may also return false until the engine's copies are complete, so that later copies can pass to the
-     * kernel. It does so if the kernel is ready and the last copy had to follow others. It also does so while the
+     * kernel. It does so if the kernel is ready and the last copy had to follow other copies. It also does so while the
      * kernel is starting and {@link #MAX_BEFORE_KERNEL} copies are in flight.
      */
     public boolean hasRoom() {
@@ -184,8 +184,8 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Requests a copy. The engine may delay it until the caller asks for its completion or calls {@link #submit}. The
-     * engine then begins many copies with one driver call.
+     * Requests a copy. The engine may delay the copy until the caller asks for its completion or calls {@link #submit}.
+     * It then begins many copies with one driver call.
      *
      * @param bytes number of bytes, 1 or more
      * @param order a constant or a result of {@link CopyOrder}, which determines the copies that this copy must follow

@@ -72,7 +72,9 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /** {@return whether this device can reach the memory of another, so that {@link #enablePeerAccess} will work} */
+    /**
+     * {@return whether this device can reach the memory of another device, so that {@link #enablePeerAccess} will work}
+     */
     public boolean canAccessPeer(CudaDevice peer) {
         return runtime.intOf(CudaFunction.DEVICE_CAN_ACCESS_PEER,
                 out -> cudart_h.cudaDeviceCanAccessPeer(out, index, peer.index)) != 0;
@@ -102,7 +104,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
 
     /**
      * Makes this device the calling thread's current device. Kernel launches and NCCL's initialization use the current
-     * device. All other objects of this package know their own device and do not need this call.
+     * device. All other methods of this package use the device of their object and do not need this call.
      *
      * @return object that makes the previous device current again when it is closed on the same thread
      * @throws IllegalStateException on a virtual thread, because CUDA's current device belongs to its carrier

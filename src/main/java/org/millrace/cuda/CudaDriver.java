@@ -186,17 +186,17 @@ public final class CudaDriver {
     }
 
     /**
-     * Clears the current context of this thread. A context must not be current on any thread when it is destroyed. This
-     * rule includes threads that are about to end. The driver still accesses the thread's context after other threads
-     * have seen the end of that thread.
+     * Clears the current context of this thread. A context must not be current on any thread when it is destroyed, not
+     * even on a thread that is about to end. The driver still accesses a thread's context after other threads have seen
+     * the end of the thread.
      */
     public void leaveContext() {
         useContext(0);
     }
 
     /**
-     * Allows this thread to call CUDA while another thread captures a stream. Without this mode, some calls would fail
-     * or invalidate that capture.
+     * Allows this thread to call CUDA while another thread captures a stream. Otherwise some calls would fail or
+     * invalidate the capture.
      */
     public void ignoreCaptures() {
         try (Arena arena = Arena.ofConfined()) {

@@ -10,8 +10,8 @@ import org.millrace.agent.Waiting;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * A mark in a stream. The program can ask whether the stream has reached the mark. Other streams can wait for it, and
- * the time between two marks can be measured. Recording and querying allocate nothing.
+ * A mark in a stream. The program can ask whether the stream has reached the mark. Other streams can wait for the mark,
+ * and the time between two marks can be measured. Recording and querying allocate nothing.
  */
 public final class CudaEvent implements Event {
 

@@ -12,8 +12,8 @@ import org.millrace.ffi.cudart.cudaHostFn_t;
 
 /**
  * A Java function that a stream can {@linkplain CudaStream#call(HostFunction) call} any number of times until the
- * function is closed. All functions share one native entry point. CUDA passes the number of the function to it. A call
- * after closing does nothing.
+ * function is closed. All functions share one native entry point. CUDA passes the number of the function to this entry
+ * point. A call of a closed function does nothing.
  */
 public final class HostFunction implements AutoCloseable {
 

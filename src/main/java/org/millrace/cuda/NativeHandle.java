@@ -17,9 +17,9 @@ import org.millrace.agent.IdleStrategy;
  *
  * <p>
  * Each native call is enclosed by {@link #enter()} and {@link #exit()}. {@link #close()} forbids further calls. If no
- * call is in progress, {@code close} releases the object at once. Otherwise the thread of the last call in progress
- * releases it when that call ends. So closing never blocks, and a call on a closed object causes an exception instead
- * of a crash. {@code enter} and {@code exit} cost one atomic instruction each and allocate nothing.
+ * call is in progress, {@code close} releases the object at once. Otherwise the last call in progress releases the
+ * object when it ends. So closing never blocks, and a call on a closed object causes an exception instead of a crash.
+ * {@code enter} and {@code exit} cost one atomic instruction each and allocate nothing.
  */
 public final class NativeHandle {
 

@@ -15,7 +15,8 @@ import org.millrace.ffi.cudart.cudart_h;
  * for a moment.
  *
  * @param host   the memory for Java code
- * @param device the same memory at its address for the GPU, not accessible from Java; null if the memory is not mapped
+ * @param device segment of this memory at its address for the GPU, not accessible from Java; null if the memory is not
+ *               mapped
  */
 public record PinnedMemory(MemorySegment host, @Nullable MemorySegment device) {
 
