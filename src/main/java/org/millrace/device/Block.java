@@ -14,17 +14,13 @@ interface Block {
 
     boolean done();
 
-    /**
-     * Returns whether the block is done and can do the same work again after {@link #rewind}. If it cannot, the caller
-     * must create a new block.
-     */
     default boolean canRewind() {
         return false;
     }
 
     /**
-     * Prepares the block to do the same work again, from the first slice. The block reserves its place in the order of
-     * its connections, as a new block would.
+     * Prepares the block to do its work again, from the first slice. The block reserves its next place among the blocks
+     * that use its connections, as a new block would.
      */
     default void rewind() {
         throw new UnsupportedOperationException(getClass().getSimpleName() + " runs once");

@@ -36,8 +36,8 @@ record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, 
     }
 
     /**
-     * Returns the same memory, with arithmetic for a result that several ranks compute. All these ranks get the same
-     * bits.
+     * Returns a copy of this object for a result that several ranks compute: its arithmetic returns the same bits on
+     * all of them.
      */
     BlockMemory reducedAlike(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel alike = ElementKernel.alike(type, op);

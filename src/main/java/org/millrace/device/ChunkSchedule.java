@@ -61,8 +61,8 @@ public abstract class ChunkSchedule {
      * Sets the kind and the elements of the current primitive.
      *
      * @param part       number of the chunk in the round
-     * @param inputBase  index in the input of the operation's element 0 for this primitive
-     * @param outputBase index in the output of the operation's element 0 for this primitive
+     * @param inputBase  distance from an element's index in the operation to its index in the input
+     * @param outputBase distance from an element's index in the operation to its index in the output
      */
     final void set(int primitiveKind, int part, long inputBase, long outputBase) {
         long inShare = roundFirst + part * chunkElements;
@@ -73,7 +73,7 @@ public abstract class ChunkSchedule {
     }
 
     /**
-     * Sets the kind and the elements of the current primitive: those elements of the round's chunk that lie between two
+     * Sets the kind and the elements of the current primitive: the elements of the round's chunk that lie between two
      * bounds. The input and the output begin at the lower bound.
      *
      * @param begin lower bound: index of an element in the operation

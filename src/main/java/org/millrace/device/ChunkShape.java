@@ -26,12 +26,15 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     public static final ChunkShape FOUR_SLICES = new ChunkShape(4, 1, Protocol.SIMPLE, 0);
 
     /**
-     * Shape for the same operations with fewer elements. Four slices would then cost more time than they save by
-     * overlap.
+     * Shape for the operations of {@link #FOUR_SLICES} if they have few elements. Four slices would then cost more time
+     * than they save by overlap.
      */
     static final ChunkShape TWO_SLICES = new ChunkShape(4, 2, Protocol.SIMPLE, 0);
 
-    /** Shape for all other operations. Their elements flow in one direction, so the next step can follow at once. */
+    /**
+     * Shape for all other operations. Their elements flow in one direction, so a rank can send the next step without
+     * waiting for received data.
+     */
     public static final ChunkShape ONE_STEP = new ChunkShape(1, 1, Protocol.SIMPLE, 0);
 
     private static final ChunkShape LL = new ChunkShape(1, 1, Protocol.LL, 0);
@@ -39,7 +42,7 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     private static final LineFormat LL_LINES = new LLFormat();
     private static final LineFormat LL128_LINES = new LL128Format();
 
-    /** Returns the shape of the same operation in another protocol. Returns this shape for protocol Simple. */
+    /** Returns this shape for another protocol. For protocol Simple, returns this object. */
     public ChunkShape in(Protocol other) {
         return switch (other) {
             case LL -> LL;
@@ -49,7 +52,7 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     }
 
     /**
-     * Returns the same shape for elements that stay in the user's registered memory. The protocol must be Simple.
+     * Returns this shape for elements that stay in the user's registered memory. The protocol must be Simple.
      *
      * @param bytes size of a chunk in bytes; the same at both ends of a connection, even if only one end uses the
      *              user's memory

@@ -51,8 +51,8 @@ final class CollNetFunction extends CollectiveFunction {
     }
 
     /**
-     * Returns the part of the operation that a channel transfers, in bytes. If each rank has its own part of the data,
-     * the result covers the parts of all ranks. A chunk fills a slot.
+     * Returns a channel's share of the operation, in bytes. For an all-gather or a reduce-scatter, the share covers the
+     * data of all ranks. A chunk fills a slot.
      */
     private static ChannelPart windows(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
         long elementBytes = FunctionNumber.type(number).bytes();
@@ -79,8 +79,8 @@ final class CollNetFunction extends CollectiveFunction {
     }
 
     /**
-     * Returns a schedule that transfers of each chunk only the bytes of this rank's own part. The rank's input or
-     * output begins with the first byte of this part.
+     * Returns a schedule that transfers only the bytes of each chunk that belong to this rank's own part. The rank's
+     * input or output begins with the first byte of this part.
      *
      * @param sends whether the schedule sends; otherwise it receives
      * @param begin first byte of this rank's part

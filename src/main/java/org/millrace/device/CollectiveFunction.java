@@ -13,7 +13,7 @@ import org.millrace.proxy.ProxyOp;
 /** A function that carries out a collective by one algorithm. */
 public abstract class CollectiveFunction implements FunctionTable.DeviceFunction {
 
-    /** Memory of the user that ranks may send elements from, or pass elements on from, without a slot (mode PTR). */
+    /** Memory of the user from which ranks may send or forward elements without a slot (mode PTR). */
     public enum InPlace {
         /** No memory, because the elements are combined in slots. */
         NEVER,

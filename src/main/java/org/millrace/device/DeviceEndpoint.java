@@ -3,8 +3,8 @@ package org.millrace.device;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The device's end of a connection. Blocks of all streams use the endpoint one after another, in the order of their
- * creation. Blocks may be created before the connection exists.
+ * The device's end of a connection. The blocks of all streams use the endpoint one after another, in the order in which
+ * the blocks were created. Blocks may be created before the connection exists.
  *
  * @param <P> {@link SendPort} or {@link ReceivePort}
  */

@@ -48,8 +48,8 @@ public final class EmulatedDevice implements Device, Agent {
      */
     private volatile Resident[] residents = {};
     /**
-     * Thread that currently runs the streams; null if no thread does. A thread reads it only to find out whether it is
-     * this thread itself. No ordering is needed, because a thread always sees its own last store to the field.
+     * Thread that currently runs the streams; null if no thread does. A thread reads the field only to find out whether
+     * it runs the streams itself. No ordering is needed, because a thread always sees its own last store to the field.
      */
     private @Nullable Thread running;
     private volatile long functionSince;
@@ -205,8 +205,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Returns whether the calling thread may call a function of the program. Called when a stream reaches such a
-     * function. If the result is false, the agent's own thread has been asked to call it.
+     * Returns whether the calling thread may call a host function. Called when a stream reaches a host function. If the
+     * result is false, the agent's own thread has been asked to call the function.
      */
     boolean mayCallFunctions() {
         HelpedAgent agent = helped;
@@ -227,7 +227,7 @@ public final class EmulatedDevice implements Device, Agent {
         copy(device, host, stream);
     }
 
-    /** Enqueues a copy. It is the same in both directions, because host memory and device memory are the same here. */
+    /** Enqueues a copy. Both directions use this method, because the memory of the emulated device is host memory. */
     private void copy(MemorySegment source, MemorySegment destination, DeviceStream stream) {
         CopiedSegments.check(source, destination);
         EmulatedStream queue = own(stream);
@@ -269,8 +269,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Throws if the caller is a function of the program that a stream calls. Such a function runs on the thread that
-     * runs the streams. If it waited for a stream, it would wait forever.
+     * Throws if the caller is a host function. A host function runs on the thread that runs the streams. If it waited
+     * for a stream, it would wait forever.
      */
     public void checkCaller() {
         if (isRunByThisThread()) {
@@ -299,8 +299,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Returns whether the calling thread runs the streams. It does so while a stream calls a function of the program,
-     * and this function must not wait for the stream.
+     * Returns whether the calling thread runs the streams. The thread also runs them while it calls a host function,
+     * which must therefore not wait for a stream.
      */
     boolean isRunByThisThread() {
         return running == Thread.currentThread();
@@ -408,7 +408,7 @@ public final class EmulatedDevice implements Device, Agent {
         }
     }
 
-    /** Calls a function of the program. Called on the agent's own thread. */
+    /** Calls a host function. Called on the agent's own thread. */
     void callFunction(Runnable function) {
         functionSince = System.nanoTime();
         try {
@@ -419,16 +419,16 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Returns the time when the running function of the program was called, as a value of {@link System#nanoTime}; 0 if
-     * no function is running. Callable from any thread.
+     * Returns the time when the running host function was called, as a value of {@link System#nanoTime}; 0 if no host
+     * function is running. Callable from any thread.
      */
     public long functionSince() {
         return functionSince;
     }
 
     /**
-     * Runs those tasks of the streams that need not wait. All other tasks fail, including tasks that are enqueued
-     * later. No thread will run these tasks, so a thread that waits for one of them would otherwise wait forever.
+     * Runs those tasks of the streams that need not wait. All other tasks fail, including later ones, because no thread
+     * will run them. A thread that waits for such a task would otherwise wait forever.
      */
     @Override
     public void onClose() {

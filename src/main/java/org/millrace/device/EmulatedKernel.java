@@ -53,9 +53,9 @@ public final class EmulatedKernel implements StreamTask {
      * @param name           description of the operation; converted to text only for a message, and kept while the
      *                       kernel is on the device
      * @param blocks         blocks of the kernel; the array is not copied
-     * @param abort          function that returns the reason why the blocks must stop, or null; called on every pass
-     * @param onFailure      function that receives the reason why the kernel leaves before it is complete
-     * @param proxiesStopped function that returns whether the proxies have stopped accessing the operands; called after
+     * @param abort          callback that returns the reason why the blocks must stop, or null; called on every pass
+     * @param onFailure      callback that receives the reason why the kernel leaves before it is complete
+     * @param proxiesStopped callback that returns whether the proxies have stopped accessing the operands; called after
      *                       {@code onFailure}
      * @param watch          judge of the kernel if no block makes progress
      */

@@ -86,8 +86,8 @@ public final class KernelPlan implements AutoCloseable {
     }
 
     /**
-     * Stores the work items where the kernel will read them. If this is the FIFO, it must have room. Returns the
-     * arguments for the launch, which contain the location of the items.
+     * Stores the work items where the kernel will read them. If the plan uses the FIFO, the FIFO must have room.
+     * Returns the arguments for the launch, which contain the location of the items.
      *
      * @throws IllegalStateException if the plan is closed
      */

@@ -191,8 +191,8 @@ abstract class RingFunction extends CollectiveFunction {
     }
 
     /**
-     * An all-gather around a ring of n ranks. In a round each rank sends one chunk and passes on one chunk of each
-     * other rank. Each chunk travels n - 1 hops. The last line of the table is the rank that owns the chunk:
+     * An all-gather around a ring of n ranks. In a round each rank sends one chunk of its own and passes on chunks of
+     * other ranks. Each chunk travels n - 1 hops. The last line of the table is the rank that owns the chunk:
      *
      * <pre>
      *   primitive          0           1 .. n-2             n-1
@@ -240,8 +240,8 @@ abstract class RingFunction extends CollectiveFunction {
     }
 
     /**
-     * A reduce-scatter around a ring of n ranks. In a round one chunk for each rank travels n - 1 hops to this rank.
-     * Each rank on the way adds its own elements. The last line of the table is the rank that the chunk is for:
+     * A reduce-scatter around a ring of n ranks. In a round one chunk for each rank travels n - 1 hops to that rank.
+     * Each rank on the way adds its own elements. The last line of the table is the rank for which the chunk is:
      *
      * <pre>
      *   primitive          0     1 .. n-2               n-1

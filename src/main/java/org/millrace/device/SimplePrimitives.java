@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.device.ChunkShape.Slices;
 
 /**
- * The primitives of protocol Simple. They work slice by slice, with any number of receiving and sending connections. A
- * chunk always has the same number of slices. The slices after the end of the data are empty.
+ * The primitives of protocol Simple. A primitive works slice by slice, with any number of receiving and sending
+ * connections. A chunk always has the same number of slices. The slices after the end of the data are empty.
  *
  * <p>
  * Elements of several peers are combined in the order of their ports, after this rank's elements. The result therefore

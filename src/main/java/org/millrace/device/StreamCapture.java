@@ -200,8 +200,8 @@ final class StreamCapture {
     }
 
     /**
-     * Called when a stream of the capture is closed. If the capture began on this stream, it ends without a plan.
-     * Otherwise it becomes invalid.
+     * Called when a stream of the capture is closed. If the capture began on this stream, the capture ends without a
+     * plan. Otherwise the capture becomes invalid.
      */
     void leave(EmulatedStream stream) {
         synchronized (this) {
@@ -225,8 +225,8 @@ final class StreamCapture {
     }
 
     /**
-     * The captured operations. A launch enqueues them in the same order. The stream of the launch replaces the first
-     * captured stream, and a new stream replaces each of the others.
+     * The captured operations. A launch enqueues them in the order of their capture. The stream of the launch replaces
+     * the first captured stream, and a new stream replaces each of the others.
      */
     private final class CapturedPlan implements Plan {
 

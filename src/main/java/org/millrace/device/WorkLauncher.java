@@ -31,8 +31,8 @@ public final class WorkLauncher implements AutoCloseable {
     private static final long FIRST_PARK_NANOS = 10_000;
     private static final Duration MAX_GRACE = Duration.ofSeconds(10);
     /**
-     * Number of parts of the FIFO ({@value}). After each filled part, an event is recorded that will free the room of
-     * this part. A plan needs at most half of the FIFO, so enough room always becomes free.
+     * Number of equal parts of the FIFO ({@value}). Whenever a part is full, an event is recorded. The room of the part
+     * is freed when the event is reached. A plan needs at most half of the FIFO, so enough room always becomes free.
      */
     private static final int RECORDED_PART = 8;
 
@@ -78,11 +78,11 @@ public final class WorkLauncher implements AutoCloseable {
     /**
      * Creates a launcher without launched plans.
      *
-     * @param failure        function that returns the reason why the communicator failed; called when the abort flag is
+     * @param failure        callback that returns the reason why the communicator failed; called when the abort flag is
      *                       set
-     * @param onFailure      function that receives the reason why a kernel leaves before it is complete
-     * @param proxiesStopped function that returns whether proxies no longer access any operand; called after
-     *                       {@code onFailure}
+     * @param onFailure      callback that receives the reason why a kernel leaves before it is complete
+     * @param proxiesStopped callback that returns whether proxies no longer access any operand; called after {@code
+     * onFailure}
      * @param watch          judge of kernels without progress
      * @param roomDeadline   maximum time that a plan waits for room without progress of earlier kernels; longer than
      *                       the time after which {@code watch} abandons a kernel
@@ -277,8 +277,8 @@ public final class WorkLauncher implements AutoCloseable {
 
     /**
      * Stops launching, and waits until no kernel is on the device and the FIFO is empty. The wait is limited: a kernel
-     * leaves without a request when it stalls or when the communicator is aborted. The same holds for a caller that
-     * waits for room.
+     * leaves without a request when it stalls or when the communicator is aborted. The wait of a caller for room is
+     * limited in the same way.
      *
      * @return false if a kernel does not leave; the memory that it accesses must not be freed
      */
@@ -337,7 +337,7 @@ public final class WorkLauncher implements AutoCloseable {
 
     /**
      * Waits until no kernel that was launched before this call is on the device. If a kernel neither makes progress nor
-     * leaves within a time limit, the communicator fails. Its kernels must then leave.
+     * leaves within a time limit, the communicator fails, and all its kernels must leave.
      *
      * @return false if a kernel still does not leave. Then the thread that runs the device has ended, or it is in a
      *         pass that does not return.

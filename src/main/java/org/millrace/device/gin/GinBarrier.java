@@ -34,7 +34,7 @@ public final class GinBarrier {
     }
 
     /**
-     * Returns a barrier of the ranks in this rank's rail.
+     * Returns a barrier of this rank's {@linkplain GinDeviceCommunicator#rail rail}.
      *
      * @param number number of the barrier, less than the number of rail barriers in the requirements
      */

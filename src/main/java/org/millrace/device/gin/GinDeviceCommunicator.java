@@ -26,8 +26,8 @@ public final class GinDeviceCommunicator implements AutoCloseable {
     private int takenSignals;
 
     /**
-     * Creates the contexts and adds them to the communicator's agent. One communicator can have several objects of this
-     * class. All ranks must create and close them in the same order, because new contexts receive the lowest free
+     * Creates the contexts and adds them to the communicator's agent. A communicator of GIN can have several objects of
+     * this class. All ranks must create and close them in the same order, because new contexts receive the lowest free
      * numbers.
      *
      * @param requirements the same on every rank
