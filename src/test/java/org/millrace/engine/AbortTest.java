@@ -149,7 +149,7 @@ class AbortTest {
                 try {
                     for (int pass = 0; pass < 3; pass++) {
                         other.call(() -> {});
-                        other.synchronize(TIMEOUT); // the device has checked every stream meanwhile
+                        other.synchronize(TIMEOUT); // meanwhile the device's thread has visited every stream
                     }
                     assertFalse(stream.query(), "told, and a proxy is about to write");
                     assertEquals(0, data.get(ValueLayout.JAVA_BYTE, 0), "written before it was let");

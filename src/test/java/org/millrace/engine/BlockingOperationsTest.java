@@ -176,7 +176,7 @@ class BlockingOperationsTest {
             int[] bits = {1 << rank, -1, 7};
             communicator.allReduce(Operand.of(bits), ReduceFunction.BITWISE_XOR);
             assertArrayEquals(new int[] {(1 << size) - 1, size % 2 == 0 ? 0 : -1, size % 2 == 0 ? 0 : 7}, bits);
-            // this function keeps its left operand: it is not commutative, so the result shows the order of the ranks
+            // the function returns its left operand, so it is not commutative: the result shows the order of the ranks
             double[] first = {rank, 10 + rank, 20 + rank, 30 + rank, 40 + rank};
             communicator.allReduce(Operand.of(first), ReduceFunction.ofDoubles((a, _) -> a));
             assertArrayEquals(new double[] {0, 10, 20, 30, 40}, first);

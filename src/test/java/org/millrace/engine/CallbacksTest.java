@@ -16,12 +16,14 @@ import org.millrace.Millrace;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
-/** Functions that depend on the stage of an operation, with more ranks in one JVM than it has cores. */
+/**
+ * Functions that run after an operation's {@link CompletionStage}. One JVM has more ranks than cores.
+ */
 class CallbacksTest {
 
     private static final int RANKS = Runtime.getRuntime().availableProcessors() + 2;
 
-    /** Returns the stage of an operation to which each rank contributes 1. */
+    /** Starts an all-reduce of 1 from each rank. Returns the stage of the operation. */
     private static CompletionStage<Void> count(Communicator communicator, float[] sum, DeviceStream stream) {
         return communicator.allReduce(Operand.of(sum), ReduceOp.SUM, stream);
     }

@@ -23,7 +23,7 @@ import org.millrace.engine.Topology.TreePlace;
 class ChannelsTest extends EngineFixture {
 
     private static final int RANKS = 4;
-    /** An order that differs from the order of the numbers, from its rotations and from its reverse. */
+    /** Order of the ranks that is neither ascending nor descending, from any first rank. */
     private static final int[] RING = {2, 0, 1, 3};
     private static final int COUNT = 5000;
 
@@ -51,7 +51,7 @@ class ChannelsTest extends EngineFixture {
         return sum;
     }
 
-    /** Data travels in slots, and in the user's memory. */
+    /** Data passes through slots (threshold 1 GiB), or is sent from the user's memory (threshold 0). */
     @ParameterizedTest
     @ValueSource(strings = {"1G", "0"})
     void dataTravelsAroundTheRingThatTheChannelSays(String threshold) throws Exception {
@@ -106,7 +106,7 @@ class ChannelsTest extends EngineFixture {
 
     @Test
     void dataTravelsOverTheTreeThatTheChannelSays() throws Exception {
-        // a chain with its root at rank 2, which differs from both trees
+        // a chain from rank 2, which differs from both trees that the engine builds
         int[] up = {2, 0, KernelChannel.NO_RANK, 1};
         int[][] down = {{1}, {3}, {0}, {}};
         EngineGroup.ranks(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "tree"), communicator -> {

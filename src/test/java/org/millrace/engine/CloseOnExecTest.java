@@ -30,18 +30,20 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 import org.millrace.net.ucx.UcxNetwork;
 
-/** A program that a native library executes inherits none of this process's descriptors. */
+/** A program that a native library starts with exec inherits none of Millrace's descriptors. */
 @Tag("slow")
 class CloseOnExecTest {
 
     private static final long CLOSE_ON_EXEC = 02000000;
-    /** Targets of Millrace's descriptors. The JVM also opens classes at any time. */
+    /** Link targets of Millrace's descriptors. The JVM opens class files at any time, so those are not compared. */
     private static final Pattern OURS = Pattern.compile("(socket|pipe|anon_inode):.*|/memfd:.*|.*/millrace-.*");
 
     @TempDir
     Path directory;
 
-    /** Returns the descriptors that may belong to Millrace, as a map from descriptor and target. */
+    /**
+     * Returns the flags of each descriptor that may belong to Millrace. The key is the descriptor with its link target.
+     */
     private static Map<String, Long> descriptors() throws IOException {
         Map<String, Long> flags = new HashMap<>();
         try (DirectoryStream<Path> open = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
@@ -65,7 +67,7 @@ class CloseOnExecTest {
         return flags;
     }
 
-    /** Returns the descriptors that were opened since then and are not closed on exec. */
+    /** Returns the descriptors that are not in the given map and are not closed on exec. */
     private static Map<String, Long> inheritedSince(Map<String, Long> before) throws IOException {
         Map<String, Long> now = descriptors();
         now.keySet().removeAll(before.keySet());

@@ -21,10 +21,10 @@ import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 import org.millrace.Route;
 
-/** A network with one rank of each host, and the data that the host's ranks exchange with it. */
+/** A collective network that has only one rank of each host. Each host's other ranks exchange data with that leader. */
 class CollNetLeadersTest extends EngineFixture {
 
-    /** Runs each rank with its host's name, so that leaders are found for any distribution of ranks to hosts. */
+    /** Runs each rank on an invented host: one letter of {@code hosts} per rank. */
     private List<Throwable> onHosts(String hosts, Map<String, String> settings, EngineGroup.RankBody body)
             throws InterruptedException {
         return EngineGroup.call(hosts.length(), rank -> () -> {
@@ -37,7 +37,10 @@ class CollNetLeadersTest extends EngineFixture {
         });
     }
 
-    /** The leaders of the hosts have a network, and the others pass their data to the previous rank. */
+    /**
+     * Only the leaders of the hosts reach the network. Each other rank passes its data to the previous rank of its
+     * host.
+     */
     @ParameterizedTest
     @CsvSource({"aaabb, auto, collnet, 1", "abab, socket, collnet, 2", "aaa, auto, collnetchain, 1",
             "abc, auto, collnetchain, 3"})

@@ -22,7 +22,7 @@ import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 import org.millrace.net.ucx.Ucx;
 
-/** Collectives through the network that the ranks form, and collectives that must take another path beside them. */
+/** Operations over a collective network of all ranks, and operations of the same communicator that cannot use it. */
 class CollNetTest extends EngineFixture {
 
     static Map<String, String> settings(String... more) {
@@ -33,8 +33,8 @@ class CollNetTest extends EngineFixture {
     }
 
     /**
-     * Sizes around one slot and around all slots, on both sides of the limit. They run one after the other without
-     * waiting.
+     * Sizes around one slot and around all slots, below and above MILLRACE_COLLNET_MAX_BYTES. The operations follow
+     * each other without a wait.
      */
     @ParameterizedTest
     @CsvSource({"2, auto, 0", "3, auto, 4294967290", "5, auto, 0", "3, socket, 9223372036854775804", "3, ucx, 0"})
@@ -70,7 +70,8 @@ class CollNetTest extends EngineFixture {
     }
 
     /**
-     * The collective network computes no averages, so these use the ring. It supports element types of other widths.
+     * The collective network computes no averages, so averages use the ring. The network supports elements of other
+     * widths.
      */
     @Test
     void whatTheNetworkDoesNotSupportGoesAroundTheRing() throws Exception {
@@ -129,8 +130,8 @@ class CollNetTest extends EngineFixture {
     }
 
     /**
-     * Gather and scatter over several channels, in place and not in place. The ranks' parts are shorter than a slot, or
-     * longer than all slots.
+     * Gather and scatter over several channels, in place and not in place. A rank's elements fill less than a slot or
+     * more than all.
      */
     @ParameterizedTest
     @CsvSource({"2, auto", "3, socket", "5, auto"})

@@ -110,8 +110,8 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
     }
 
     /**
-     * Kernels fill the work FIFO of one communicator, and end only when kernels of the other run. A launch that waited
-     * for room would wait forever.
+     * Kernels fill the work FIFO of one communicator, and end only when kernels of the other communicator run. A launch
+     * on the second that waited for room in the first FIFO would wait forever.
      */
     @ParameterizedTest
     @CsvSource({"true", "false"})

@@ -111,7 +111,7 @@ class ConnectorsTest {
                     held.await();
                     interrupted = false;
                 } catch (InterruptedException e) {
-                    // the test has no interrupts
+                    // no thread interrupts this one
                 }
             }
             return new byte[0];
@@ -141,11 +141,11 @@ class ConnectorsTest {
         }
     }
 
-    /** Messages of the peer. A message is present as soon as the test announces its arrival. */
+    /** Messages of the peer. {@code arrived} decides whether a message is present. */
     private final class Messages implements PeerMessages {
         @Override
         public void send(int peer, long tag, byte[] data) {
-            // the test knows the content
+            // the peer is the test, which needs no message
         }
 
         @Override

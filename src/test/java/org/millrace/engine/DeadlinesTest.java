@@ -98,7 +98,7 @@ class DeadlinesTest {
             }
             stream.call(() -> {
                 try {
-                    await(failed); // blocks the device of this rank
+                    await(failed); // blocks this rank's device
                 } catch (InterruptedException e) {
                     throw new AssertionError(e);
                 }

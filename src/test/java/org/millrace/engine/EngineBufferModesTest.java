@@ -29,8 +29,8 @@ import org.millrace.Registration;
 import org.millrace.net.ucx.Ucx;
 
 /**
- * Location of an operation's data in transit: a connection's own slots, shared slots, or the user's memory. Also covers
- * memory that must be flushed.
+ * Location of an operation's data in transit: a connection's own slots, shared slots, or the user's memory. Some tests
+ * use memory that must be flushed.
  */
 @Timeout(240)
 @Tag("slow")
@@ -105,8 +105,8 @@ class EngineBufferModesTest extends EngineFixture {
     }
 
     /**
-     * A network that can access all memory uses unregistered memory in place. One rank may have a higher threshold, and
-     * then uses slots.
+     * A network that can access all memory uses unregistered memory in place. In some runs one rank has a higher
+     * threshold, and this rank uses slots.
      */
     @ParameterizedTest
     @CsvSource({"2, socket, 0", "3, shm, 0", "3, socket, 1", "2, shm, 1", "3, ucx, 0", "2, ucx, 1"})
@@ -151,7 +151,7 @@ class EngineBufferModesTest extends EngineFixture {
         assertTrue(WatchedNetwork.FLUSHED.get() > 0);
     }
 
-    /** A rank has four peers, and eight slots for each would be more than its channel's pool has. */
+    /** Each rank has four peers. Eight slots for each peer are more slots than the pool of a channel has. */
     @Test
     void aPoolWithTooFewSlotsForAllServesAll() throws Exception {
         Map<String, String> settings = settings(1, true);
@@ -174,7 +174,8 @@ class EngineBufferModesTest extends EngineFixture {
     }
 
     /**
-     * Six channels use two connections. The slots have the minimum room for ranks that wait for each other in a ring.
+     * Six channels share two network connections. The slots are as few as possible for ranks that wait for each other
+     * in a ring.
      */
     @ParameterizedTest
     @CsvSource({"2, 0, 2147483640", "3, 4294967290, 0", "5, 0, -4"})
@@ -213,12 +214,12 @@ class EngineBufferModesTest extends EngineFixture {
         }
     }
 
-    /** The memory is freed immediately after its registration is closed. The failed communicator is still open. */
+    /** The aborted communicator is still open when a registration is closed and its memory is freed. */
     @ParameterizedTest
     @CsvSource({"shm, 0", "socket, 1", "shm, 1", "ucx, 0", "ucx, 1", "auto, 0"})
     void afterAnAbortNothingTouchesRegisteredMemory(String network, int shares) throws Exception {
         Ucx.assumeUsable(network);
-        // a slower rank would receive the abort when it registers or sends
+        // rank 2 aborts only after the others have begun to send; otherwise they would fail before
         CountDownLatch sending = new CountDownLatch(2);
         Map<String, String> settings = settings(1, shares == 1);
         settings.put("MILLRACE_NET", network);

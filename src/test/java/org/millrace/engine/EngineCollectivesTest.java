@@ -14,8 +14,8 @@ import org.millrace.ReduceOp;
 import org.millrace.net.ucx.Ucx;
 
 /**
- * Every operation through the whole stack: numbers of ranks, odd sizes, reductions, roots, in place and not in place,
- * with counters that wrap.
+ * Every operation through the whole stack: several numbers of ranks, odd sizes, reduction operators and roots, in place
+ * and not in place, with counters that wrap.
  */
 @Tag("slow")
 class EngineCollectivesTest extends EngineFixture {
@@ -53,7 +53,7 @@ class EngineCollectivesTest extends EngineFixture {
         runAll(directory, ranks, settings).forEach(failure -> assertNull(failure, () -> String.valueOf(failure)));
     }
 
-    /** Runs all of them on ranks that are threads. Returns the exception of each rank. */
+    /** Runs all calls on ranks that are threads. Returns the exception of each rank. */
     static List<Throwable> runAll(Path directory, int ranks, Map<String, String> settings) throws Exception {
         return EngineGroup.thrown(directory, ranks, settings, (communicator, stream, arena) -> {
             List<Call.Running> running = new ArrayList<>();

@@ -21,8 +21,8 @@ import org.millrace.ReduceOp;
 import org.millrace.config.ConfigurationException;
 
 /**
- * Errors of a program and their effect on other ranks. The error states its kind and place, nothing hangs, and nothing
- * is left behind.
+ * Errors of a program and their effect on other ranks. The exception names the kind of error and the call. No rank
+ * hangs, and no resource remains.
  */
 class EngineErrorsTest extends EngineFixture {
 

@@ -10,7 +10,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Provides the directory in which a test's ranks meet. Checks that they leave no thread and no file there. */
+/** Provides the directory in which a test's ranks meet. Checks that the ranks leave no thread, and no file in it. */
 abstract class EngineFixture {
 
     static final Duration TIMEOUT = Duration.ofSeconds(EngineGroup.TIMEOUT_SECONDS);

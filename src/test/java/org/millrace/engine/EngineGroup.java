@@ -44,7 +44,7 @@ final class EngineGroup {
         return settings;
     }
 
-    /** Runs a body on each rank. All must complete without an exception. */
+    /** Runs a body on each rank. Each rank must complete without an exception. */
     static void ranks(Path directory, int ranks, Map<String, String> settings, RankBody body)
             throws InterruptedException {
         requireNone(thrown(directory, ranks, settings, body));
@@ -111,7 +111,10 @@ final class EngineGroup {
         return call(ranks, TIMEOUT_SECONDS, body);
     }
 
-    /** Runs bodies of many bounded operations. Their total time depends on the machine. */
+    /**
+     * Runs one callable per rank with another limit, in seconds: for many operations, whose total time depends on the
+     * machine.
+     */
     static List<Throwable> call(int ranks, long patienceSeconds, java.util.function.IntFunction<Callable<Void>> body)
             throws InterruptedException {
         try (ExecutorService threads =
@@ -136,7 +139,7 @@ final class EngineGroup {
         }
     }
 
-    /** Returns the names of this library's live threads. The trace's thread ends independently, a moment later. */
+    /** Returns the names of Millrace's live threads. The trace's thread is omitted, because it ends a moment later. */
     static List<String> threadsAlive() {
         return Thread.getAllStackTraces()
                 .keySet()

@@ -55,7 +55,7 @@ class EngineOptionsTest {
         assertEquals(200, wakeUps(Map.of("NCCL_PROXY_IDLE_SLEEP_US", "5000")), 15);
     }
 
-    /** Returns the number of sleeps in one second of sleep, after the polling phase. */
+    /** Returns the number of times that an idle rank sleeps within one second, after it has stopped polling. */
     private static int wakeUps(Map<String, String> settings) {
         AtomicLong slept = new AtomicLong();
         IdleStrategy idle = decided(2, settings).idle().apply(nanos -> {

@@ -19,7 +19,7 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
-/** Operations over two rails. The loss of one rail changes no result. The loss of both rails fails the communicator. */
+/** Operations over two rails. After the loss of one rail the results are right. After both, the communicator fails. */
 @Tag("slow")
 class EngineRailsTest extends EngineFixture {
 

@@ -46,7 +46,7 @@ class EngineStallTest {
     Path directory;
     private final List<Process> children = new ArrayList<>();
 
-    /** Path of the ranks' data. */
+    /** Transport and network of the ranks' data. */
     private enum Network {
         /** The engine's default on one host: devices access each other's memory. */
         DIRECT,
@@ -66,7 +66,11 @@ class EngineStallTest {
         }
     }
 
-    /** @param together number of ranks in a process */
+    /**
+     * A random stall.
+     *
+     * @param together number of ranks in a process
+     */
     private record Stall(long seed, Way way, Network network, Pattern pattern, int ranks, int together, int channels,
             int victim, int operation, int ahead, long count) {
 
@@ -75,9 +79,9 @@ class EngineStallTest {
             Way way = Way.values()[random.nextInt(Way.values().length)];
             int ranks = 2 + random.nextInt(7);
             Network network = Network.values()[way.isOfTheWire() ? 2 + random.nextInt(2) : random.nextInt(4)];
-            // then the affected connection is known
+            // a rank sends to one neighbor only, so the affected connection is known
             Pattern pattern = way.isOfTheWire() && random.nextBoolean() ? Pattern.NEIGHBOURS
-                    : way.isOfTheWire() ? Pattern.values()[random.nextInt(3)] // all send
+                    : way.isOfTheWire() ? Pattern.values()[random.nextInt(3)] // every rank sends
                             : Pattern.values()[random.nextInt(Pattern.values().length)];
             boolean alone = way == Way.STOP || way == Way.KILL;
             return new Stall(seed, way, network, pattern, ranks, alone || random.nextBoolean() ? 1 : 2,
@@ -98,8 +102,8 @@ class EngineStallTest {
         }
 
         /**
-         * Returns whether the disagreement involves two ranks only. If no third rank remembers an operation with either
-         * rank, the verdict cannot name the wrong rank.
+         * Returns whether the verdict may name either of two disagreeing ranks. This is so if no third rank remembers
+         * an operation with one of the two.
          */
         private boolean isBetweenTwo() {
             boolean remembered = (ahead + 1) * 2 * ranks <= CommunicatorFields.OPERATIONS;
@@ -179,7 +183,7 @@ class EngineStallTest {
         return text.toString();
     }
 
-    /** Checks the message that every rank with a running process logs without a request. */
+    /** Checks that each running process logs the verdict on its own, without a request. */
     private void assertAllSay(Stall stall, String what) throws Exception {
         long deadline = System.nanoTime() + DEADLINE_NANOS;
         for (int process = 0; process < children.size(); process++) {

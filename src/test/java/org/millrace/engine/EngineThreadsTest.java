@@ -26,7 +26,7 @@ class EngineThreadsTest {
     private final Doorbell doorbell = new Doorbell();
     private final Sleeper sleeper = doorbell.sleeper(1);
 
-    /** Agent that has no work, and counts the requests to serve everything. */
+    /** Agent without work. It counts the calls that serve everything before the thread sleeps. */
     private static final class Idle implements Agent {
         private int servedAll;
 
@@ -91,7 +91,7 @@ class EngineThreadsTest {
         }
     }
 
-    /** Returns whether a pass with work wakes the other thread, which has announced to sleep. */
+    /** Returns whether a thread that has done work wakes the other thread, which has announced its sleep. */
     private boolean isWoken(EngineThreads threads) {
         sleeper.sleep(1);
         assertTrue(doorbell.isAnnounced());

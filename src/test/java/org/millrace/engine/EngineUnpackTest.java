@@ -15,8 +15,8 @@ import org.millrace.ReduceOp;
 class EngineUnpackTest extends EngineFixture {
 
     /**
-     * Empty slices are counted, and slices below the threshold are in slots. Slices of registered memory, of LL and of
-     * pools are mixed with them on the same connections.
+     * Kernels still count empty slices. Slices below the threshold are in slots. The same connections also carry slices
+     * of registered memory and of LL, and slices in shared pools.
      */
     @ParameterizedTest
     @CsvSource({"2, shm, ring, 0, 0", "3, shm, tree, 3000, 1", "3, socket, ring, 3000, 1", "2, socket, tree, 0, 0"})

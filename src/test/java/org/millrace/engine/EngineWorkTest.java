@@ -82,7 +82,7 @@ class EngineWorkTest extends EngineFixture {
                             sum(communicator, sums[i], i % 5 == 4 ? other : one);
                             for (int peer = 0; peer < ranks; peer++) {
                                 received[i * ranks + peer] = words(communicator, arena, -1);
-                                // a rank's send to itself and its receive are on the same stream
+                                // both ends of a rank's send to itself must be on one stream
                                 DeviceStream on = i % 3 == 2 ? other : one;
                                 communicator.send(words(communicator, arena, 100 * rank + 10 * peer + i), 1,
                                         DataType.INT64, peer, on);
@@ -129,8 +129,8 @@ class EngineWorkTest extends EngineFixture {
                 });
                 WorkFifo fifo = device(communicator).fifo();
                 long deadline = System.nanoTime() + TIMEOUT.toNanos();
-                // the thread also sleeps elsewhere, so sleep alone does not show that it waits for room: it does once
-                // no room is left
+                // sleep alone does not show that the caller waits for room, because it also sleeps elsewhere: the FIFO
+                // must be full too
                 while ((fifo.hasRoom(CollectiveWork.BYTES) || caller.getState() != Thread.State.TIMED_WAITING)
                         && System.nanoTime() < deadline) {
                     Thread.onSpinWait();
@@ -151,8 +151,8 @@ class EngineWorkTest extends EngineFixture {
     }
 
     /**
-     * Runs with one polling thread and with two. The streams' thread ends with the communicator, and the work that
-     * streams hold is not lost.
+     * Runs with one polling thread and with two. The communicator's threads end, and the stream still runs the work
+     * that it holds.
      */
     @ParameterizedTest
     @ValueSource(strings = {"1", "2"})

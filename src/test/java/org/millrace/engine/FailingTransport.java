@@ -17,7 +17,7 @@ record FailingTransport(Transport transport, Phase phase, boolean afterwards, bo
         PROXY_SETUP, SETUP, PROXY_CONNECT, CONNECT, PROXY_PROGRESS
     }
 
-    /** The planted failure. */
+    /** The failure that this transport throws. */
     static final class Planted extends RuntimeException {
         private static final long serialVersionUID = 1L;
 

@@ -64,7 +64,7 @@ class GinFailureTest {
         }
     }
 
-    /** Behaves like a rank, except that its failure does not close its connections. */
+    /** Runs a rank that reports a failure to the control plane and keeps its connections open. */
     private void failWithOpenConnections(Map<String, String> settings, CountDownLatch waits, CountDownLatch told)
             throws InterruptedException {
         Configuration configuration = Configuration.load(settings);

@@ -32,8 +32,8 @@ class LinkedRanksTest {
     private static final int COUNT = 1 << 20;
     private static final long DELAY = Duration.ofMillis(20).toNanos();
     /**
-     * Transmission time in nanoseconds. An all-reduce of two ranks sends as many bytes as its operand has, in each
-     * direction.
+     * Transmission time of an operand over the link, in nanoseconds. In an all-reduce of two ranks, each rank sends as
+     * many bytes as its operand has.
      */
     private static final long ON_THE_LINE = COUNT * 4L * Byte.SIZE * 1_000_000_000L / 400_000_000L;
 
@@ -56,8 +56,7 @@ class LinkedRanksTest {
                 communicator.allReduce(data, data, count, DataType.INT32, ReduceOp.SUM, stream);
                 stream.synchronize(TIMEOUT);
                 long took = System.nanoTime() - began;
-                // the awaited data was sent after the other rank had begun, and the barrier already took one delay from
-                // there
+                // The delay is not included: the barrier ends one delay after the other rank began to send.
                 assertTrue(count == 1 || took > ON_THE_LINE, count + " elements took " + took + " ns");
                 for (int i = 0; i < count; i++) {
                     assertEquals(2 * i + 1, data.getAtIndex(ValueLayout.JAVA_INT, i));

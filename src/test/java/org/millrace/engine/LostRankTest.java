@@ -39,7 +39,7 @@ class LostRankTest extends EngineFixture {
             try {
                 stream.synchronize(TIMEOUT);
             } finally {
-                communicator.abort(); // before the memory is freed
+                communicator.abort(); // no thread may access the memory when it is freed below
             }
         }
     }
@@ -60,7 +60,7 @@ class LostRankTest extends EngineFixture {
                         communicator.abort();
                     }
                 }));
-        // a rank that completed its part before cannot detect the loss
+        // a rank that completed its own work before the abort does not fail
         assertNotNull(thrown.get(LOST));
         thrown.stream()
                 .filter(failure -> failure != null)
@@ -78,7 +78,7 @@ class LostRankTest extends EngineFixture {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K", "MILLRACE_NET", "socket");
         Map<String, String> faulty = new HashMap<>(settings);
         faulty.put("MILLRACE_FAULT", "cut:frame=9");
-        // the rank that sends, for any root
+        // a rank that sends in this operation
         int cutting = operation == Operation.GATHER || operation == Operation.REDUCE ? 0 : LOST;
         List<Throwable> thrown = EngineGroup.call(RANKS, rank -> () -> {
             try (Communicator communicator =
@@ -88,7 +88,7 @@ class LostRankTest extends EngineFixture {
             return null;
         });
         if (operation == Operation.GATHER) {
-            // the kernel's buffers may hold everything that a rank sends to the root when the other connection is cut
+            // a third rank completes if the kernel's buffers hold everything that it sends to the root
             assertNotNull(thrown.get(LOST), thrown.toString());
             assertNotNull(thrown.get(cutting), thrown.toString());
             thrown.removeIf(Objects::isNull);
@@ -110,7 +110,7 @@ class LostRankTest extends EngineFixture {
             }
         });
         assertAllFailed(thrown);
-        // the first rank that detects the deadlock informs the other
+        // rank 1 may detect the deadlock first and inform rank 0
         assertTrue(thrown.get(0).getMessage().contains("the ranks wait for each other"), thrown.get(0).getMessage());
     }
 }

@@ -78,7 +78,7 @@ class LsaProcessTest {
         }
     }
 
-    /** A rank in a separate process. It prints the number of tokens that its experts received. */
+    /** A rank in a separate process. It prints the number of tokens that its experts (of a neural network) received. */
     private static final class ChildRank {
 
         private ChildRank() {}

@@ -49,15 +49,16 @@ class OperandKindsTest {
     /**
      * One kind of operand.
      *
-     * @param border number of elements of its array before and after the operand
-     * @param view   returns the operand for such an array
+     * @param component element type of the array below the operand
+     * @param border    number of elements of the array before and after the operand
+     * @param view      returns the operand of a given array
      */
     private record Kind(Class<?> component, int border, UnaryOperator<Object> view) {
 
         Values of(int... values) {
             Object array = Array.newInstance(component, values.length + 2 * border);
             for (int i = 0; i < values.length; i++) {
-                Array.setByte(array, border + i, (byte) values[i]); // each of these types can hold a byte
+                Array.setByte(array, border + i, (byte) values[i]); // every element type can hold a byte
             }
             Object viewed = view.apply(array);
             return new Values(array, border, viewed, operand(viewed), toString());

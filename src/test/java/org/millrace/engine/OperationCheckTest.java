@@ -52,8 +52,8 @@ class OperationCheckTest {
     }
 
     /**
-     * One side of the connection called an operation that does not use the connection. The check finds this at
-     * whichever side announces second.
+     * One rank called an operation that does not use the connection, and its peer called one that does. The rank that
+     * announces second detects the difference.
      */
     @Test
     void anOperationWithoutPartIsFoundWhicheverSideIsTheSecond() {
@@ -75,8 +75,8 @@ class OperationCheckTest {
     }
 
     /**
-     * A side that is far ahead overwrites records that the other side has not compared yet. The other side skips these
-     * and compares later records.
+     * A rank that is far ahead overwrites records that its peer has not compared yet. The peer skips the overwritten
+     * records and compares later ones.
      */
     @Test
     void recordsThatWereWrittenOverAreLeftOut() {

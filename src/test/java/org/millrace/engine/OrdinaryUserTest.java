@@ -43,7 +43,7 @@ class OrdinaryUserTest {
     @AfterEach
     void endChildren() throws InterruptedException {
         for (Process child : children) {
-            child.destroy(); // the child deletes its files, which this user's processes do not
+            child.destroy(); // the child deletes its own files, because processes of this user do not
             assertTrue(child.waitFor(30, TimeUnit.SECONDS));
         }
     }
@@ -94,7 +94,7 @@ class OrdinaryUserTest {
         assertEquals("running", one.readLine());
     }
 
-    /** The ranks share no memory: each may not open the files of the other. */
+    /** The ranks share no memory, because neither user may open the files of the other. */
     @ParameterizedTest
     @ValueSource(strings = {"MILLRACE_NET=auto", "NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1"})
     void ranksOfTwoUsersMeetOverTcp(String setting) throws Exception {

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.MillraceException;
 import org.millrace.net.auto.NetworkOptions;
 
-/** Any phase of a set-up fails, on either end. Files, mappings and descriptors are then the same as before. */
+/** Any phase of a connection's set-up fails, on either end. Afterwards no file, mapping or descriptor remains. */
 class PartialFailureTest {
 
     private static final Map<String, Map<String, String>> TRANSPORTS =
@@ -66,8 +66,8 @@ class PartialFailureTest {
     }
 
     /**
-     * Returns whether the target is the trace of all connections of the process, which stays open while the process
-     * lives.
+     * Returns whether a descriptor's target is the process's trace of its connections. The trace stays open until the
+     * process ends.
      */
     private static boolean isTrace(String target) {
         return target.endsWith(".trace");
@@ -137,7 +137,7 @@ class PartialFailureTest {
                         : each);
     }
 
-    /** Shows that the test above can fail, because a connection's memory is counted. */
+    /** Shows that the previous test can fail: the resources of an open connection are counted. */
     @Test
     void aConnectionHoldsSomething() throws Exception {
         int blocks = P2pTransport.ProcessMemory.blocks();

@@ -47,8 +47,8 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.TraceFiles;
 
 /**
- * Ranks in separate PID namespaces, like ranks in containers that share {@code /dev/shm}. None can open the descriptors
- * of another, each is process 1, and they communicate through files.
+ * Ranks in separate PID namespaces, like ranks in containers that share {@code /dev/shm}. Each rank has process number
+ * 1 and cannot open the descriptors of another rank, so the ranks communicate through files.
  */
 @Timeout(180)
 @Tag("slow")
@@ -115,7 +115,7 @@ class PidNamespaceTest {
         assertEquals(List.of(), filesOf(second));
     }
 
-    /** Millrace distinguishes two processes with the same number. */
+    /** Millrace distinguishes two processes that both have number 1. */
     @Test
     void aKilledOneIsNamed() throws Exception {
         BufferedReader zero = start(AllReduceRank.class, 0, List.of("NCCL_BUFFSIZE=64K"));
@@ -153,7 +153,7 @@ class PidNamespaceTest {
         assertTrue(Files.exists(ofLiving), "its process lives");
     }
 
-    /** Returns the trace once other processes can detect that the process is alive. */
+    /** Returns the trace file of a process in a new namespace, once the process has locked the file. */
     private static Path traceOf(Process unshare) throws Exception {
         String namespace = Files.readSymbolicLink(Path.of("/proc/" + unshare.pid() + "/ns/pid_for_children"))
                 .toString()

@@ -39,7 +39,10 @@ class RandomProgramTest extends EngineFixture {
         private final Communicator[] communicators;
         private final List<List<DeviceStream>> streams;
         private final List<Call.Running> running = new ArrayList<>();
-        /** Chooses the calls whose memory this rank registers, differently on each rank. Null if it registers none. */
+        /**
+         * Chooses the calls whose memory this rank registers, differently on each rank. Null if this rank registers
+         * none.
+         */
         private final Random registers;
 
         Program(long seed, Communicator[] communicators, List<List<DeviceStream>> streams, boolean registers) {

@@ -37,7 +37,7 @@ class RankThatThrowsTest extends EngineFixture {
 
     private static final int THROWS = 1;
 
-    /** Moment at which the rank throws. */
+    /** Moment at which the program of one rank throws. */
     enum Moment {
         BEFORE, INSIDE, BETWEEN
     }
@@ -51,7 +51,9 @@ class RankThatThrowsTest extends EngineFixture {
                 .network(network);
     }
 
-    /** Runs until an exception is thrown: on this rank at the given moment, and on the others as a consequence. */
+    /**
+     * Runs operations until one fails. One rank throws at the given moment, and the operations of the others then fail.
+     */
     private static void work(Communicator communicator, Moment moment) throws IOException {
         boolean throwing = communicator.rank() == THROWS;
         try (DeviceStream stream = communicator.device().newStream()) {
@@ -94,8 +96,8 @@ class RankThatThrowsTest extends EngineFixture {
     }
 
     /**
-     * Java does not tell {@code close()} about the exception in flight. The other ranks learn which rank's operation is
-     * missing.
+     * The program does not abort. {@code close()} cannot see an exception in flight, so the other ranks learn only
+     * which operation the closed rank has not begun.
      */
     @ParameterizedTest
     @CsvSource({"BEFORE, 2, shm", "BEFORE, 3, socket", "INSIDE, 2, socket", "INSIDE, 4, shm", "BETWEEN, 3, shm",
@@ -112,7 +114,7 @@ class RankThatThrowsTest extends EngineFixture {
                 + launched);
     }
 
-    /** The rank has closed before another rank begins an operation that the closed rank has not begun. */
+    /** Rank 1 closes first. Rank 0 then begins an operation that rank 1 has not begun. */
     @ParameterizedTest
     @EnumSource
     void anOperationThatIsBegunAfterARankHasClosedFails(Transfer transfer) throws Exception {
@@ -133,10 +135,11 @@ class RankThatThrowsTest extends EngineFixture {
         });
         AbortedException told = assertInstanceOf(AbortedException.class, thrown.get(0));
         assertTrue(told.getMessage().contains(transfer.named + " 0"), told.getMessage());
-        assertInstanceOf(DeadlineException.class, thrown.get(1)); // rank 0 had not closed
+        assertInstanceOf(DeadlineException.class, thrown.get(1)); // rank 0 had not closed before the close deadline of
+                                                                  // rank 1
     }
 
-    /** Operation that the other rank has not begun. */
+    /** Operation of rank 0 for which rank 1 has no counterpart. */
     enum Transfer {
         COLLECTIVE("collective operation",
                 (communicator, data, stream) -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM,

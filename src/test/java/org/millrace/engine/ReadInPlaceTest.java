@@ -61,8 +61,8 @@ class ReadInPlaceTest extends EngineFixture {
     }
 
     /**
-     * If a sender copies data faster than a receiver reads it, the data uses slots, unless the user sets another
-     * threshold.
+     * If a sender copies data faster than a receiver would read it in place, the data uses slots. The user may set
+     * another threshold.
      */
     @Test
     void whatIsShortGoesThroughSlots() throws Exception {

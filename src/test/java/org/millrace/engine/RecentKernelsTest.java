@@ -19,10 +19,10 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
-/** A repeated collective is planned only once. The tests change its conditions between two calls. */
+/** A repeated collective is planned only once. The tests change the conditions of the collective between two calls. */
 class RecentKernelsTest extends EngineFixture {
 
-    /** Bytes of an all-reduce that two ranks run around the ring, and that is small enough to be cached. */
+    /** Size in bytes of an all-reduce that two ranks run around the ring and whose plan is cached. */
     private static final int MORE_THAN_EXCHANGED = 32 << 10;
 
     private interface Program {
@@ -35,7 +35,9 @@ class RecentKernelsTest extends EngineFixture {
         });
     }
 
-    /** More collectives than the cache holds, in turns. Each has another operand, length, operator or root. */
+    /**
+     * Repeats a sequence of more collectives than the cache holds. Each has another operand, length, operator or root.
+     */
     @ParameterizedTest
     @CsvSource({"2, ring, Simple", "3, tree, Simple", "3, ring, LL", "2, ring, LL128"})
     void collectivesTakeTurns(int ranks, String algorithm, String protocol) throws Exception {
@@ -72,7 +74,7 @@ class RecentKernelsTest extends EngineFixture {
 
     /** Memory that was freed and allocated again at the same address is different memory. */
     @Test
-    @SuppressWarnings("restricted") // memory of an arena that stays open is lent to arenas that are closed
+    @SuppressWarnings("restricted") // arenas that are closed borrow the memory of an arena that stays open
     void anArenaIsClosedAndAnotherOneHasItsPlace() throws Exception {
         run(2, EngineGroup.settings(), (communicator, stream, arena) -> {
             MemorySegment place = communicator.device().allocate(Long.BYTES, arena);
@@ -92,7 +94,7 @@ class RecentKernelsTest extends EngineFixture {
         });
     }
 
-    /** The same call before memory is registered, while it is, and afterwards. */
+    /** The same call before memory is registered, while the memory is registered, and afterwards. */
     @Test
     void memoryIsRegisteredBetweenTwoCalls() throws Exception {
         run(2, EngineGroup.settings("MILLRACE_REGISTERED_THRESHOLD", "0"), (communicator, stream, arena) -> {

@@ -94,7 +94,7 @@ class SplitTest extends EngineFixture {
             parts.forEach(Communicator::close);
         });
         assertTrue(most.get() <= 2, most + " polling threads for 6 communicators of 2 ranks");
-        // One thread for each rank, and one thread of the process for lost streams.
+        // One thread for each rank, and one thread of the process that restores lost streams.
         assertTrue(mostConnecting.get() <= 3, mostConnecting + " threads that make connections");
     }
 
@@ -113,7 +113,8 @@ class SplitTest extends EngineFixture {
     }
 
     /**
-     * NCCL's childAbortFlag: a rank that waits in an operation of a part leaves it, and so do the part's other ranks.
+     * Like NCCL's childAbortFlag: an abort of the whole communicator ends the operations of its split parts, on all
+     * ranks.
      */
     @Test
     void whoAbortsTheWholeAbortsItsParts() throws Exception {

@@ -23,8 +23,8 @@ import org.millrace.device.EmulatedKernel;
 import org.millrace.trace.Verdict.Cause;
 
 /**
- * Ranks in a separate process that run one operation after another until one of all ranks stalls for a planned reason.
- * They stay in this state until they are killed.
+ * Ranks in a separate process that run operations until a planned fault stalls one rank of the group. The ranks then
+ * wait until the process is killed.
  */
 final class StallRank {
 
@@ -61,7 +61,7 @@ final class StallRank {
         }
     }
 
-    /** Operations that the ranks run. */
+    /** Kind of operation that the ranks repeat. */
     enum Pattern {
         ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL, NEIGHBOURS
     }
@@ -87,9 +87,9 @@ final class StallRank {
     }
 
     /**
-     * Runs the ranks of this process. Arguments: directory, ranks of this process with commas, size, way, victim,
-     * operation, pattern, number of operations that the program is ahead, elements, settings as NAME=VALUE. A setting
-     * for the victim only is written as victim:NAME=VALUE.
+     * Runs the ranks of this process. Arguments: directory, ranks of this process with commas, number of all ranks,
+     * way, victim, operation, pattern, number of further operations in flight, elements, settings as NAME=VALUE. A
+     * setting for the victim only is written as victim:NAME=VALUE.
      */
     public static void main(String[] arguments) throws InterruptedException {
         for (String rank : arguments[1].split(",")) {
@@ -111,7 +111,7 @@ final class StallRank {
             operate(communicator);
         } catch (MillraceException failure) {
             System.out.println("rank " + rank + " heard: " + failure.getMessage());
-            park(); // from now on the program decides: it has not closed anything yet
+            park(); // the failed communicator stays open, as in a program that has not closed it yet
         }
     }
 

@@ -97,7 +97,8 @@ class StreamCaptureTest extends EngineFixture {
     }
 
     /**
-     * Launches run in order, although branches have their own streams: each launch adds to the result of the last one.
+     * Launches of a plan run in order although its branches have their own streams: each launch adds to the last
+     * result.
      */
     @Test
     void launchesOfAPlanFollowEachOther() throws Exception {
@@ -184,7 +185,7 @@ class StreamCaptureTest extends EngineFixture {
                     assertTrue(refused(MillraceException.class, each).contains("is invalid now"));
                     assertTrue(refused(MillraceException.class, () -> stream.call(() -> {})).contains("invalidated"));
                     assertTrue(refused(MillraceException.class, stream::endCapture).contains("was invalidated: "));
-                    stream.synchronize(TIMEOUT); // the stream works as before
+                    stream.synchronize(TIMEOUT); // the stream works as before the refused capture
                 }
                 stream.beginCapture();
                 stream.record(event);
@@ -193,7 +194,7 @@ class StreamCaptureTest extends EngineFixture {
                 side.beginCapture();
                 assertTrue(refused(MillraceException.class, () -> side.waitFor(event)).contains("another capture"));
                 assertThrows(MillraceException.class, side::endCapture);
-                stream.endCapture().close(); // the failure of the other stream does not affect this one
+                stream.endCapture().close(); // the failure of the side stream's capture does not affect this one
                 assertTrue(refused(IllegalStateException.class, () -> side.waitFor(event)).contains("record it again"));
                 assertThrows(IllegalStateException.class, stream::endCapture);
                 stream.record(event);
@@ -222,7 +223,7 @@ class StreamCaptureTest extends EngineFixture {
                 side.waitFor(event);
                 side.call(() -> {});
                 side.record(event);
-                side.call(() -> {}); // after the event
+                side.call(() -> {}); // this work follows the event, so it is not joined
                 stream.waitFor(event);
                 assertThrows(MillraceException.class, stream::endCapture);
             }

@@ -37,7 +37,7 @@ class SumsOfNansTest {
                 MemorySegment mine = communicator.device().allocate((long) COUNT * type.bytes(), arena);
                 MemorySegment sum = communicator.device().allocate((long) COUNT * type.bytes(), arena);
                 for (int i = 0; i < COUNT; i++) {
-                    // every third element is not a NaN on this rank
+                    // a third of this rank's elements are zero
                     set(type, mine, i, i % 3 == communicator.rank() ? 0 : nan(type, 1 + i % 100, communicator.rank()));
                 }
                 communicator.allReduce(mine, sum, COUNT, type, ReduceOp.SUM, stream);
@@ -56,8 +56,8 @@ class SumsOfNansTest {
     }
 
     /**
-     * Returns a quiet NaN of either sign with a payload in its lowest bits. Without payload bits it would be infinity.
-     * If all payload bits are set, it is the mask.
+     * Returns a quiet NaN with payload bits and a sign that depend on the rank. Payload 0 returns infinity, and payload
+     * -1 returns a mask of all bits except the sign.
      */
     private static long nan(DataType type, int payload, int rank) {
         int fraction = switch (type) {

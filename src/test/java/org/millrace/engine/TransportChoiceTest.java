@@ -23,7 +23,7 @@ class TransportChoiceTest {
     @TempDir
     Path directory;
 
-    /** A transport that returns configured answers, and creates nothing. */
+    /** A transport that returns configured answers, and creates no connection. */
     private record Said(String name, Availability offer, Availability canConnect) implements Transport {
 
         @Override
@@ -79,7 +79,7 @@ class TransportChoiceTest {
                 message);
     }
 
-    /** A transport of another jar that answers differently on the two ranks must not leave them waiting. */
+    /** If a transport of another jar answers differently on two ranks, both ranks fail and neither waits. */
     @Test
     void endsOfDifferentTransportsSaySo() {
         Map<String, String> settings = Map.of("NCCL_P2P_DISABLE", "1");

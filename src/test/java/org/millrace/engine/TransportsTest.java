@@ -96,7 +96,10 @@ class TransportsTest extends EngineFixture {
         }
     }
 
-    /** Without frames no receiver compares headers. The rank that comes second finds the record of the first. */
+    /**
+     * These transports send no frames, so no receiver compares headers. The rank that announces second finds the record
+     * of the first.
+     */
     @ParameterizedTest
     @CsvSource({"NCCL_P2P_DISABLE, 0", "NCCL_P2P_USE_CUDA_MEMCPY, 1", "NCCL_P2P_DISABLE, 1",
             "NCCL_SHM_USE_CUDA_MEMCPY, 1"})

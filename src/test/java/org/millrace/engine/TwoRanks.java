@@ -23,7 +23,7 @@ import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 
-/** Two ranks in this thread that create connections to each other. A map holds their messages. */
+/** Two ranks in this thread that create connections to each other. A map holds their set-up messages. */
 public final class TwoRanks implements AutoCloseable {
 
     static final ConnectionLayout LAYOUT = new ConnectionLayout(8192, 8192, 65536);

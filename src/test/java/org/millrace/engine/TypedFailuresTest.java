@@ -80,7 +80,9 @@ class TypedFailuresTest extends EngineFixture {
         }
     }
 
-    /** Each rank waits for the other. Neither is late, and the check finds both before any deadline passes. */
+    /**
+     * Each rank waits for the other. Neither rank is late, and the check reports both ranks before any deadline passes.
+     */
     @Test
     void ranksThatWaitForEachOther() throws Exception {
         Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "300ms");
@@ -166,7 +168,7 @@ class TypedFailuresTest extends EngineFixture {
     }
 
     /**
-     * The rank is later than the limit for a stall, but nothing has failed. The program is notified once, and the
+     * A rank is later than the limit for a stall, but no connection has failed. The program is notified once, and the
      * results are right.
      */
     @Test

@@ -235,7 +235,9 @@ class TypedOperationsTest extends EngineFixture {
         });
     }
 
-    /** The rank's part of the group is not launched, and its stream stays idle. The stages must not report success. */
+    /**
+     * This communicator's operations of the group are not launched, so the stream stays idle. Their stages must fail.
+     */
     @Test
     void aGroupThatIsNotLaunchedFailsItsStages() throws Exception {
         MillraceException planted = new MillraceException("planted");
@@ -289,7 +291,9 @@ class TypedOperationsTest extends EngineFixture {
         });
     }
 
-    /** An operation reuses the array memory of the previous operation. It is freed with the communicator. */
+    /**
+     * An operation reuses the device memory that the previous operation used for its array. The communicator frees it.
+     */
     @Test
     void memoryForArraysIsUsedAgain() throws Exception {
         long[] first = new long[1];

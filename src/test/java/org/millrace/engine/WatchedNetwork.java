@@ -19,7 +19,7 @@ import org.millrace.net.shm.ShmOptions;
 
 /**
  * Shared memory that counts payload bytes, separately for memory that programs registered and for all other memory. If
- * it needs flushes, payloads arrive in a shadow of their destination, and only a flush copies them there.
+ * flushes are enabled, a payload arrives in a hidden copy of its destination, and only a flush copies it there.
  */
 final class WatchedNetwork implements Network {
 
@@ -29,7 +29,7 @@ final class WatchedNetwork implements Network {
     static final AtomicLong RECEIVED_BY_SLOTS = new AtomicLong();
     static final AtomicLong FLUSHED = new AtomicLong();
     static final AtomicLong CONNECTIONS = new AtomicLong();
-    /** Action of a receiving proxy between its checks and its write to memory that a program registered. */
+    /** Runs in a receiving proxy between the proxy's checks and its write to memory that a program registered. */
     static volatile Runnable beforeUserMemory = () -> {};
 
     private final Network network;

@@ -15,8 +15,8 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * NET over a {@link WatchedNetwork}, for tests that enable it. The service file that names it is visible only to their
- * threads.
+ * NET over a {@link WatchedNetwork}, for tests that enable it. The service file that names this class is visible only
+ * to the threads of those tests.
  */
 public final class WatchedTransport implements Transport {
 
