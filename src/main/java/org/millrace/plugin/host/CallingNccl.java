@@ -8,8 +8,8 @@ import org.millrace.nccl.NcclLibrary;
 /**
  * The NCCL library that calls the plugin. A process can contain several NCCL libraries.
  *
- * @param version result of its {@code ncclGetVersion}; 0 if the function cannot be found, for instance because NCCL was
- *                linked statically
+ * @param version result of the library's {@code ncclGetVersion}; 0 if this function cannot be found, for instance
+ *                because NCCL was linked statically
  * @param rccl    path of the library if its dynamic section identifies it as RCCL; null otherwise
  */
 public record CallingNccl(int version, @Nullable String rccl) {
@@ -21,7 +21,7 @@ public record CallingNccl(int version, @Nullable String rccl) {
     }
 
     /**
-     * {@return a clause with the reason why the layout of this NCCL's memory is unknown; null if the layout is known}
+     * {@return a clause for messages: the reason why the layout of this NCCL's memory is unknown; null if it is known}
      */
     public @Nullable String obstacle() {
         return rccl != null ? ": the layout of its memory differs from NCCL's, and this Millrace does not know it"

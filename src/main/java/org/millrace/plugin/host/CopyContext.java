@@ -7,23 +7,23 @@ import org.millrace.cuda.CudaDriver;
 
 /**
  * A CUDA context of a device for copies alone, in addition to the context that the program and NCCL use. A process has
- * one for each device.
+ * one copy context for each device.
  *
  * <p>
- * A kernel that waits for a copy must not prevent that copy. In a shared context it can, in two ways. First, streams
- * share the device's queues (8 unless CUDA_DEVICE_MAX_CONNECTIONS sets another number), whatever their priorities. A
- * copy then queues behind work of another stream that waits for the kernel. Second, calls that allocate or free memory
- * wait for kernels and hold a lock that copy calls need.
+ * A kernel that waits for a copy must not prevent that copy. In the program's context, a kernel can prevent the copy in
+ * two ways. First, streams of all priorities share the device's queues (8 unless CUDA_DEVICE_MAX_CONNECTIONS sets
+ * another number). A copy may queue behind work of another stream that waits for the kernel. Second, calls that
+ * allocate or free memory wait for kernels and hold a lock that copy calls need.
  *
  * <p>
  * Both were measured on two H200s with driver 580. First, eight streams each had a copy pending behind a kernel. Copies
- * of a ninth stream of any priority were then not made. Second, no copy was made during cudaMalloc, cudaFree,
+ * of a ninth stream, of any priority, did not begin. Second, no copy was made during cudaMalloc, cudaFree,
  * cudaHostAlloc and cudaFreeHost. In a separate context all copies were made, and took as long as in the program's
  * context. The context costs 526 MiB of device memory and 150 ms.
  *
  * <p>
- * This context can copy memory that comes from {@code cuMemCreate}, that is mapped from another process, or that is
- * pinned host memory. Memory of {@code cudaMalloc} belongs to the program's context and must be copied there.
+ * A copy context can copy memory of {@code cuMemCreate}, memory that is mapped from another process, and pinned host
+ * memory. Memory of {@code cudaMalloc} belongs to the program's context and must be copied there.
  */
 public final class CopyContext implements AutoCloseable {
 

@@ -28,7 +28,10 @@ public record CoreShare(int cores, String reason) {
     private static final List<String> RANKS_OF_HOST = List.of("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
             "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE");
 
-    /** Variables with the number of ranks on this host, mapped to the variables with the number of ranks in the job. */
+    /**
+     * For each launcher, the variable with the number of ranks on this host, and the variable with the number of ranks
+     * in the job.
+     */
     private static final Map<String, String> RANKS_OF_JOB =
             Map.of("LOCAL_WORLD_SIZE", "WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE",
                     "MPI_LOCALNRANKS", "PMI_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_SIZE");
@@ -40,16 +43,16 @@ public record CoreShare(int cores, String reason) {
      */
     private static final int OWN_CORES_FROM = 4;
     /**
-     * Maximum number of proxy threads. This number of threads saturates the host's memory bandwidth, and a training
-     * program needs the other cores.
+     * Maximum number of proxy threads. They saturate the host's memory bandwidth, and a training program needs the
+     * other cores.
      */
     private static final int MAX_PROXY_THREADS = 8;
 
     /**
      * Computes the share of this process.
      *
-     * @param processes number of processes on this host with the same task, including this one. Used if the launcher
-     *                  does not set the number of ranks
+     * @param processes number of processes on this host that compete for the cores, including this one. Used if no
+     *                  launcher's variable has the number of ranks
      */
     public static CoreShare ofThisProcess(UnaryOperator<@Nullable String> environment, int processes) {
         int usable = Runtime.getRuntime().availableProcessors();
@@ -61,7 +64,7 @@ public record CoreShare(int cores, String reason) {
     /**
      * Computes the share of a process.
      *
-     * @param usable  minimum of the cores in the affinity mask and the quota
+     * @param usable  number of cores in the affinity mask or the control group's quota, whichever is less
      * @param allowed number of cores in the affinity mask
      * @param online  number of online cores of the host
      */
@@ -99,8 +102,8 @@ public record CoreShare(int cores, String reason) {
     }
 
     /**
-     * Returns the number of ranks in the job by the launcher's variables; 0 if they are not set. The result is the same
-     * on all ranks.
+     * Returns the number of ranks in the job from the launcher's variables; 0 if no variable is set. The result is the
+     * same on all ranks.
      */
     public static int ranksOfJob(UnaryOperator<@Nullable String> environment) {
         return Stream.concat(RANKS_OF_JOB.values().stream(), Stream.of("SLURM_NTASKS"))
@@ -148,7 +151,7 @@ public record CoreShare(int cores, String reason) {
         }
     }
 
-    /** Returns the number of cores in a Linux list, for instance {@code 0-3,8}. */
+    /** Returns the number of cores in a list in Linux's format, for instance 5 for {@code 0-3,8}. */
     static Optional<Integer> count(Optional<String> list) {
         int sum = 0;
         for (String range : list.orElse("").strip().split(",")) {

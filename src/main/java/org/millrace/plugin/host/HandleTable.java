@@ -4,8 +4,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Table of handles that NCCL holds as pointers. A handle is a number that is looked up, so a stale or foreign handle is
- * an error and not a crash.
+ * Table of handles that NCCL holds as pointers. A handle is a number that the table looks up, so a stale or foreign
+ * handle causes an error and not a crash.
  *
  * <pre>
  *  63 62                    32 31                 12 11            0

@@ -4,7 +4,7 @@ import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
-/** The process's environment in C. {@link System#getenv} returns a copy, which cannot be written. */
+/** The process's environment in C. {@link System#getenv} returns a read-only copy. */
 public final class NativeEnvironment {
 
     private static final CFunction GETENV = CFunction.named("getenv");

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Access to NCCL's memory by address. Arguments of upcalls are plain numbers here. A memory segment for each argument
- * would create garbage on every call. No length is lost, because NCCL's pointers have none.
+ * Access to NCCL's memory by address. The plugin receives NCCL's pointers as plain numbers. A memory segment for each
+ * pointer would create garbage on every call, and NCCL's pointers have no length that a segment could check.
  */
 public final class NativeMemory {
 

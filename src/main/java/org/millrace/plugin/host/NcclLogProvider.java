@@ -77,8 +77,8 @@ public final class NcclLogProvider extends Provider {
     }
 
     /**
-     * Passes all levels down to INFO to NCCL's logger, which decides whether to print them. DEBUG and TRACE are
-     * dropped.
+     * Passes lines of the level INFO or above to NCCL's logger, which decides whether to print them. DEBUG and TRACE
+     * are dropped.
      */
     private static final class Logger extends ExtendedLoggerWrapper {
 

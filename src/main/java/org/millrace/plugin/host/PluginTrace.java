@@ -16,17 +16,17 @@ import org.millrace.rehearsal.Recording;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.StallWatch;
 
-/** Writes the plugin's data about its process to the process's trace, in addition to the data of connections. */
+/** Writes the plugin's data about the whole process to the process's trace: Java's version, rank and settings. */
 public final class PluginTrace {
 
-    /** Property that the shim ({@code jvm_options.c}) sets when it passes a cache to the JVM. */
+    /** Property that the shim ({@code jvm_options.c}) sets when it passes a startup cache to the JVM. */
     private static final String CACHE = "org.millrace.cache";
 
     private PluginTrace() {}
 
     /**
-     * Returns the Java release, and whether Java started with the cache from the shim. The JVM reports "sharing" of
-     * classes only if it uses a cache.
+     * Returns the Java release, and whether the JVM uses the startup cache that the shim passed. The JVM reports
+     * "sharing" of classes only if it uses a cache.
      */
     public static String java() {
         String java = "Java " + Runtime.version().feature();
@@ -40,7 +40,7 @@ public final class PluginTrace {
     /**
      * Opens this process's trace, if the settings enable it.
      *
-     * @param serves name of the plugin's table that NCCL uses
+     * @param serves name of the plugin table (network, GIN, …) that NCCL uses
      */
     public static void open(Configuration settings, String serves) {
         Settings.TraceDetail detail = settings.traceDetail();

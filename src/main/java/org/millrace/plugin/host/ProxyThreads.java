@@ -12,9 +12,10 @@ import org.millrace.config.Settings;
  *
  * @param count         number of threads
  * @param ownCore       whether each thread has a core that no other thread needs, so that it may spin
- * @param idleThreshold number of passes without work after which the threads sleep, if the user sets it. Otherwise the
- *                      threads measure the time without work, because a pass may serve one connection or hundreds
- * @param maxParkNanos  the user's maximum sleep in nanoseconds, if set
+ * @param idleThreshold number of passes without work after which the threads sleep; empty if the user does not set it.
+ *                      The threads then measure the time without work, because a pass may serve one connection or
+ *                      hundreds
+ * @param maxParkNanos  the user's maximum sleep in nanoseconds; empty if not set
  * @param reason        derivation of the number of threads
  */
 public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold, Optional<Long> maxParkNanos,
@@ -23,7 +24,7 @@ public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThr
     private static final int MAX_FOR_DEVICE_SLOTS = 2;
 
     /**
-     * Decides for this process, as if it were the only process with Millrace on its host.
+     * Decides the threads of this process, as if it were the only process with Millrace on its host.
      *
      * @throws ConfigurationException if a setting is not usable
      */
@@ -32,10 +33,10 @@ public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThr
     }
 
     /**
-     * Decides for this process.
+     * Decides the threads of this process.
      *
-     * @param deviceSlots whether GPUs copy. Threads then only request copies, and more threads would wait for each
-     *                    other
+     * @param deviceSlots whether GPUs copy the data. Two threads then suffice, because they only request copies, and
+     *                    more threads would wait for each other
      * @param processes   number of processes on this host that serve connections, including this one, see
      *                    {@link CoreShare}
      * @throws ConfigurationException if a setting is not usable
@@ -45,7 +46,7 @@ public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThr
                 deviceSlots ? MAX_FOR_DEVICE_SLOTS : Integer.MAX_VALUE);
     }
 
-    /** Returns whether another decision has the same number of threads, which may spin under the same conditions. */
+    /** Returns whether {@code other} has the same number of threads and the same permission to spin. */
     public boolean isLike(ProxyThreads other) {
         return count == other.count && ownCore == other.ownCore;
     }

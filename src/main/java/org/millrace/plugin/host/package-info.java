@@ -1,7 +1,7 @@
 /**
- * View of the process that loaded the plugin, shared by all parts of the plugin. It covers NCCL's memory by addresses,
- * the environment variables, NCCL's log, and the version of the calling NCCL. It also covers the processor cores, and
- * the handles that NCCL keeps for objects of Java.
+ * The plugin's access to the process that loaded it: NCCL's memory by address, the environment variables, NCCL's log,
+ * and the version of the calling NCCL. It also covers the processor cores, and the handles by which NCCL names Java
+ * objects.
  */
 @NullMarked
 package org.millrace.plugin.host;

@@ -15,10 +15,11 @@ import org.millrace.plugin.host.NativeMemory;
 
 /**
  * Finds a connection's control memory from the buffers that NCCL registers: LL, LL128 and Simple, in this order.
- * {@code ncclSendMem} and {@code ncclRecvMem} are not registered. They lie behind the three buffers if all of these are
- * in host memory. With {@code NCCL_ALLOC_P2P_NET_LL_BUFFERS=1}, LL's buffer is a separate allocation. The control
- * memory then lies behind this buffer at the sending end, and before it at the receiving end. The locator verifies each
- * assumption. The buffers must be adjacent, and the control memory must hold NCCL's initial values at registration.
+ * {@code ncclSendMem} and {@code ncclRecvMem} are not registered. They lie behind the three buffers if all three
+ * buffers are in host memory. With {@code NCCL_ALLOC_P2P_NET_LL_BUFFERS=1}, LL's buffer is a separate allocation. The
+ * control memory then lies behind LL's buffer at the sending end, and before LL's buffer at the receiving end. The
+ * locator verifies these assumptions: the buffers must be adjacent, and the control memory must hold NCCL's initial
+ * values.
  */
 final class ConnectionLocator {
 
@@ -27,7 +28,7 @@ final class ConnectionLocator {
     private final boolean[] onDevice = new boolean[addresses.length];
     private int registered;
 
-    /** Adds the next of the three registered buffers. Returns its index, 0 to 2. */
+    /** Adds the next of the three registered buffers. Returns the buffer's index, 0 to 2. */
     int add(long address, long bytes, boolean isOnDevice) {
         addresses[registered] = address;
         sizes[registered] = bytes;
@@ -65,8 +66,8 @@ final class ConnectionLocator {
     }
 
     /**
-     * Returns one range of host memory that contains the three buffers. If LL's buffer is separate, NCCL leaves the
-     * part of the range for LL unused.
+     * Returns one range of host memory with a place for each of the three buffers. If LL's buffer is a separate
+     * allocation, its place in the range is unused.
      *
      * @throws MillraceException if the buffers are not adjacent
      */
@@ -89,7 +90,7 @@ final class ConnectionLocator {
      *
      * @param receives whether this is the receiving end
      * @param nccl     owner of the memory
-     * @throws MillraceException if the memory does not hold the initial values of that NCCL
+     * @throws MillraceException if the memory does not hold the initial values of {@code nccl}
      */
     Control control(boolean receives, CallingNccl nccl) {
         ConnectionLayout layout = layout();
@@ -112,8 +113,8 @@ final class ConnectionLocator {
     }
 
     /**
-     * Searches for a layout that the memory matches among the layouts that the calling NCCL does not use. Returns a
-     * clause for the error message that names the layout found; empty if there is none.
+     * Searches the layouts that the calling NCCL does not use for one that the memory matches. Returns a clause for the
+     * error message that names this layout; empty if no layout matches.
      */
     private static String seen(SendMem sendMem, MemorySegment recvMem, CallingNccl nccl) {
         for (FifoLayout other : FifoLayout.values()) {

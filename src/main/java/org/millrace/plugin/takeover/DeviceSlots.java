@@ -22,8 +22,8 @@ import org.millrace.plugin.host.NcclLog;
 import org.millrace.proxy.ProxyAgent;
 
 /**
- * Slots in GPU memory, and the copies between them and host memory. Each agent has one queue of copies for each
- * direction and CUDA context. The agent's connections share the queue.
+ * Slots in GPU memory, and the copies between them and host memory. Each proxy agent has one queue of copies for each
+ * direction and CUDA context. The agent's connections share these queues.
  */
 public final class DeviceSlots implements AutoCloseable {
 
@@ -35,18 +35,13 @@ public final class DeviceSlots implements AutoCloseable {
     private record Owner(ProxyAgent agent, boolean receives, long context) {
     }
 
-    /**
-     * Creates an object without slots.
-     *
-     * @param driver driver of the GPUs
-     */
     public DeviceSlots(CudaDriver driver) {
         this.driver = driver;
     }
 
     /**
      * Returns the slots of one connection with their staging memory. Called by the thread on which NCCL registers the
-     * slots. The current context of this thread is the context of the slots.
+     * slots, with the slots' CUDA context current.
      *
      * @param agent agent that will serve the connection
      */
@@ -72,7 +67,9 @@ public final class DeviceSlots implements AutoCloseable {
         }
     }
 
-    /** Returns a device's context for copies; 0 if it has none, so that copies use the program's context. */
+    /**
+     * Returns a device's separate context for copies; 0 if it cannot be created and copies use the program's context.
+     */
     private synchronized long copyContext(int device) {
         CopyContext context = contexts.get(device);
         if (context == null && !refused) {
@@ -91,7 +88,7 @@ public final class DeviceSlots implements AutoCloseable {
     }
 
     /**
-     * Returns host memory that an agent treats as GPU memory during its warm-up. It is never freed.
+     * Returns host memory that an agent treats as GPU memory during its warm-up. The memory is never freed.
      *
      * @param device device that copies the memory
      */
@@ -115,7 +112,9 @@ public final class DeviceSlots implements AutoCloseable {
         driver.leaveContext();
     }
 
-    /** {@inheritDoc} The agents' threads have ended before. A warm-up that still runs finds no context and fails. */
+    /**
+     * {@inheritDoc} Requires that the agents' threads have ended. A warm-up that still runs finds no context and fails.
+     */
     @Override
     public synchronized void close() {
         refused = true;
@@ -178,8 +177,8 @@ public final class DeviceSlots implements AutoCloseable {
         }
 
         /**
-         * {@inheritDoc} Slots do not overlap, so the order of their copies is free. Copies of all connections that are
-         * ready in one pass begin together.
+         * {@inheritDoc} Slots do not overlap, so the GPU may make the copies in any order. The copies that all
+         * connections add in one pass of the agent begin together.
          */
         @Override
         public long copy(long to, long from, long bytes) {
@@ -224,8 +223,8 @@ public final class DeviceSlots implements AutoCloseable {
         }
 
         /**
-         * Makes the context of the copies current. The calling thread belongs to NCCL or the program and needs its own
-         * context afterwards.
+         * Makes the context of the copies current. The calling thread belongs to NCCL or the program; the returned
+         * object restores the thread's own context.
          */
         @Override
         public DeviceRegion.Use enter() {
@@ -266,11 +265,14 @@ public final class DeviceSlots implements AutoCloseable {
 
         @Override
         public void close() {
-            // The memory is never freed.
+            // the memory is never freed
         }
     }
 
-    /** GPU memory, and memory of other processes that was mapped for copies to or from it. */
+    /**
+     * A connection's slots in GPU memory, and the memory of other processes that was mapped for copies to or from the
+     * slots.
+     */
     private static final class Memory implements DeviceRegion {
         private final CudaDriver driver;
         private final AgentCopies copies;

@@ -11,9 +11,9 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 
 /**
- * Emulates the kernels at both ends of a connection within this process. It makes steps of every protocol with random
- * sizes and at a random pace, so that a warm-up takes all branches. The JIT compiler leaves out a branch that was never
- * taken; the first step that takes such a branch causes a deoptimization. Used by one thread.
+ * Emulates the kernels at both ends of a connection within this process. The sizes and the pace of the steps are
+ * random, so that a warm-up takes all branches of the proxies. The JIT compiler leaves out a branch that was never
+ * taken; the first step that takes this branch causes a deoptimization. Used by one thread.
  */
 public final class KernelPair {
 
@@ -34,7 +34,7 @@ public final class KernelPair {
     private long size;
 
     /**
-     * Creates kernels that have done nothing yet.
+     * Creates the kernels of both ends.
      *
      * @param from  memory of the sending end
      * @param to    memory of the receiving end
@@ -59,7 +59,10 @@ public final class KernelPair {
         return memory;
     }
 
-    /** Does a part of the work that is possible for both kernels now. Returns false when all steps have arrived. */
+    /**
+     * Consumes at most one arrived step and publishes or writes at most one new step, as chance decides. Returns false
+     * when all steps have been consumed.
+     */
     public boolean turn() {
         if (arriving.tailAcquire() - consumed > 0 && random.nextInt(3) > 0) {
             consumed++;
@@ -83,8 +86,8 @@ public final class KernelPair {
     }
 
     /**
-     * Writes the data of a step, one call of {@link #turn} after the step's size was published. In between, the proxy
-     * may see the size without the data, as it does with a GPU.
+     * Writes the data of a step, one call of {@link #turn} after the step's size was published. Between the two calls,
+     * the proxy may see the size without the data, as with a GPU.
      */
     private void write(long step) {
         long slot = LAYOUT.slotOffset(protocol, step);

@@ -9,8 +9,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.InFlight;
 
 /**
- * Receives payloads into a device's memory. The network writes to that memory directly if the payloads also lie in a
- * device's memory at the peer, and the network can access both. Otherwise the payloads pass through host memory, with
+ * Receives payloads into a device's memory. If the peer's payloads also lie in a device's memory and the network (the
+ * wire) can access both, it writes to this memory directly. Otherwise the payloads pass through host memory, with
  * several copies in flight. Used by one thread.
  */
 final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
@@ -22,20 +22,22 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
     /** Number of frames that the network had received before this object was created. */
     private final long first;
     /**
-     * Accepted frames that are not complete, by slot of {@link #window}: number of bytes to copy or 0 for none, offset
-     * of the bytes, and the copy's number.
+     * State of each accepted frame that is not complete, by slot of {@link #window}: the number of bytes to copy (0 for
+     * none), their offset, and the copy's number.
      */
     private final long[] bytes = new long[LIMIT];
     private final long[] offsets = new long[LIMIT];
     private final long[] copies = new long[LIMIT];
     /** Accepted frames that are not complete. */
     private final InFlight window = new InFlight(LIMIT);
-    /** Number of frames that the network has received since {@link #first}, and whose copies, if any, have begun. */
+    /**
+     * Number of frames received since {@link #first} that need no copy, or have a copy that has begun.
+     */
     private long copied;
 
     /**
-     * Creates a receiver into one device's memory, and into other memory that the network receives directly. Closing
-     * the receiver closes the wire.
+     * Creates a receiver of payloads into {@code staging}'s device memory. Payloads for other memory are received
+     * directly. Closing the receiver closes the wire.
      */
     public StagedReceiver(FrameReceiver wire, Staging staging) {
         super(wire);
@@ -58,7 +60,7 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
     /**
      * Handles the end of the connection. Frames that the network received before the end are still copied and reported.
-     * Rethrows the failure when none of them is left; returns null until then.
+     * Rethrows the failure when no frame is left; returns null until then.
      */
     private @Nullable FrameHeader afterCopies(ConnectionException over) {
         if (advance() == 0 && window.done() == copied) {

@@ -9,8 +9,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.FrameQueue;
 
 /**
- * Sends payloads that lie in a device's memory. It sends them directly if the network accepts that. Otherwise they pass
- * through host memory, with several copies in flight. Used by one thread.
+ * Sends payloads that lie in a device's memory, directly if the network (the wire) can read this memory. Otherwise the
+ * payloads pass through host memory, with several copies in flight. Used by one thread.
  */
 final class StagedSender extends FrameEnd.Carried implements FrameSender {
 
@@ -19,12 +19,12 @@ final class StagedSender extends FrameEnd.Carried implements FrameSender {
     private final Staging staging;
     /** Frames that wait for their own copies or for earlier frames. */
     private final FrameQueue waiting = new FrameQueue(LIMIT);
-    /** Number of the copy of each frame, by slot. */
+    /** Number of the copy of each waiting frame, by slot of {@link #waiting}. */
     private final long[] copies = new long[LIMIT];
 
     /**
-     * Creates a sender of payloads in one device's memory, and in other memory that the network reads directly. Closing
-     * the sender closes the wire.
+     * Creates a sender of payloads in {@code staging}'s device memory. Payloads in other memory are sent directly.
+     * Closing the sender closes the wire.
      */
     public StagedSender(FrameSender wire, Staging staging) {
         super(wire);

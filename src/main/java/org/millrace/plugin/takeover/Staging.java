@@ -7,15 +7,16 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.plugin.host.NcclLog;
 
 /**
- * Memory of a device, and host memory of the same size that stages its payloads. Each payload has the same offset in
- * both. A slot and the corresponding range of the host memory hold one payload at a time.
+ * Device memory with a connection's slots, and host memory of equal size through which their payloads pass. Each
+ * payload has the same offset in both. A slot and the corresponding range of the host memory hold one payload at a
+ * time.
  *
  * @param device memory of the payloads
  * @param host   memory registered with the connection's network
  */
 record Staging(DeviceRegion device, MemoryRegion host) {
 
-    /** Value in place of a copy's number, for a payload that needs no copy, or whose copy has not begun. */
+    /** Number that stands for a copy that is not needed or has not begun. */
     public static final long NO_COPY = -1;
     /** Time limit for a device's copies, which complete within milliseconds. */
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
@@ -41,8 +42,8 @@ record Staging(DeviceRegion device, MemoryRegion host) {
     }
 
     /**
-     * Waits for a copy and all copies before it, because their memory is freed next. Callable from any thread when no
-     * other thread uses the copies.
+     * Waits for a copy and all copies before it, because the memory that they access is freed next. Callable from any
+     * thread when no other thread uses the copies.
      */
     public void awaitCopy(long copy) {
         if (copy == NO_COPY) {

@@ -35,13 +35,13 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * A connection with data that Java moves. Its proxy starts when NCCL has registered the connection's three buffers. The
- * proxy stops when NCCL deregisters the first of them, because NCCL frees the memory right after this call returns.
+ * first deregistration of a buffer stops the proxy, because NCCL frees the memory as soon as this call returns.
  */
 abstract class TakeoverConnection implements DataPath.Connection {
 
     /**
-     * Maximum time that a stop waits for data that still moves, however slowly. The data of eight slots needs less time
-     * on any usable network.
+     * Maximum time that a stop waits for data in flight, even if the data still moves. The data of eight slots needs
+     * less time on any usable network.
      */
     private static final Duration DRAIN_LIMIT = Duration.ofSeconds(30);
     private static final Duration ACKNOWLEDGE = Duration.ofSeconds(10);
@@ -68,7 +68,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
      * The sender or receiver of the connection, with the operations that both have.
      *
      * @param of    the sender or receiver
-     * @param blame names the lost process. The peer receives this name when the sender or receiver is closed
+     * @param blame sets the name of a lost process, which the close of the sender or receiver then sends to the peer
      * @param close closes the sender or receiver, if no proxy ever owned it
      */
     record End(Object of, String peer, Consumer<String> blame, Runnable close) {
@@ -93,7 +93,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
     /**
      * Creates the proxy, which owns the sender or receiver from now on.
      *
-     * @param lines  memory of the size that {@link #stagingBytes} returned
+     * @param lines  memory of {@link #stagingBytes} bytes for the lines of LL and LL128
      * @param device staging memory of slots in GPU memory; null if slots are in host memory
      */
     abstract AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device);
@@ -101,12 +101,12 @@ abstract class TakeoverConnection implements DataPath.Connection {
     /** Returns the time without progress after which a stop drops data in flight. */
     abstract Duration drainTimeout();
 
-    /** Reports that a stop dropped data in flight. */
+    /** Reports that a stop dropped data in flight. {@code lastSeen} describes the proxy's last state. */
     abstract void gaveUp(String lastSeen);
 
-    /** Releases further resources of an end, after the proxy has stopped. */
+    /** Releases the subclass's own resources, after the proxy has stopped. */
     void closed() {
-        // no further resources by default
+        // none by default
     }
 
     @Override
@@ -115,9 +115,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * {@inheritDoc} Memory beyond the connection's own three buffers is user memory. NCCL tells only its own proxy
-     * which part of user memory an operation sends or receives. The registration is therefore declined, and NCCL uses
-     * slots.
+     * {@inheritDoc} A fourth registration is for user memory. NCCL tells only its own proxy which part of user memory
+     * an operation sends or receives. User memory is therefore declined, and NCCL uses slots.
      */
     @Override
     public final int register(long address, long bytes, boolean onDevice) {
@@ -160,8 +159,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Creates the connection's trace. NCCL does not pass the rank and the peer to this method. A reader of traces
-     * recognizes the connection by the key that both ends share.
+     * Creates the connection's trace. The ranks of both ends are -1, because NCCL does not pass them to the plugin. A
+     * reader of traces recognizes the connection by the key that both ends share.
      */
     private @Nullable ConnectionTrace trace() {
         ProcessTrace process = ProcessTrace.current();
@@ -215,9 +214,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Returns whether the proxy stopped as intended. One rank may destroy its communicator before the other, and a
-     * program may abort on purpose. Neither requires a warning. A peer that closed while data was still to be sent
-     * does.
+     * Returns whether the proxy stopped as intended, without a warning. One rank may destroy its communicator before
+     * the other, and a program may abort on purpose. A peer that closed while this end still had data to send is
+     * reported.
      */
     private static boolean isMeant(ProxyConnection stopped, Throwable reason) {
         return reason instanceof DeviceAbortedException || reason instanceof PeerClosedException && !stopped.owesData();
@@ -274,8 +273,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Waits until the proxy's thread has released the connection. Keeps that thread awake, because otherwise it would
-     * park while it waits for the peer's answers.
+     * Waits until the proxy's thread has released the connection. Keeps the proxy's thread awake, because it would
+     * otherwise park while it waits for the peer's answers.
      */
     private boolean await(ProxyAgent.Acknowledgement removal, Duration time) {
         long deadline = System.nanoTime() + time.toNanos();

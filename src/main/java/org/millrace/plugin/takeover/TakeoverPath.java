@@ -12,8 +12,8 @@ import org.millrace.plugin.path.NetEndpoint;
 import org.millrace.plugin.path.UnpackDevice;
 
 /**
- * Path on which Java threads move the data. The device handle of a connection tells NCCL that the connection needs no
- * progress from NCCL's proxy. Millrace's own proxies serve the memory of the connections.
+ * Data path on which Java threads move the data. A connection's device handle tells NCCL that NCCL's proxy need not
+ * progress the connection. Millrace's own proxies serve the memory of the connections.
  */
 public final class TakeoverPath implements DataPath {
 
@@ -27,7 +27,8 @@ public final class TakeoverPath implements DataPath {
      * Creates the path.
      *
      * @param service threads and memory of the connections, closed with the path
-     * @param unpack  memory that the plugin and unpacking kernels share, closed with the path; null for other kernels
+     * @param unpack  memory that the plugin and unpacking kernels share, closed with the path; null if kernels do not
+     *                unpack
      */
     public TakeoverPath(TakeoverService service, @Nullable UnpackDevice unpack) {
         this.service = service;
@@ -59,12 +60,13 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public void opened(NetEndpoint endpoint) {
-        if (endpoint.faults().isEmpty()) { // planted faults are meant for the program's frames
+        if (endpoint.faults().isEmpty()) { // faults that a test configured must hit the program's frames, not the
+                                           // warm-up's
             service.warmUp(endpoint, this);
         }
     }
 
-    /** {@inheritDoc} A caller that waits for one of the threads calls this method too. */
+    /** {@inheritDoc} Also called to wake the threads by a caller that waits for one of them. */
     @Override
     public void operationComing() {
         service.wake();

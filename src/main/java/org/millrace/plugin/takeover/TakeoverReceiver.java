@@ -23,9 +23,9 @@ final class TakeoverReceiver extends TakeoverConnection {
     private final UnpackDevice.@Nullable Connection unpack;
 
     /**
-     * Creates a receiver that is served once its memory is known.
+     * Creates a receiver. Its proxy starts when NCCL has registered the memory.
      *
-     * @param unpack memory that the connection shares with kernels that unpack; null for other kernels
+     * @param unpack memory that the connection shares with kernels that unpack; null if kernels do not unpack
      */
     TakeoverReceiver(FrameReceiver receiver, Network network, TakeoverService service, DataPath.Owner owner,
             DataPath.ConnectionNumber number, UnpackDevice.@Nullable Connection unpack) {
@@ -34,7 +34,7 @@ final class TakeoverReceiver extends TakeoverConnection {
         this.unpack = unpack;
     }
 
-    /** Returns false, because a kernel that waits for data leaves no mark in memory. */
+    /** Returns false, because the memory does not show whether a kernel waits for data. */
     @Override
     boolean owes(ProxyConnection stopped) {
         return false;
@@ -51,8 +51,8 @@ final class TakeoverReceiver extends TakeoverConnection {
     }
 
     /**
-     * Returns the size in bytes of the memory into which LL and LL128 lines are received. From there each line is
-     * stored in its slot.
+     * Returns the size in bytes of the memory into which LL and LL128 lines are received, before the proxy stores each
+     * line in its slot.
      */
     @Override
     long stagingBytes(ConnectionLayout layout) {

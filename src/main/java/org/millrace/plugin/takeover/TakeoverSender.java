@@ -38,9 +38,9 @@ final class TakeoverSender extends TakeoverConnection {
     }
 
     /**
-     * Returns the time limit that all connections of the communicator share during teardown; 0 after one of them has
-     * timed out. A sender needs this time: a completed kernel may have left data in the slots, and only this proxy can
-     * send that data.
+     * Returns the time that is left of the limit that all connections of the communicator share during teardown; 0
+     * after one connection has timed out. A sender needs this time, because a completed kernel may have left data in
+     * the slots.
      */
     @Override
     Duration drainTimeout() {

@@ -25,10 +25,10 @@ public final class TakeoverService {
     private final @Nullable DeviceSlots deviceSlots;
     private volatile Threads serving;
     private volatile @Nullable WarmUp warmUp;
-    /** Whether the number of threads is final. */
+    /** Whether the number of threads is final. Guarded by the service's lock. */
     private boolean settled;
 
-    /** An agent with its thread, and the number of connections that it serves. Guarded by the service's lock. */
+    /** A proxy agent with its thread, and the numbers of its connections. Guarded by the service's lock. */
     private static final class Server {
 
         private final ProxyAgent agent;
@@ -94,8 +94,8 @@ public final class TakeoverService {
     }
 
     /**
-     * Prepares the threads before a connection is served. The processes of this host are counted only now, because all
-     * ranks run when the first connection is made.
+     * Prepares the threads before a connection is served. The first call fixes the number of threads. It counts the
+     * host's processes, because all ranks run only when the first connection is made.
      */
     synchronized void connectionComing() {
         if (!settled) {
@@ -108,12 +108,12 @@ public final class TakeoverService {
     private void settle() {
         WarmUp begun = warmUp;
         if (begun != null) {
-            begun.finish(); // needed even after an operation was enqueued, because NCCL may still be connecting
+            begun.finish(); // needed even after the first operation, because NCCL may connect ranks only then
         }
         ProxyThreads threads = threadsAmong.apply(ProcessTrace.livingProcesses());
         if (!threads.isLike(serving.number)) {
             if (begun != null) {
-                begun.stop(); // its connections use the threads that end next
+                begun.stop(); // the warm-up's connections use the threads that end next
             }
             serving.close();
             serving = Threads.start(threads, deviceSlots);
@@ -129,9 +129,8 @@ public final class TakeoverService {
     }
 
     /**
-     * Returns the agent for the next connection. It is the agent with the fewest connections of the same direction,
-     * because receivers copy more than senders do. Of several such agents, the one with the fewest connections in all
-     * is returned.
+     * Returns the agent for a new connection: the agent with the fewest connections of the same direction, because
+     * receivers copy more than senders do. Among equals it is the agent with the fewest connections of both directions.
      */
     synchronized ProxyAgent assign(boolean receives) {
         Server least = Collections.min(serving.servers,

@@ -32,10 +32,10 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * Sends steps of every protocol from this process to itself while NCCL still initializes. The proxies' code is then
- * compiled when the first kernel posts. Without it the first thousands of steps would be interpreted, at several times
- * their cost. The first steps use slots in host memory. LL always uses host memory, even if other slots lie in GPU
- * memory. The next steps use slots that a GPU copies. Sizes, protocols and pace are random, because the compiler turns
- * a branch that the warm-up never takes into a deoptimization.
+ * compiled when the first kernel posts. Without the warm-up, the first thousands of steps would be interpreted, at
+ * several times their cost. The first steps use slots in host memory, where LL's slots always are. The next steps use
+ * slots that a GPU copies. Sizes, protocols and pace are random, because a branch that the warm-up never takes would
+ * cause a deoptimization later.
  */
 final class WarmUp implements Runnable {
 
@@ -44,8 +44,8 @@ final class WarmUp implements Runnable {
     private static final Duration TIMEOUT = Duration.ofMillis(300);
     private static final int STEPS = 40_000;
     /**
-     * Number of steps that suffices with few cores, where C1 is the only compiler. A rank's start must not wait for
-     * more.
+     * Number of steps on few cores. There the JVM compiles with C1 alone, which needs fewer steps, and more of them
+     * would delay a rank's start.
      */
     private static final int STEPS_ON_FEW_CORES = 10_000;
     /** Number of steps through slots that a GPU copies. Each such step takes microseconds. */
@@ -67,7 +67,7 @@ final class WarmUp implements Runnable {
     private volatile boolean stopped;
 
     /**
-     * Creates a warm-up, which {@link #begin} starts.
+     * Creates a warm-up. {@link #begin} starts it.
      *
      * @param path        path that the tuner chooses protocols for
      * @param agents      the path's agents
@@ -84,7 +84,8 @@ final class WarmUp implements Runnable {
     }
 
     /**
-     * Begins the warm-up on a separate thread that terminates itself. Returns null if this process has run one before.
+     * Begins the warm-up on a separate thread that terminates itself. Returns null if this process has already begun a
+     * warm-up.
      */
     static @Nullable WarmUp startOnce(NetEndpoint endpoint, DataPath path, List<ProxyAgent> agents,
             @Nullable DeviceSlots deviceSlots, boolean fewCores) {
@@ -115,20 +116,20 @@ final class WarmUp implements Runnable {
         return stopped || !thread.isAlive();
     }
 
-    /** Ends the warm-up early, because the threads have real work from now on. */
+    /** Tells the warm-up to end, because the proxies' threads have real work from now on. Does not wait. */
     void cease() {
         stopped = true;
     }
 
-    /** Ends the warm-up early and waits for its end, because the endpoint is closed next. */
+    /** Tells the warm-up to end and waits for its end, because its threads or endpoint are closed next. */
     void stop() {
         cease();
         join(ENOUGH);
     }
 
     /**
-     * Waits a short time for the end of the warm-up and then ends it. Called when the first connection is made. Later
-     * compilation would use the cores that the first operations need.
+     * Waits at most {@link #TIMEOUT} for the end of the warm-up and then tells it to end. Called when the first
+     * connection is made. Later compilation would use the cores that the first operations need.
      */
     void finish() {
         join(TIMEOUT);
@@ -144,7 +145,7 @@ final class WarmUp implements Runnable {
             chooseProtocols();
             send(pairs, deadline, false);
             if (device != null) {
-                // This comes last. The driver takes as long to create a context for copies as everything above takes,
+                // This comes last. The driver needs as long to create a context for copies as all the steps above,
                 // and longer while NCCL initializes.
                 send(pairs, deadline, true);
             }
@@ -171,7 +172,10 @@ final class WarmUp implements Runnable {
         }
     }
 
-    /** Sends through every thread until all steps have arrived or the warm-up must end. */
+    /**
+     * Sends steps through every agent until all have arrived or the warm-up must end. Adds the pairs that it creates to
+     * {@code all}.
+     */
     private void send(List<Pair> all, long deadline, boolean onDevice) {
         List<Pair> pairs = new ArrayList<>();
         for (ProxyAgent agent : agents) {
@@ -184,7 +188,7 @@ final class WarmUp implements Runnable {
             for (Pair pair : pairs) {
                 busy |= pair.turn();
             }
-            Thread.yield(); // lets the proxies run, which may have no other core
+            Thread.yield(); // the proxies' threads may have only this core
         }
     }
 
@@ -216,15 +220,15 @@ final class WarmUp implements Runnable {
         return !stopped && deadline - System.nanoTime() > 0;
     }
 
-    /** Both ends of a connection, with an emulated kernel at each end. */
+    /** Both ends of one of the warm-up's connections, with an emulated kernel at each end. */
     private final class Pair {
         private final ProxyAgent agent;
         private final List<ProxyConnection> proxies;
         private final KernelPair kernels;
 
         /**
-         * Creates a pair. Its memory, about 150 KiB for each agent, is never freed. Freeing it would require a wait
-         * until a busy agent has released it. The memory is allocated only once in a process.
+         * Creates a pair. Its memory, about 150 KiB for each agent, is never freed, because this would require a wait
+         * until a busy agent has released it. A process has only one warm-up.
          */
         Pair(NetEndpoint endpoint, ProxyAgent agent, FrameSender sender, FrameReceiver receiver, boolean onDevice) {
             this.agent = agent;
