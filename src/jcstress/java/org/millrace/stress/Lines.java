@@ -91,13 +91,13 @@ public final class Lines {
         /** The receive proxy. */
         @Actor
         public void sender() {
-            LL128Line.storeRelease(buffer, 0, data, 1, 1);
+            LL128Line.NCCL.storeRelease(buffer, 0, data, 1, 1);
         }
 
         /** The receiving device. */
         @Actor
         public void receiver(JJJ_Result result) {
-            if (LL128Line.areReadyAcquire(buffer, 0, LL128Line.BYTES, 1)) {
+            if (LL128Line.NCCL.areReadyAcquire(buffer, 0, LL128Line.BYTES, 1)) {
                 result.r1 = 1;
                 result.r2 = buffer.get(ValueLayout.JAVA_LONG, 0);
                 result.r3 = buffer.get(ValueLayout.JAVA_LONG, LL128Line.DATA_BYTES - 8);

@@ -81,7 +81,7 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         for (long at = 0; at < layout.llBytes(); at += LLLine.BYTES) {
             LLLine.storeOpaque(buffers, at, half, half);
         }
-        LL128Line.flagsRelease(buffers, layout.bufferOffset(Protocol.LL128),
+        LL128Line.NCCL.flagsRelease(buffers, layout.bufferOffset(Protocol.LL128),
                 (int) (layout.ll128Bytes() / LL128Line.BYTES), LL128Line.flag(step));
     }
 

@@ -26,8 +26,9 @@ import org.millrace.ffi.device.device_h;
  * @param llBytes     size of the LL buffer in bytes; each slot contains whole lines
  * @param ll128Bytes  size of the LL128 buffer in bytes; each slot contains whole lines
  * @param simpleBytes size of the Simple buffer in bytes, a multiple of 8
+ * @param ll128Line   line of protocol LL128
  */
-public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) {
+public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes, LL128Line ll128Line) {
     /** Number of slots of each buffer. */
     public static final int SLOTS = device_h.NCCL_STEPS();
     /** The sizes that NCCL uses unless NCCL_LL_BUFFSIZE, NCCL_LL128_BUFFSIZE or NCCL_BUFFSIZE override them. */
@@ -42,8 +43,13 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
      */
     public ConnectionLayout {
         requireSlots("LL", llBytes, LLLine.BYTES);
-        requireSlots("LL128", ll128Bytes, LL128Line.BYTES);
+        requireSlots("LL128", ll128Bytes, ll128Line.bytes());
         requireSlots("Simple", simpleBytes, 1);
+    }
+
+    /** Creates a layout with NCCL's lines of protocol LL128. */
+    public ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) {
+        this(llBytes, ll128Bytes, simpleBytes, LL128Line.NCCL);
     }
 
     private static void requireSlots(String name, long bytes, long unit) {

@@ -4,14 +4,18 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.device.device_h;
 
 /**
- * A line of the LL128 protocol: 15 words of data and a flag.
+ * A line of the LL128 protocol: words of data and a flag.
  *
  * <pre>
- *    0       8       16                          112     120     128
- *    +-------+-------+------------- - - - -------+-------+-------+
- *    | data  | data  |            ...            | data  | flag  |
- *    +-------+-------+------------- - - - -------+-------+-------+
- *      u64                                                 u64
+ *    NCCL     0       8       16              48      56      64                 112     120     128
+ *             +-------+-------+------ - - ----+-------+-------+------- - - ------+-------+-------+
+ *             | data  | data  |      ...      | data  | data  |       ...        | data  | flag  |
+ *             +-------+-------+------ - - ----+-------+-------+------- - - ------+-------+-------+
+ *
+ *    RCCL     0       8       16              48      56      64
+ *             +-------+-------+------ - - ----+-------+-------+
+ *             | data  | data  |      ...      | data  | flag  |
+ *             +-------+-------+------ - - ----+-------+-------+
  * </pre>
  *
  * <p>
@@ -23,27 +27,45 @@ import org.millrace.ffi.device.device_h;
  * <p>
  * The methods for one line access the segment, which checks each access. The methods for many lines require native
  * memory. They check the range of the lines once, and then access the lines by address. Offsets are multiples of
- * {@link #BYTES}.
+ * {@link #bytes}.
  *
  * <p>
- * Facts: NCCL 2.28 {@code device.h}, {@code device/prims_ll128.h}.
+ * Facts: NCCL 2.28 {@code device.h}, {@code device/prims_ll128.h}; RCCL 2.27.7 and 2.28.3 {@code include/device.h},
+ * lines 144 and 164.
+ *
+ * @param bytes size of the line in bytes, a power of two
  */
-public final class LL128Line {
-    /** Size of a line in bytes. */
+public record LL128Line(long bytes) {
+    /** Size in bytes of a line of NCCL, and of Millrace's own memory. */
     public static final long BYTES = device_h.NCCL_LL128_LINESIZE();
     /**
      * Number of lines that a warp of NCCL writes at once, called a unit. The size of a step is a multiple of a unit,
      * and takeovers rely on this fact.
      */
     public static final int UNIT_LINES = 16;
-    /** Number of bytes of data at the beginning of a line. */
+    /** Number of bytes of data at the beginning of a line of NCCL. */
     public static final long DATA_BYTES = (long) device_h.NCCL_LL128_DATAELEMS() * Long.BYTES;
-    /** Offset of the flag in a line, in bytes. */
-    public static final long FLAG_OFFSET = DATA_BYTES;
+    /** Line of NCCL, and of Millrace's own memory. */
+    public static final LL128Line NCCL = new LL128Line(BYTES);
+    /** Line of RCCL up to 2.30, except on GPUs of type gfx1250. */
+    public static final LL128Line RCCL = new LL128Line(BYTES / 2);
 
     private static final String LINES = "LL128 lines";
 
-    private LL128Line() {}
+    /** {@return the number of bytes of data at the beginning of the line, and the offset of the flag} */
+    public long dataBytes() {
+        return bytes - Long.BYTES;
+    }
+
+    /** {@return whether a number of bytes is a whole number of lines} */
+    public boolean divides(long size) {
+        return (size & bytes - 1) == 0;
+    }
+
+    /** Returns the number of lines in a number of bytes. */
+    private int count(long size) {
+        return (int) (size >>> Long.numberOfTrailingZeros(bytes));
+    }
 
     /** {@return the flag of all lines of a step: the number of the following step, in 64 bits} */
     public static long flag(long step) {
@@ -51,24 +73,24 @@ public final class LL128Line {
     }
 
     /** {@return the flag of a line; later loads of the line's data happen after this load} */
-    public static long flagAcquire(MemorySegment buffer, long offset) {
-        return (long) Words.LONG.getAcquire(buffer, offset + FLAG_OFFSET);
+    public long flagAcquire(MemorySegment buffer, long offset) {
+        return (long) Words.LONG.getAcquire(buffer, offset + dataBytes());
     }
 
     /** Stores the flag of a line, after the line's data. */
-    public static void flagRelease(MemorySegment buffer, long offset, long flag) {
-        Words.LONG.setRelease(buffer, offset + FLAG_OFFSET, flag);
+    public void flagRelease(MemorySegment buffer, long offset, long flag) {
+        Words.LONG.setRelease(buffer, offset + dataBytes(), flag);
     }
 
     /**
      * Returns whether consecutive lines all carry the given flag. If they do, later loads of the lines' data happen
      * after the loads of the flags.
      */
-    public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, long flag) {
+    public boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, long flag) {
         long first = Words.readable(LINES, buffer, offset, bytes);
-        int lines = (int) (bytes / BYTES);
+        int lines = count(bytes);
         for (int i = 0; i < lines; i++) {
-            if (flagAcquire(first + i * BYTES) != flag) {
+            if (flagAcquire(first + i * this.bytes) != flag) {
                 return false;
             }
         }
@@ -76,46 +98,46 @@ public final class LL128Line {
     }
 
     /** Stores consecutive lines. Stores the data of each line before the flag of the line. */
-    public static void storeRelease(MemorySegment buffer, long offset, MemorySegment data, int lines, long flag) {
-        long first = Words.writable(LINES, buffer, offset, lines * BYTES);
+    public void storeRelease(MemorySegment buffer, long offset, MemorySegment data, int lines, long flag) {
+        long first = Words.writable(LINES, buffer, offset, lines * this.bytes);
         for (int i = 0; i < lines; i++) {
-            long line = first + i * BYTES;
-            MemorySegment.copy(data, i * DATA_BYTES, Words.MEMORY, line, DATA_BYTES);
+            long line = first + i * this.bytes;
+            MemorySegment.copy(data, i * dataBytes(), Words.MEMORY, line, dataBytes());
             flagRelease(line, flag);
         }
     }
 
     /** Stores the flags of consecutive lines, after all earlier accesses of this thread. */
-    public static void flagsRelease(MemorySegment buffer, long offset, int lines, long flag) {
-        long first = Words.writable(LINES, buffer, offset, lines * BYTES);
+    public void flagsRelease(MemorySegment buffer, long offset, int lines, long flag) {
+        long first = Words.writable(LINES, buffer, offset, lines * this.bytes);
         for (int i = 0; i < lines; i++) {
-            flagRelease(first + i * BYTES, flag);
+            flagRelease(first + i * this.bytes, flag);
         }
     }
 
     /**
      * Copies consecutive lines. Stores the data of each line before the flag of the line.
      *
-     * @param offset offset of the first line in both segments, a multiple of {@link #BYTES}
+     * @param offset offset of the first line in both segments, a multiple of {@link #bytes}
      */
-    public static void copyRelease(MemorySegment from, MemorySegment to, long offset, long bytes) {
+    public void copyRelease(MemorySegment from, MemorySegment to, long offset, long bytes) {
         long source = Words.readable(LINES, from, offset, bytes);
         long target = Words.writable(LINES, to, offset, bytes);
-        int lines = (int) (bytes / BYTES);
+        int lines = count(bytes);
         for (int i = 0; i < lines; i++) {
-            long at = i * BYTES;
-            MemorySegment.copy(Words.MEMORY, source + at, Words.MEMORY, target + at, DATA_BYTES);
+            long at = i * this.bytes;
+            MemorySegment.copy(Words.MEMORY, source + at, Words.MEMORY, target + at, dataBytes());
             flagRelease(target + at, flagAcquire(source + at));
         }
     }
 
     /** Returns the flag of the line at an address. Later loads happen after this load. */
-    private static long flagAcquire(long line) {
-        return (long) Words.LONG.getAcquire(Words.MEMORY, line + FLAG_OFFSET);
+    private long flagAcquire(long line) {
+        return (long) Words.LONG.getAcquire(Words.MEMORY, line + dataBytes());
     }
 
     /** Stores the flag of the line at an address, after the line's data. */
-    private static void flagRelease(long line, long flag) {
-        Words.LONG.setRelease(Words.MEMORY, line + FLAG_OFFSET, flag);
+    private void flagRelease(long line, long flag) {
+        Words.LONG.setRelease(Words.MEMORY, line + dataBytes(), flag);
     }
 }

@@ -20,7 +20,7 @@ import org.millrace.ffi.device.ncclRecvMem;
  *
  * <p>
  * An entry of {@code connFifo} has the fields {@code mode}, {@code offset}, {@code size} and {@code ptr}. The size is
- * {@link #EMPTY} if the entry announces no data. A {@link FifoLayout} defines the layout of an entry.
+ * {@link #EMPTY} if the entry announces no data. A {@link KernelLayout} defines the layout of an entry.
  *
  * <p>
  * {@code tail} is the number of steps that have been posted: the data of all steps below it lies in slots, or has left
@@ -97,7 +97,7 @@ public final class RecvMem extends PolledStruct {
 
     private static final int SLOTS = device_h.NCCL_STEPS();
 
-    private final FifoLayout fifo;
+    private final KernelLayout layout;
     /**
      * Address of slot 0's size, and distance between the sizes of two slots, in bytes. These values are stored in
      * fields because every step accesses a size.
@@ -105,11 +105,11 @@ public final class RecvMem extends PolledStruct {
     private final long sizes;
     private final long entryBytes;
 
-    private RecvMem(MemorySegment segment, FifoLayout fifo) {
+    private RecvMem(MemorySegment segment, KernelLayout layout) {
         super("ncclRecvMem", segment, BYTES, ALIGNMENT);
-        this.fifo = fifo;
-        this.sizes = base + fifo.size;
-        this.entryBytes = fifo.entryBytes;
+        this.layout = layout;
+        this.sizes = base + layout.size;
+        this.entryBytes = layout.entryBytes;
     }
 
     /**
@@ -117,12 +117,12 @@ public final class RecvMem extends PolledStruct {
      * has exactly {@link #BYTES} bytes and is aligned to {@link #ALIGNMENT}}
      */
     public static RecvMem of(MemorySegment segment) {
-        return of(segment, FifoLayout.NEWEST);
+        return of(segment, KernelLayout.NEWEST);
     }
 
     /** {@return a view of the struct in a segment of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
-    public static RecvMem of(MemorySegment segment, FifoLayout fifo) {
-        return new RecvMem(segment, fifo);
+    public static RecvMem of(MemorySegment segment, KernelLayout layout) {
+        return new RecvMem(segment, layout);
     }
 
     /** {@return tail: the number of posted steps; their data and sizes are visible after this acquire} */
@@ -181,7 +181,7 @@ public final class RecvMem extends PolledStruct {
      * {@link #MODE_OFFSET} or {@link #MODE_PTR}}
      */
     public int modePlain(int slot) {
-        return (int) Words.INT.get(Words.MEMORY, base + fifo.mode + entry(slot));
+        return (int) Words.INT.get(Words.MEMORY, base + layout.mode + entry(slot));
     }
 
     /**
@@ -191,13 +191,13 @@ public final class RecvMem extends PolledStruct {
      * @param mode {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}
      */
     public void modePlain(int slot, int mode) {
-        Words.INT.set(Words.MEMORY, base + fifo.mode + entry(slot), mode);
+        Words.INT.set(Words.MEMORY, base + layout.mode + entry(slot), mode);
     }
 
     /** {@return the offset of a slot's data in the shared buffer, in bytes} */
     public long offsetPlain(int slot) {
-        long at = base + fifo.offset + entry(slot);
-        return fifo.isOffsetLong ? (long) Words.LONG.get(Words.MEMORY, at) : (int) Words.INT.get(Words.MEMORY, at);
+        long at = base + layout.offset + entry(slot);
+        return layout.isOffsetLong ? (long) Words.LONG.get(Words.MEMORY, at) : (int) Words.INT.get(Words.MEMORY, at);
     }
 
     /**
@@ -206,8 +206,8 @@ public final class RecvMem extends PolledStruct {
      * @param offset offset in bytes
      */
     public void offsetPlain(int slot, int offset) {
-        long at = base + fifo.offset + entry(slot);
-        if (fifo.isOffsetLong) {
+        long at = base + layout.offset + entry(slot);
+        if (layout.isOffsetLong) {
             Words.LONG.set(Words.MEMORY, at, (long) offset);
         } else {
             Words.INT.set(Words.MEMORY, at, offset);
@@ -216,7 +216,7 @@ public final class RecvMem extends PolledStruct {
 
     /** {@return the address of a slot's data in a registered buffer} */
     public long ptrPlain(int slot) {
-        return (long) Words.LONG.get(Words.MEMORY, base + fifo.ptr + entry(slot));
+        return (long) Words.LONG.get(Words.MEMORY, base + layout.ptr + entry(slot));
     }
 
     /**
@@ -225,7 +225,7 @@ public final class RecvMem extends PolledStruct {
      * @param address an address that the device and the proxy can use
      */
     public void ptrPlain(int slot, long address) {
-        Words.LONG.set(Words.MEMORY, base + fifo.ptr + entry(slot), address);
+        Words.LONG.set(Words.MEMORY, base + layout.ptr + entry(slot), address);
     }
 
     private long entry(int slot) {

@@ -163,8 +163,8 @@ interface LineFormat {
             long flag = LL128Line.flag(step);
             int filled = (bytes + DATA - 1) / DATA;
             int count = (int) (lineBytes(bytes) / LL128Line.BYTES);
-            LL128Line.storeRelease(lines, at, data.elements(), filled, flag);
-            LL128Line.flagsRelease(lines, at + filled * LL128Line.BYTES, count - filled, flag);
+            LL128Line.NCCL.storeRelease(lines, at, data.elements(), filled, flag);
+            LL128Line.NCCL.flagsRelease(lines, at + filled * LL128Line.BYTES, count - filled, flag);
         }
 
         @Override

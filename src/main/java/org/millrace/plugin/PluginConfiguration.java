@@ -7,7 +7,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.FifoLayout;
+import org.millrace.abi.KernelLayout;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings.Kernels;
@@ -173,7 +173,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     public static String describe(Configuration settings) {
         PluginConfiguration plugin = of(CallingNccl.UNTOLD, settings);
         return plugin.threads + ", with slots in " + (plugin.deviceSlots ? "the GPU's memory" : "the host's memory")
-                + ", and takes connections of NCCL up to " + FifoLayout.NEWEST_KNOWN
+                + ", and takes connections of NCCL up to " + KernelLayout.NEWEST_KNOWN
                 + " over, by the version that it reports; a newer one is left to its own proxy";
     }
 

@@ -25,6 +25,7 @@ final class ArrivingFrames {
 
     private final SlotBuffers buffers;
     private final MemoryRegion staging;
+    private final LL128Line ll128Line;
     private final boolean wholeWords;
     private final Protocol[] protocols = new Protocol[ConnectionLayout.SLOTS];
     private final @Nullable MemoryRegion[] regions = new MemoryRegion[ConnectionLayout.SLOTS];
@@ -42,6 +43,7 @@ final class ArrivingFrames {
     ArrivingFrames(SlotBuffers buffers, MemoryRegion staging, boolean wholeWords) {
         this.buffers = buffers;
         this.staging = staging;
+        this.ll128Line = buffers.layout().ll128Line();
         this.wholeWords = wholeWords;
     }
 
@@ -86,7 +88,7 @@ final class ArrivingFrames {
         } else if (isStaged(protocol) && protocol == Protocol.LL) {
             LLLine.copyWords(staging.segment(), buffers.ll().segment(), offsets[index], sizes[index]);
         } else if (isStaged(protocol)) {
-            LL128Line.copyRelease(staging.segment(), buffers.region(protocol).segment(), offsets[index], sizes[index]);
+            ll128Line.copyRelease(staging.segment(), buffers.region(protocol).segment(), offsets[index], sizes[index]);
         }
     }
 

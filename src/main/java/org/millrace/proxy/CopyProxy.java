@@ -215,7 +215,7 @@ public final class CopyProxy extends AbstractProxy {
             private void copy(Protocol protocol, long offset, long bytes) {
                 switch (protocol) {
                     case LL -> LLLine.copyWords(from, to, offset, bytes);
-                    case LL128 -> LL128Line.copyRelease(from, to, offset, bytes);
+                    case LL128 -> LL128Line.NCCL.copyRelease(from, to, offset, bytes);
                     case SIMPLE -> MemorySegment.copy(from, offset, to, offset, bytes);
                 }
             }

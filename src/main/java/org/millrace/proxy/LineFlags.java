@@ -19,6 +19,7 @@ public final class LineFlags {
     private static final int PIECE_BYTES = 8192;
 
     private final ConnectionLayout layout;
+    private final LL128Line line;
     private final MemorySegment memory;
     private final long[] halves = new long[PIECE_BYTES / Long.BYTES];
     private long llStep;
@@ -27,6 +28,7 @@ public final class LineFlags {
     /** Creates a checker for the lines of one connection. */
     public LineFlags(ConnectionLayout layout, MemorySegment memory) {
         this.layout = layout;
+        this.line = layout.ll128Line();
         this.memory = memory;
     }
 
@@ -65,9 +67,9 @@ public final class LineFlags {
      * @return false also if the size is not possible for a step
      */
     public boolean ll128Ready(long step, long size) {
-        if (size % LL128Line.BYTES != 0 || size > layout.slotBytes(Protocol.LL128) || size < 0) {
+        if (!line.divides(size) || size > layout.slotBytes(Protocol.LL128) || size < 0) {
             return false;
         }
-        return LL128Line.areReadyAcquire(memory, layout.slotOffset(Protocol.LL128, step), size, LL128Line.flag(step));
+        return line.areReadyAcquire(memory, layout.slotOffset(Protocol.LL128, step), size, LL128Line.flag(step));
     }
 }

@@ -21,7 +21,7 @@ import org.millrace.ffi.device.ncclSendMem;
 
 /** Each accessor is checked against the field's bytes, found through the generated layout. */
 @ParameterizedClass
-@EnumSource(FifoLayout.class)
+@EnumSource(KernelLayout.class)
 class ControlMemoryTest {
     private static final long INT_EDGE = 1L << 31;
     private static final long UNSIGNED_EDGE = 1L << 32;
@@ -29,10 +29,10 @@ class ControlMemoryTest {
     private final MemorySegment sendBytes = Arena.ofAuto().allocate(SendMem.BYTES, SendMem.ALIGNMENT);
     private final MemorySegment recvBytes = Arena.ofAuto().allocate(RecvMem.BYTES, RecvMem.ALIGNMENT);
     private final SendMem sendMem = SendMem.of(sendBytes);
-    private final FifoLayout fifo;
+    private final KernelLayout fifo;
     private final RecvMem recvMem;
 
-    ControlMemoryTest(FifoLayout fifo) {
+    ControlMemoryTest(KernelLayout fifo) {
         this.fifo = fifo;
         recvMem = RecvMem.of(recvBytes, fifo);
     }
@@ -88,7 +88,7 @@ class ControlMemoryTest {
             assertEquals(100 + slot, recvBytes.get(ValueLayout.JAVA_INT, entryOffset(slot, "mode")));
             assertEquals(Integer.MAX_VALUE - slot, recvMem.offsetPlain(slot));
             long at = entryOffset(slot, "offset");
-            assertEquals(Integer.MAX_VALUE - slot, fifo == FifoLayout.V28 ? recvBytes.get(ValueLayout.JAVA_INT, at)
+            assertEquals(Integer.MAX_VALUE - slot, fifo == KernelLayout.V28 ? recvBytes.get(ValueLayout.JAVA_INT, at)
                     : recvBytes.get(ValueLayout.JAVA_LONG, at));
             assertEquals(300 + slot, recvMem.sizeAcquire(slot));
             assertEquals(Long.MIN_VALUE + slot, recvMem.ptrPlain(slot));
@@ -100,14 +100,14 @@ class ControlMemoryTest {
     @Test
     void ourOwnMemoryIsOfTheNewestLayout() {
         RecvMem.of(recvBytes).sizePlain(7, 5);
-        assertEquals(5, RecvMem.of(recvBytes, FifoLayout.V31).sizePlain(7));
+        assertEquals(5, RecvMem.of(recvBytes, KernelLayout.V31).sizePlain(7));
     }
 
     @ParameterizedTest
     @CsvSource({"22809, V28", "23007, V28", "23100, V28", "23102, V31", "23206, V31", "23299, V31", "23301, ",
             "30000, "})
-    void releases(int version, FifoLayout expected) {
-        assertEquals(expected, FifoLayout.ofRelease(version));
+    void releases(int version, KernelLayout expected) {
+        assertEquals(expected, KernelLayout.ofRelease(version));
     }
 
     @ParameterizedTest
@@ -144,7 +144,7 @@ class ControlMemoryTest {
     }
 
     private long entryOffset(int slot, String field) {
-        return (fifo == FifoLayout.V28 ? ncclRecvMem_v28.layout() : ncclRecvMem.layout())
+        return (fifo == KernelLayout.V28 ? ncclRecvMem_v28.layout() : ncclRecvMem.layout())
                 .byteOffset(groupElement("connFifo"), sequenceElement(slot), groupElement(field));
     }
 }

@@ -66,9 +66,9 @@ class LinesTest {
     @ParameterizedTest
     @ValueSource(longs = {0, (1L << 31) - 1, (1L << 32) - 1, 1L << 32, Long.MAX_VALUE - 1, Long.MAX_VALUE})
     void anLL128FlagIsTheLastOfSixteenWords(long step) {
-        LL128Line.flagRelease(buffer, OFFSET, LL128Line.flag(step));
+        LL128Line.NCCL.flagRelease(buffer, OFFSET, LL128Line.flag(step));
         assertEquals(step + 1, buffer.get(ValueLayout.JAVA_LONG, OFFSET + 15 * Long.BYTES));
-        assertEquals(step + 1, LL128Line.flagAcquire(buffer, OFFSET));
+        assertEquals(step + 1, LL128Line.NCCL.flagAcquire(buffer, OFFSET));
         assertEquals(0, buffer.get(ValueLayout.JAVA_LONG, OFFSET + 14 * Long.BYTES));
         assertEquals(0, buffer.get(ValueLayout.JAVA_LONG, OFFSET + LL128Line.BYTES));
         assertEquals(120, LL128Line.DATA_BYTES);
@@ -98,12 +98,12 @@ class LinesTest {
     void manyLL128LinesCarryTheirDataAndTheFlag() {
         buffer.fill((byte) 0x55);
         MemorySegment data = MemorySegment.ofArray(LongStream.range(100, 130).toArray());
-        LL128Line.storeRelease(buffer, LL128Line.BYTES, data, 2, 6);
+        LL128Line.NCCL.storeRelease(buffer, LL128Line.BYTES, data, 2, 6);
         for (int line = 0; line < 2; line++) {
             long at = (1 + line) * LL128Line.BYTES;
             assertEquals(-1, buffer.asSlice(at, LL128Line.DATA_BYTES)
                     .mismatch(data.asSlice(line * LL128Line.DATA_BYTES, LL128Line.DATA_BYTES)));
-            assertEquals(6, LL128Line.flagAcquire(buffer, at));
+            assertEquals(6, LL128Line.NCCL.flagAcquire(buffer, at));
         }
         assertUntouched(0, LL128Line.BYTES);
         assertUntouched(3 * LL128Line.BYTES, buffer.byteSize());
@@ -112,22 +112,22 @@ class LinesTest {
     @Test
     void ll128FlagsAreStoredWithoutData() {
         buffer.fill((byte) 0x55);
-        LL128Line.flagsRelease(buffer, LL128Line.BYTES, 2, 6);
+        LL128Line.NCCL.flagsRelease(buffer, LL128Line.BYTES, 2, 6);
         assertUntouched(0, LL128Line.BYTES + LL128Line.DATA_BYTES);
         assertUntouched(2 * LL128Line.BYTES, 2 * LL128Line.BYTES + LL128Line.DATA_BYTES);
         assertUntouched(3 * LL128Line.BYTES, buffer.byteSize());
-        assertEquals(6, LL128Line.flagAcquire(buffer, LL128Line.BYTES));
-        assertEquals(6, LL128Line.flagAcquire(buffer, 2 * LL128Line.BYTES));
+        assertEquals(6, LL128Line.NCCL.flagAcquire(buffer, LL128Line.BYTES));
+        assertEquals(6, LL128Line.NCCL.flagAcquire(buffer, 2 * LL128Line.BYTES));
     }
 
     @Test
     void ll128LinesAreReadyWhenTheLastOneIs() {
         for (long missing = 0; missing < 4; missing++) {
-            LL128Line.flagsRelease(buffer, 0, 4, 1L << 40 | 6);
-            LL128Line.flagRelease(buffer, missing * LL128Line.BYTES, 6);
-            assertFalse(LL128Line.areReadyAcquire(buffer, 0, buffer.byteSize(), 1L << 40 | 6),
+            LL128Line.NCCL.flagsRelease(buffer, 0, 4, 1L << 40 | 6);
+            LL128Line.NCCL.flagRelease(buffer, missing * LL128Line.BYTES, 6);
+            assertFalse(LL128Line.NCCL.areReadyAcquire(buffer, 0, buffer.byteSize(), 1L << 40 | 6),
                     "without line " + missing);
-            assertTrue(LL128Line.areReadyAcquire(buffer, 0, missing * LL128Line.BYTES, 1L << 40 | 6),
+            assertTrue(LL128Line.NCCL.areReadyAcquire(buffer, 0, missing * LL128Line.BYTES, 1L << 40 | 6),
                     "before line " + missing);
         }
     }
@@ -138,7 +138,7 @@ class LinesTest {
         for (long word = 0; word < buffer.byteSize() / Long.BYTES; word++) {
             buffer.setAtIndex(ValueLayout.JAVA_LONG, word, word + 1);
         }
-        LL128Line.copyRelease(buffer, copy, LL128Line.BYTES, 2 * LL128Line.BYTES);
+        LL128Line.NCCL.copyRelease(buffer, copy, LL128Line.BYTES, 2 * LL128Line.BYTES);
         MemorySegment outside = Arena.ofAuto().allocate(LL128Line.BYTES);
         assertEquals(-1, copy.asSlice(0, LL128Line.BYTES).mismatch(outside));
         assertEquals(-1, copy.asSlice(LL128Line.BYTES, 2 * LL128Line.BYTES)
@@ -156,16 +156,16 @@ class LinesTest {
         assertThrows(IndexOutOfBoundsException.class, () -> LLLine.storeOpaque(buffer, LLLine.BYTES, data, -1, 1));
         MemorySegment words = MemorySegment.ofArray(data);
         assertThrows(IndexOutOfBoundsException.class,
-                () -> LL128Line.storeRelease(buffer, size - LL128Line.BYTES, words, 2, 1));
+                () -> LL128Line.NCCL.storeRelease(buffer, size - LL128Line.BYTES, words, 2, 1));
         assertThrows(IndexOutOfBoundsException.class,
-                () -> LL128Line.flagsRelease(buffer, size - LL128Line.BYTES, 2, 1));
+                () -> LL128Line.NCCL.flagsRelease(buffer, size - LL128Line.BYTES, 2, 1));
         assertThrows(IndexOutOfBoundsException.class,
-                () -> LL128Line.areReadyAcquire(buffer, size - LL128Line.BYTES, 2 * LL128Line.BYTES, 1));
+                () -> LL128Line.NCCL.areReadyAcquire(buffer, size - LL128Line.BYTES, 2 * LL128Line.BYTES, 1));
         MemorySegment shorter = buffer.asSlice(0, size - LL128Line.BYTES);
-        assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.copyRelease(buffer, shorter, 0, size));
-        assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.copyRelease(shorter, buffer, 0, size));
+        assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.NCCL.copyRelease(buffer, shorter, 0, size));
+        assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.NCCL.copyRelease(shorter, buffer, 0, size));
         assertThrows(IndexOutOfBoundsException.class,
-                () -> LL128Line.storeRelease(buffer, 0, words.asSlice(0, 59 * Long.BYTES), 4, 1));
+                () -> LL128Line.NCCL.storeRelease(buffer, 0, words.asSlice(0, 59 * Long.BYTES), 4, 1));
     }
 
     @Test
@@ -174,18 +174,19 @@ class LinesTest {
         MemorySegment words = MemorySegment.ofArray(data);
         MemorySegment heap = MemorySegment.ofArray(new long[64]);
         assertThrows(IllegalArgumentException.class, () -> LLLine.storeOpaque(heap, 0, data, 1, 1));
-        assertThrows(IllegalArgumentException.class, () -> LL128Line.storeRelease(heap, 0, words, 1, 1));
+        assertThrows(IllegalArgumentException.class, () -> LL128Line.NCCL.storeRelease(heap, 0, words, 1, 1));
         assertThrows(UnsupportedOperationException.class, () -> LLLine.storeOpaque(buffer.asReadOnly(), 0, data, 1, 1));
         assertThrows(UnsupportedOperationException.class,
-                () -> LL128Line.copyRelease(buffer, buffer.asReadOnly(), 0, LL128Line.BYTES));
+                () -> LL128Line.NCCL.copyRelease(buffer, buffer.asReadOnly(), 0, LL128Line.BYTES));
         assertThrows(IllegalArgumentException.class, () -> LLLine.storeOpaque(buffer, 4, data, 1, 1));
-        assertThrows(IllegalArgumentException.class, () -> LL128Line.areReadyAcquire(buffer, 4, LL128Line.BYTES, 1));
+        assertThrows(IllegalArgumentException.class,
+                () -> LL128Line.NCCL.areReadyAcquire(buffer, 4, LL128Line.BYTES, 1));
         MemorySegment freed;
         try (Arena arena = Arena.ofConfined()) {
             freed = arena.allocate(LL128Line.BYTES, 16);
         }
         assertThrows(IllegalStateException.class, () -> LLLine.storeOpaque(freed, 0, data, 1, 1));
-        assertThrows(IllegalStateException.class, () -> LL128Line.flagsRelease(freed, 0, 1, 1));
+        assertThrows(IllegalStateException.class, () -> LL128Line.NCCL.flagsRelease(freed, 0, 1, 1));
     }
 
     private void assertUntouched(long from, long to) {

@@ -127,7 +127,7 @@ class MemoryProxyTest {
                     for (int word = 0; word < 15; word++) {
                         end.memory.set(ValueLayout.JAVA_LONG, at + 8 * word, word(piece, 15 * line + word));
                     }
-                    LL128Line.flagRelease(end.memory, at, LL128Line.flag(piece.step));
+                    LL128Line.NCCL.flagRelease(end.memory, at, LL128Line.flag(piece.step));
                 }
                 case SIMPLE -> end.memory.set(ValueLayout.JAVA_LONG, at, word(piece, line));
             }
@@ -184,7 +184,7 @@ class MemoryProxyTest {
                 }
                 case LL128 -> {
                     for (long at = 0; at < piece.bytes; at += LL128Line.BYTES) {
-                        if (LL128Line.flagAcquire(end.memory, slot + at) != LL128Line.flag(piece.step)) {
+                        if (LL128Line.NCCL.flagAcquire(end.memory, slot + at) != LL128Line.flag(piece.step)) {
                             return false;
                         }
                     }

@@ -67,7 +67,7 @@ class OperationProtocolsTest {
         } else {
             long at = LAYOUT.slotOffset(protocol, step) + line * LL128Line.BYTES;
             from.buffers().set(ValueLayout.JAVA_LONG, at, value);
-            LL128Line.flagRelease(from.buffers(), at, LL128Line.flag(step));
+            LL128Line.NCCL.flagRelease(from.buffers(), at, LL128Line.flag(step));
         }
     }
 

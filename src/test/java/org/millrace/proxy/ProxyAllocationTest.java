@@ -105,7 +105,8 @@ class ProxyAllocationTest {
                     LLLine.storeOpaque(from.buffers(), LAYOUT.slotOffset(Protocol.LL, step) + at, half, half);
                 }
             } else if (mode == Mode.LL128) {
-                LL128Line.flagRelease(from.buffers(), LAYOUT.slotOffset(Protocol.LL128, step), LL128Line.flag(step));
+                LL128Line.NCCL.flagRelease(from.buffers(), LAYOUT.slotOffset(Protocol.LL128, step),
+                        LL128Line.flag(step));
             }
             long end = step + mode.sliceSteps;
             if (mode != Mode.LL) {

@@ -2,7 +2,7 @@ package org.millrace.plugin.host;
 
 import java.util.List;
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.FifoLayout;
+import org.millrace.abi.KernelLayout;
 import org.millrace.nccl.NcclLibrary;
 
 /**
@@ -25,7 +25,7 @@ public record CallingNccl(int version, @Nullable String rccl) {
      */
     public @Nullable String obstacle() {
         return rccl != null ? ": the layout of its memory differs from NCCL's, and this Millrace does not know it"
-                : FifoLayout.ofRelease(version) != null ? null
+                : KernelLayout.ofRelease(version) != null ? null
                         : ", which is newer than this Millrace: how its memory is laid out is not known";
     }
 
@@ -37,20 +37,20 @@ public record CallingNccl(int version, @Nullable String rccl) {
         return rccl == null;
     }
 
-    public List<FifoLayout> layouts() {
-        FifoLayout known = known();
-        return known != null && version == 0 ? List.of(FifoLayout.values())
+    public List<KernelLayout> layouts() {
+        KernelLayout known = known();
+        return known != null && version == 0 ? List.of(KernelLayout.values())
                 : known == null ? List.of() : List.of(known);
     }
 
-    private @Nullable FifoLayout known() {
-        return rccl == null ? FifoLayout.ofRelease(version) : null;
+    private @Nullable KernelLayout known() {
+        return rccl == null ? KernelLayout.ofRelease(version) : null;
     }
 
     /** Returns a description for the log. It includes the memory layout, if the version alone determines the layout. */
     public String describe() {
         @Nullable
-        FifoLayout known = known();
+        KernelLayout known = known();
         return this + (known != null && version == 0 ? ", whose memory tells how connFifo is laid out"
                 : known == null ? "" : ", " + known);
     }

@@ -5,7 +5,7 @@ import java.util.StringJoiner;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
-import org.millrace.abi.FifoLayout;
+import org.millrace.abi.KernelLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
@@ -101,7 +101,7 @@ final class ConnectionLocator {
         SendMem sendMem = SendMem.of(control.asSlice(0, SendMem.BYTES));
         MemorySegment second = control.asSlice(SendMem.BYTES, RecvMem.BYTES);
         StringJoiner problems = new StringJoiner("; ");
-        for (FifoLayout fifo : nccl.layouts()) {
+        for (KernelLayout fifo : nccl.layouts()) {
             RecvMem recvMem = RecvMem.of(second, fifo);
             String problem = difference(sendMem, recvMem);
             if (problem == null) {
@@ -117,7 +117,7 @@ final class ConnectionLocator {
      * error message that names this layout; empty if no layout matches.
      */
     private static String seen(SendMem sendMem, MemorySegment recvMem, CallingNccl nccl) {
-        for (FifoLayout other : FifoLayout.values()) {
+        for (KernelLayout other : KernelLayout.values()) {
             if (!nccl.layouts().contains(other) && difference(sendMem, RecvMem.of(recvMem, other)) == null) {
                 return ": it has " + other;
             }

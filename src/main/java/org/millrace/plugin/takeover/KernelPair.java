@@ -99,7 +99,7 @@ public final class KernelPair {
                 }
             }
             case LL128 -> {
-                LL128Line.flagsRelease(from, slot, (int) (size / LL128Line.BYTES), LL128Line.flag(step));
+                LL128Line.NCCL.flagsRelease(from, slot, (int) (size / LL128Line.BYTES), LL128Line.flag(step));
                 posting.tailRelease(step + 1);
             }
             case SIMPLE -> posting.tailRelease(step + 1);

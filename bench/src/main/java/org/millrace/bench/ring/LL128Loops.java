@@ -21,8 +21,8 @@ final class LL128Loops {
 
         @Override
         void post(long step) {
-            LL128Line.storeRelease(memory, RingMemory.LAYOUT.slotOffset(Protocol.LL128, step), payload, lines(bytes),
-                    LL128Line.flag(step));
+            LL128Line.NCCL.storeRelease(memory, RingMemory.LAYOUT.slotOffset(Protocol.LL128, step), payload,
+                    lines(bytes), LL128Line.flag(step));
         }
     }
 
@@ -47,7 +47,7 @@ final class LL128Loops {
         /** Waits as the proxies do: first for all lines of a slot, and only then reads data. */
         private static boolean await(MemorySegment memory, long slot, long lineBytes, long flag) {
             for (int i = 0; i < TIMEOUT; i++) {
-                if (LL128Line.areReadyAcquire(memory, slot, lineBytes, flag)) {
+                if (LL128Line.NCCL.areReadyAcquire(memory, slot, lineBytes, flag)) {
                     return true;
                 }
                 Thread.onSpinWait();

@@ -1,9 +1,8 @@
 package org.millrace.abi;
 
 import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
-import static java.lang.foreign.MemoryLayout.PathElement.sequenceElement;
 
-import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.GroupLayout;
 import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.device.ncclConnFifo;
 import org.millrace.ffi.device.ncclConnFifo_v28;
@@ -11,11 +10,12 @@ import org.millrace.ffi.device.ncclRecvMem;
 import org.millrace.ffi.device.ncclRecvMem_v28;
 
 /**
- * The layout of the entries of {@code connFifo} in {@link RecvMem}, which depends on NCCL's release.
+ * The layout of the memory that kernels share with a proxy, which depends on the library that calls and its release. It
+ * defines the entries of {@code connFifo} in {@link RecvMem}, and the lines of protocol LL128.
  *
  * <pre>
  *    V28      0           4           8                       16                      24
- *             +-----------+-----------+-----------------------+-----------------------+
+ *    RCCL     +-----------+-----------+-----------------------+-----------------------+
  *             | mode      | offset    | size                  | ptr                   |
  *             +-----------+-----------+-----------------------+-----------------------+
  *               i32         i32         i64                     pointer
@@ -26,15 +26,19 @@ import org.millrace.ffi.device.ncclRecvMem_v28;
  *             +-----------+-----------+-----------------------+-----------------------+-----------------------+
  *               i32                     i64                     i64                     pointer
  * </pre>
+ *
+ * <p>
+ * The first entry is at offset 128 of {@code ncclRecvMem} in NCCL, and at offset 64 in RCCL. The offset is the size of
+ * the cache line that the library assumes ({@code CACHE_LINE_SIZE} in {@code comm.h}).
  */
-public enum FifoLayout {
+public enum KernelLayout {
     /** NCCL 2.28 to 2.30, and alpha releases of 2.31. */
-    V28(ncclRecvMem_v28.layout(), ncclConnFifo_v28.sizeof(), ncclConnFifo_v28.offset$layout().byteSize()),
+    V28(ncclRecvMem_v28.connFifo$offset(), ncclConnFifo_v28.layout(), LL128Line.NCCL),
     /** NCCL 2.31 and later, and Millrace's own memory. */
-    V31(ncclRecvMem.layout(), ncclConnFifo.sizeof(), ncclConnFifo.offset$layout().byteSize());
+    V31(ncclRecvMem.connFifo$offset(), ncclConnFifo.layout(), LL128Line.NCCL);
 
     /** Layout of the memory that Millrace allocates itself. */
-    public static final FifoLayout NEWEST = V31;
+    public static final KernelLayout NEWEST = V31;
     /** Newest release with a known layout, at any patch level. */
     public static final String NEWEST_KNOWN = "2.32";
     private static final int NEWEST_RELEASE = 232;
@@ -50,28 +54,31 @@ public enum FifoLayout {
     final long ptr;
     /** Whether the field {@code offset} has 64 bits. */
     final boolean isOffsetLong;
+    private final LL128Line ll128Line;
 
-    FifoLayout(MemoryLayout recvMem, long entryBytes, long offsetBytes) {
-        this.entryBytes = entryBytes;
-        mode = field(recvMem, "mode");
-        offset = field(recvMem, "offset");
-        size = field(recvMem, "size");
-        ptr = field(recvMem, "ptr");
-        isOffsetLong = offsetBytes == Long.BYTES;
+    KernelLayout(long fifoOffset, GroupLayout entry, LL128Line ll128Line) {
+        this.ll128Line = ll128Line;
+        entryBytes = entry.byteSize();
+        mode = fifoOffset + entry.byteOffset(groupElement("mode"));
+        offset = fifoOffset + entry.byteOffset(groupElement("offset"));
+        size = fifoOffset + entry.byteOffset(groupElement("size"));
+        ptr = fifoOffset + entry.byteOffset(groupElement("ptr"));
+        isOffsetLong = entry.select(groupElement("offset")).byteSize() == Long.BYTES;
     }
 
     /**
-     * {@return the layout of {@code connFifo} in a release; null if it is unknown because the release is newer than
+     * {@return the layout in a release of NCCL; null if it is unknown because the release is newer than
      * {@link #NEWEST_KNOWN}}
      *
      * @param version number that {@code ncclGetVersion} returns, for example 23102 for 2.31.2
      */
-    public static @Nullable FifoLayout ofRelease(int version) {
+    public static @Nullable KernelLayout ofRelease(int version) {
         return version <= LAST_OF_V28 ? V28 : version / 100 <= NEWEST_RELEASE ? V31 : null;
     }
 
-    private static long field(MemoryLayout recvMem, String name) {
-        return recvMem.byteOffset(groupElement("connFifo"), sequenceElement(0), groupElement(name));
+    /** {@return the line of protocol LL128} */
+    public LL128Line ll128Line() {
+        return ll128Line;
     }
 
     @Override
