@@ -13,7 +13,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Tag("slow")
 public class CallerStructuresTest {
 
-    /** GIN v15 exists in two sizes. The size of a release's properties is known only by inspection. */
+    /**
+     * The structure of GIN v15's properties has two sizes. The shim has a table of the releases and their sizes, which
+     * were found by inspection of libnccl.
+     */
     @ParameterizedTest
     @CsvSource({"23206, 2", "23207, 8"})
     void canariesSurviveInEveryTable(int version, int bytes) throws Exception {
@@ -37,7 +40,7 @@ public class CallerStructuresTest {
         return HostProgram.compile("properties_host", "-rdynamic", definition).with("MILLRACE_GIN", "host");
     }
 
-    /** {@return a shim that knows the size of GIN v15's properties in these releases} */
+    /** {@return a shim with the given releases and sizes in its table of GIN v15's properties} */
     public static Path inspected(String releases) throws Exception {
         return HostProgram.compileShim("libnccl-net-" + releases.replaceAll("\\D+", "-") + ".so",
                 "-DMILLRACE_GIN_V15_RELEASES=" + releases);

@@ -33,7 +33,7 @@ class CollNetHostTest {
         assertTrue(outcome.endsWith("OK ncclCollNetPlugin_v" + version + "\n"), outcome.output());
     }
 
-    /** With twenty channels a request covers eight, eight and four of them. */
+    /** A request covers at most eight channels: with twenty channels there are requests of eight, eight and four. */
     @ParameterizedTest
     @CsvSource({"8, auto, 2, 2", "12, socket, 3, 9", "9, plugin, 2, 20"})
     void everyTypeAndOperatorOfEveryFunction(int version, String network, int ranks, int channels) throws Exception {
@@ -72,7 +72,7 @@ class CollNetHostTest {
      */
     private static HostProgram underTls(String lastSecret, String lastTls, String deadline) throws Exception {
         return HostProgram.compile("collnet_host", "-DNET_VERSION=12")
-                .withEveryCompiler() // records take long if only C1 compiles
+                .withEveryCompiler() // encryption is slow in code that only C1 has compiled
                 .withNetwork("socket")
                 .with("MILLRACE_SECRET", "sesame")
                 .with("MILLRACE_TLS", "1")

@@ -44,7 +44,7 @@ class CompilerThreadsTest {
             return HostProgram.compile("threads_host");
         }
 
-        /** Returns the priorities of all threads with this beginning of the name. */
+        /** Returns the priorities of all threads with names that begin with the given text. */
         List<String> priorities(String name) {
             return output.lines()
                     .filter(line -> line.startsWith("THREAD ") && line.contains(" " + name))
@@ -70,7 +70,7 @@ class CompilerThreadsTest {
         assertEquals(List.of(BEHIND_ALL), threads.priorities(OPTIMIZING));
     }
 
-    /** Encryption depends on the compiler, so it must make progress. */
+    /** Under TLS the encryption is slow until it is compiled, so the compiler thread must get processor time. */
     @Test
     void underTlsItRunsBesideThreadsThatPoll() throws Exception {
         Threads threads = Threads.of("one",

@@ -18,8 +18,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.plugin.HostProgram.Outcome;
 
 /**
- * Programs that set a handler of SIGSEGV after the plugin has started a JVM. Java's null pointers and safepoints cause
- * that signal, and do not reach the handler. The program's own faults do.
+ * Programs that set a handler of SIGSEGV after the plugin has started a JVM. Java's null pointers and safepoints raise
+ * SIGSEGV, which the program's handler must not receive. The handler must receive the program's own faults.
  */
 @Tag("slow")
 class FaultHandlersTest {
@@ -52,7 +52,8 @@ class FaultHandlersTest {
     }
 
     /**
-     * The program resolves its imports at their first calls. Addresses of functions in it are its own jumps to them.
+     * The program is linked at fixed addresses and resolves imports at their first call. The address of an imported
+     * function is then a jump within the program.
      */
     @Test
     void aProgramAtFixedAddressesComesBehindTheJvm() throws Exception {
@@ -62,8 +63,8 @@ class FaultHandlersTest {
     }
 
     /**
-     * The next call of the plugin puts the JVM's handler first again. The handler of {@code forwarding} itself calls
-     * the JVM's handler.
+     * The program has replaced the JVM's handler. The next call of the plugin installs the JVM's handler again. In the
+     * mode {@code forwarding}, the program's handler calls the JVM's.
      */
     @ParameterizedTest
     @ValueSource(strings = {"dlsym", "raw", "forwarding"})
@@ -74,7 +75,7 @@ class FaultHandlersTest {
         assertTrue(outcome.logLine(2).endsWith("LD_PRELOAD=" + JAVA_HOME.resolve("lib/libjsig.so")), outcome.output());
     }
 
-    /** In such a program the dynamic linker finds the sanitizer's sigaction before the C library's sigaction. */
+    /** In a program with a sanitizer, the dynamic linker finds the sanitizer's sigaction before the C library's. */
     @Test
     void aProgramWithAddressSanitizerComesBehindTheJvm() throws Exception {
         Outcome outcome =

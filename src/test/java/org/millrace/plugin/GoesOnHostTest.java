@@ -27,9 +27,9 @@ class GoesOnHostTest {
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(4);
     private static final Duration QUIET = Duration.ofMillis(1);
     private static final String LIBNCCL = "libnccl.so.2";
-    /** Number of lost peers after which the open resources must not grow further. */
+    /** Number of lost peers. The number of open resources after more losses is compared with the number after these. */
     private static final int SETTLED = 5;
-    /** Memory of one communicator, in KiB. The JVM's own use also varies. */
+    /** Permitted growth of the process's memory, in KiB: the memory of one communicator, and variation of the JVM's. */
     private static final int MAX_KIBIBYTES = 16 << 10;
 
     @TempDir
@@ -51,7 +51,10 @@ class GoesOnHostTest {
                 .with("MILLRACE_LOSS_GRACE", "300ms");
     }
 
-    /** Runs the program until it has continued, checks the reported verdicts on stalled ranks, and lets it end. */
+    /**
+     * Runs the program until it continues in a new communicator, checks that no rank counts as stalled, and lets it
+     * end.
+     */
     private HostProgram.Outcome goOn(HostProgram host, String way, int losses, Object... asker) throws Exception {
         Path log = directory.resolve("log");
         List<Object> arguments = new ArrayList<>(List.of(HostProgram.library(), way, losses));
@@ -65,7 +68,7 @@ class GoesOnHostTest {
             }
             MatchResult pid =
                     Pattern.compile("rank 0 is pid (\\d+)").matcher(Files.readString(log)).results().findFirst().get();
-            // the aborted communicator has now been idle for its longest time, and must not be reported as stalled
+            // the idle aborted communicator must not be reported as stalled
             assertEquals(List.of(), verdictsOn(Long.parseLong(pid.group(1))), Files.readString(log));
             process.getOutputStream().close();
             return new HostProgram.Outcome(process.waitFor(), Files.readString(log));
@@ -101,16 +104,16 @@ class GoesOnHostTest {
         assertEquals(0, outcome.count("ends with status"), outcome.output());
         MatchResult early = open(outcome, SETTLED);
         MatchResult late = open(outcome, losses);
-        // one of UCX's workers may still exist, and wait until a peer has received the sent data
+        // one UCX worker of a lost peer may still wait until the peer has received the sent data
         assertGrowth(early, late, 1, network.startsWith("ucx") ? 12 : 0, outcome);
         assertGrowth(early, late, 2, 3, outcome); // the JVM starts and ends compiler threads
-        assertGrowth(early, late, 3, 20 + 4 * (losses - SETTLED), outcome); // for threads that the program keeps
+        assertGrowth(early, late, 3, 20 + 4 * (losses - SETTLED), outcome); // mappings: stacks of kept threads
         assertGrowth(early, late, 4, MAX_KIBIBYTES, outcome);
     }
 
     /**
-     * Python is a program at fixed addresses. In such a process every library sees the program's own jump as the
-     * address of an imported function.
+     * Python, for example, is linked at fixed addresses. The address of an imported function is then a jump within the
+     * program, also for libraries.
      */
     @Test
     void aProgramAtFixedAddressesIsToldToo() throws Exception {
@@ -132,8 +135,8 @@ class GoesOnHostTest {
     }
 
     /**
-     * The plugin does not end a program that has received the error, however late it reacts. NCCL's own proxy does the
-     * same.
+     * The plugin does not end a program that has received the error, however late the program reacts. NCCL's own proxy
+     * does not end it either.
      */
     @Test
     void aProgramThatWasToldIsNotEnded() throws Exception {
@@ -158,8 +161,8 @@ class GoesOnHostTest {
     }
 
     /**
-     * No import table contains the function. A pointer that a program has requested from the loader cannot be
-     * redirected.
+     * The program calls the function by a pointer from dlsym. The plugin can redirect import tables, but no such
+     * pointer.
      */
     @Test
     void whoHasLookedTheFunctionUpIsNotToldAndEnded() throws Exception {

@@ -28,21 +28,21 @@ public final class HostProgram {
     private static final Path SOURCES = Path.of("src", "test", "c", "plugin");
     private static final Path BUILT = Path.of("target", "plugin-host");
     private static final Path CLASSES = Path.of("target", "classes");
-    /** The classes under test and their dependencies. An archive requires a jar and accepts no folder. */
+    /** Jar of the classes under test and their dependencies. A class archive accepts no folder. */
     private static final Path JAR = BUILT.resolve("classes.jar").toAbsolutePath();
-    /** Archive of the classes that a takeover loads. Loading them otherwise takes a third of a JVM's start. */
+    /** Class archive of a takeover. Without the archive, a third of the JVM's start would be the loading of classes. */
     private static final Path ARCHIVE = BUILT.resolve("classes.jsa").toAbsolutePath();
     private static final long DEADLINE_SECONDS = 120;
     /**
-     * A run lasts only a second or two. The optimizing compiler and a collector with its own threads would add as much
-     * time.
+     * JVM options for short runs. A run lasts a second or two, which the optimizing compiler and a collector with
+     * threads of its own would double.
      */
     private static final String QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
     /** Result of a run. */
     public record Outcome(int exit, String output) {
 
-        /** Returns whether the host's output ends with these words. A thread of the plugin may log after them. */
+        /** Returns whether the host's output ends with the given words. A thread of the plugin may log after them. */
         public boolean endsWith(String words) {
             return output.replaceAll("(?m)^LOG \\d .*\n", "").endsWith(words);
         }
@@ -146,7 +146,8 @@ public final class HostProgram {
     }
 
     /**
-     * Builds a target that is older than its sources. Other JVMs of the build that build or run it find it complete.
+     * Builds a target that is older than its sources. A lock ensures that other JVMs of the build use only complete
+     * targets.
      */
     private static void build(Path target, Path sources, Maker maker) throws Exception {
         Files.createDirectories(target.getParent());
@@ -164,7 +165,7 @@ public final class HostProgram {
         }
     }
 
-    /** Returns whether a file is newer than all its possible sources. */
+    /** Returns whether a file is newer than all files in the source folder and in {@code headers}. */
     private static boolean isFresh(Path target, Path sources) throws IOException {
         if (!Files.exists(target)) {
             return false;
@@ -209,13 +210,13 @@ public final class HostProgram {
 
     /**
      * Selects the network: {@code socket}, {@code shm}, {@code auto}, {@code ucx}, or {@code plugin}, which misbehaves
-     * as NCCL allows. {@code ucx tcp} uses UCX without shared memory. The test may append other words to a name. Skips
-     * the test if UCX is missing.
+     * as NCCL allows. {@code ucx tcp} is UCX without shared memory. {@code behind a link} after a name adds an emulated
+     * link. Skips the test if UCX is missing.
      */
     public HostProgram withNetwork(String network) {
         String name = network.split(" ")[0];
         Ucx.assumeUsable(name);
-        if (network.endsWith(" behind a link")) { // the host has the link by its name, or nothing arrives
+        if (network.endsWith(" behind a link")) { // only the link of host x to itself is up
             with("NCCL_HOSTID", "x").with("MILLRACE_LINK", "x-x: rate=10Gbit,delay=200us,jitter=100us; down");
         }
         with("MILLRACE_TEST_NET", "recvs=4,late=1,busy=9,unordered,dmabuf");

@@ -18,7 +18,9 @@ class NcclVersionsTest {
             + " newer than this Millrace: how its memory is laid out is not known. NCCL's proxy serves the "
             + "connections; MILLRACE_TAKEOVER=0 selects it without this warning";
 
-    /** Builds a host program as a shared library that acts as an NCCL of its version. Several can be loaded at once. */
+    /**
+     * Builds a host program as a shared library that acts as an NCCL of a given version. Several can be loaded at once.
+     */
     private static String library(String host, int table, int version) throws Exception {
         return HostProgram
                 .compile(host, "-DNET_VERSION=" + table, "-DNCCL_CODE=" + version, "-shared", "-fPIC", "-Dmain=play")
@@ -27,8 +29,8 @@ class NcclVersionsTest {
     }
 
     /**
-     * A newer NCCL runs by its own proxy, because the fallback needs no knowledge of NCCL's memory. The plugin sets no
-     * variable for it.
+     * The fallback serves an NCCL that is too new for a takeover, because the fallback needs no knowledge of NCCL's
+     * memory. The plugin sets no environment variable then.
      */
     @ParameterizedTest
     @ValueSource(strings = {"threads", "processes"})
@@ -36,7 +38,7 @@ class NcclVersionsTest {
         Outcome outcome = HostProgram.compile("net_host", "-DNET_VERSION=12", "-DNCCL_CODE=23301", "-rdynamic")
                 .run(HostProgram.library(), 200, 7, way);
         assertEquals(0, outcome.exit(), outcome.output());
-        // two processes, or two runs in one process
+        // once for each of two processes, or of two runs in one process
         assertEquals(2, outcome.count(TOO_NEW), outcome.output());
         assertEquals(0, outcome.count("set NCCL_"), outcome.output());
         assertEquals(2, outcome.count("network table v12 of NCCL 2.33.1, "), outcome.output());
@@ -55,7 +57,7 @@ class NcclVersionsTest {
         assertTrue(outcome.logLine(2).contains(what), outcome.output());
     }
 
-    /** Each NCCL uses its own layout, at the same time. */
+    /** Two NCCLs of one process use different layouts at the same time. */
     @ParameterizedTest
     @ValueSource(ints = {9, 12})
     void twoNcclsOfOneProcess(int table) throws Exception {

@@ -33,7 +33,7 @@ import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.path.DataPath;
 import org.millrace.plugin.path.NetEndpoint;
 
-/** The operations with a service that is not the fallback. They form the sequence of a takeover. */
+/** The plugin's operations in the sequence of a takeover. A stub serves the connections. */
 class NetPluginTest {
 
     private static final long DEVICE_HANDLE = 0x123450;
@@ -98,7 +98,7 @@ class NetPluginTest {
             serviceStopped = true;
         }
 
-        /** Releases the resources that connections of the endpoint use, after the last connection. */
+        /** Checks that the endpoint is still open, because connections use it until the service is closed. */
         @Override
         public void close() {
             assertTrue(serviceStopped);
@@ -274,7 +274,7 @@ class NetPluginTest {
         }
     }
 
-    /** Returns a thread's result from a listener: a connection, or the reason for a failure. */
+    /** Returns a task that accepts from a listener. Its result is a connection, or the reason for a failure. */
     private FutureTask<Object> accepting(long listener, CountDownLatch together) {
         FutureTask<Object> task = new FutureTask<>(() -> {
             try (Arena own = Arena.ofConfined()) {
@@ -301,7 +301,7 @@ class NetPluginTest {
         return read(pointer);
     }
 
-    /** A listener accepts only one connection. One of two threads receives it, and the other learns that it is gone. */
+    /** A listener accepts only one connection. One of two threads receives the connection, the other an error. */
     @Test
     void ofTwoThreadsThatAcceptFromOneListenerOneGetsTheConnection() throws Exception {
         for (int round = 0; round < ROUNDS; round++) {
@@ -326,7 +326,7 @@ class NetPluginTest {
         }
     }
 
-    /** All listeners of a process are served at one address, by any thread that polls. */
+    /** All listeners of a process share one address. Any polling thread receives connections for all of them. */
     @Test
     void twoThreadsAcceptFromTheirOwnListenersAtOnce() throws Exception {
         MemorySegment otherHandle = arena.allocate(plugin_h.NCCL_NET_HANDLE_MAXSIZE(), 8);
@@ -348,7 +348,8 @@ class NetPluginTest {
     }
 
     /**
-     * The first NCCL is taken over, and the second is too new for that. Each has its own connections and environment.
+     * The first NCCL of the process is taken over, and the second is too new for a takeover. Each has its own
+     * connections and environment variables.
      */
     @Test
     void anotherNcclOfThisProcess() {
@@ -368,7 +369,7 @@ class NetPluginTest {
         assertNull(plugin.sessionIfAny(2 * LIBRARY));
     }
 
-    /** In tables before v11 no call identifies its communicator. */
+    /** Before table v11, no call passes a context that identifies the communicator. */
     @Test
     void whoHasNoContextIsKnownByTheLibraryThatCalls() {
         plugin.listen(0, 0, handle, pointer, LIBRARY);

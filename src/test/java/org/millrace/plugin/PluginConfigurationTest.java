@@ -92,7 +92,7 @@ class PluginConfigurationTest {
         assertEquals(Map.of(), settings.toSet());
     }
 
-    /** Java programs read the same setting in the same way. */
+    /** MILLRACE_TAKEOVER accepts the same words for yes and no as all other settings. */
     @Test
     void theWishIsReadAsEverySwitchIs() {
         assertTrue(read(Map.of("MILLRACE_TAKEOVER", "yes")).takeover());

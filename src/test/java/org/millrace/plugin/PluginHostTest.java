@@ -41,7 +41,7 @@ class PluginHostTest {
         assertEquals(0, outcome.exit(), outcome.output());
     }
 
-    /** The sender sent half of the data for which the receiver waits. */
+    /** The killed sender has sent only half of the data that the receiver waits for. */
     @Test
     void aRankWhosePeerIsKilledGetsAnErrorAndEnds() throws Exception {
         var outcome = withNcclsProxy(11).with("MILLRACE_NET", "socket").run(HostProgram.library(), 100, 5, "kill");
@@ -61,8 +61,8 @@ class PluginHostTest {
     }
 
     /**
-     * Any user can create a pipe with the name of a trace of the process. It has no writer, so a blocking open would
-     * delay the exit.
+     * Any user can create a named pipe with the name of the process's trace. The pipe has no writer, so a blocking open
+     * would delay the exit.
      */
     @Test
     void aPipeByTheNameOfTheProcesssTraceDoesNotHoldUpItsExit() throws Exception {
@@ -72,7 +72,7 @@ class PluginHostTest {
         assertTrue(pipe.find() && Files.deleteIfExists(Path.of(pipe.group(1))), outcome.output());
     }
 
-    /** Runs a program with its own JVM twice: Millrace is on its class path, or is not. */
+    /** A program with its own JVM runs twice: with Millrace on the class path of that JVM, and without. */
     @Test
     void aJvmThatTheProcessHasAlreadyIsUsedIfMillraceIsOnItsClassPath() throws Exception {
         String javaHome = System.getProperty("java.home");

@@ -80,8 +80,8 @@ class PluginInstallerTest {
     }
 
     /**
-     * An archive that includes Java has a directory {@code runtime}. A link cannot replace that directory, and is not
-     * necessary.
+     * An archive that includes Java has a directory {@code runtime}. The installer cannot replace this directory by a
+     * link, and needs no link.
      */
     @Test
     void aRuntimeThatLiesThereStaysAndIsTheJava() throws Exception {

@@ -47,7 +47,7 @@ class PluginRailsTest {
         return outcome;
     }
 
-    /** Returns the number of bytes that all connections together have delivered over a rail. */
+    /** Returns the number of bytes of all connections that a rail has delivered. */
     private static long delivered(HostProgram.Outcome outcome, int rail) {
         return DELIVERED.matcher(outcome.output())
                 .results()
@@ -69,7 +69,7 @@ class PluginRailsTest {
         bothRailsCarry(outcome);
     }
 
-    /** Each rank cuts a rail of one of its connections. Both ends report it, and every byte arrives. */
+    /** Each rank cuts a rail of one of its connections. Both ends report the cut, and every byte arrives. */
     @Test
     void aRailThatIsCutUnderATakeoverIsSurvived() throws Exception {
         var outcome = runs(takeover(12).with("MILLRACE_FAULT", "cut:frame=300,rail=1"), HostProgram.library(),
@@ -85,8 +85,8 @@ class PluginRailsTest {
     }
 
     /**
-     * Connections 1 and 2 carry the data, because both ranks are threads of one process. The second of the host's two
-     * communicators opens the network anew.
+     * Both ranks are threads of one process, so connections 1 and 2 carry the data. The second of the host's two
+     * communicators opens the network again.
      */
     @Test
     void aRailThatIsCutUnderGinIsSurvived() throws Exception {

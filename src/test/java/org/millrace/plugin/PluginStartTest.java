@@ -112,8 +112,8 @@ class PluginStartTest {
     }
 
     /**
-     * The folder's name has letters beyond ASCII while no encoding is configured, or it has the separator of class path
-     * entries.
+     * The folder's name has letters beyond ASCII, while no character encoding is configured. Or it has the separator of
+     * class path entries.
      */
     @ParameterizedTest
     @ValueSource(strings = {"m\u00fchle \u6c34\u8eca", "a:b"})
@@ -179,8 +179,8 @@ class PluginStartTest {
     }
 
     /**
-     * Container images set variables with JVM options. With any of these, a JVM that also has the plugin's collector
-     * option or an archive would exit.
+     * Container images set variables with JVM options. A JVM exits if such an option contradicts the collector or the
+     * class archive that the plugin configures, so the plugin must not configure them.
      */
     @ParameterizedTest
     @CsvSource({"JAVA_TOOL_OPTIONS, -XX:+UseG1GC -Xmx1g, ", "_JAVA_OPTIONS, -XX:+UseParallelGC, ",
@@ -203,7 +203,7 @@ class PluginStartTest {
                         + " MILLRACE_JAVA_OPTS and _JAVA_OPTIONS");
     }
 
-    /** On such a stack a JVM would end the process, or lose classes because their initializers have no stack left. */
+    /** On such a stack a JVM would end the process, or class initializers would fail because no stack is left. */
     @ParameterizedTest
     @CsvSource({"thread, 64, has \\d+ KiB left of its stack", "thread, 128, has \\d+ KiB left of its stack",
             "coroutine, 64, is called on a stack that is not its thread's own",
@@ -217,7 +217,7 @@ class PluginStartTest {
                 outcome.output().lines().filter(said -> said.startsWith("RESULT")).toList());
     }
 
-    /** NCCL in a forked child, as with Python's multiprocessing, must learn that the child has no plugin. */
+    /** In a forked child, as with Python's multiprocessing, the JVM does not run. NCCL must receive an error there. */
     @ParameterizedTest
     @ValueSource(strings = {"started", "starting", "unhandled"})
     void aForkedChildIsToldThatTheJvmIsNotInIt(String when) throws Exception {

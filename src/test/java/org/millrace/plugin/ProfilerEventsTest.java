@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.plugin.HostProgram.Outcome;
 
 /**
- * For each kind of event, as many events end as begin. The test compares the reports of a host that behaves as libnccl
- * does with the counts of the profiler plugin.
+ * For each kind of event, as many events end as begin. A host that behaves as libnccl does prints its own counts, and
+ * the test compares them with the counts of the profiler plugin.
  */
 @Tag("slow")
 class ProfilerEventsTest {
@@ -29,11 +29,14 @@ class ProfilerEventsTest {
     private static final int OPERATIONS = 80;
     private static final Set<String> TAKEN = Set.of("collective", "send or receive", "block of a kernel");
 
-    /** Counts for events of one kind: the number of accepted events and the number of ended ones. */
+    /** Number of events of one kind that the plugin accepted, and number of those that ended. */
     private record Count(long taken, long ended) {
     }
 
-    /** Returns the host's counts for the communicators of a name, by kind. Null for a kind that is not accepted. */
+    /**
+     * Returns the host's counts of each kind, for the communicators of a name. Omits kinds that the plugin does not
+     * accept.
+     */
     private static List<Count> told(Outcome outcome, String who) {
         return TOLD.matcher(outcome.output())
                 .results()
@@ -63,8 +66,8 @@ class ProfilerEventsTest {
     }
 
     /**
-     * Runs without kernel events and with them. NCCL reports events late for a communicator that has ended in the
-     * middle of a kernel. They are not counted, even if another communicator has its place.
+     * Runs without kernel events and with them. NCCL reports some events after their communicator was aborted. The
+     * plugin must not count late events for a later communicator at the same address.
      */
     @ParameterizedTest
     @ValueSource(ints = {4, 5, 6, 7})
@@ -94,9 +97,9 @@ class ProfilerEventsTest {
     }
 
     /**
-     * The events lie below another profiler's events: the host reports steps and operations, and the network reports
-     * messages. There is room for 32 requests with events. Messages in flight at the close of a connection keep no
-     * room.
+     * The parents of the events belong to another profiler: the host reports steps and operations, and the network
+     * reports messages. At most 32 requests have events at a time. A closed connection frees the places of its
+     * messages.
      */
     @ParameterizedTest
     @ValueSource(ints = {10, 11, 12})

@@ -58,7 +58,7 @@ class StartupCacheTest {
         return new Start(Files.readAllLines(log), outcome.output());
     }
 
-    /** Starts the plugin. Returns the source of its first class, as the JVM logs it. */
+    /** Starts the plugin. Returns the file from which the JVM loaded the plugin's first class, according to its log. */
     private static String sourceOfClasses(Path library, Path java, String options) throws Exception {
         return sourceOfClasses(start(library, java, options));
     }
@@ -107,7 +107,10 @@ class StartupCacheTest {
         assertEquals("shared objects file", sourceOfClasses(remote));
     }
 
-    /** Linking a further function takes ten milliseconds or more, and no cache contains it: see {@link CFunction}. */
+    /**
+     * Each kind of native function takes ten milliseconds or more to link, and no cache can contain it. See
+     * {@link CFunction}.
+     */
     @Test
     void functionsInCAreLinkedOnce() throws Exception {
         assumeMade();
@@ -137,7 +140,7 @@ class StartupCacheTest {
         assertEquals(jar(library), sourceOfClasses(library, JAVA, "-XX:-UseSerialGC -XX:+UseZGC"));
     }
 
-    /** Creates a directory with the jar and, under the name of its cache, a file that is no cache. */
+    /** Installs the plugin with an invalid file in place of its cache. */
     private static Path spoiled(String directory, Path java) throws Exception {
         Path other = new PluginInstaller(temporary.resolve("whole.jar")).install(temporary.resolve(directory), java);
         Files.writeString(other.resolveSibling(cache(library).getFileName()), "this is no cache");
@@ -157,7 +160,7 @@ class StartupCacheTest {
         assertEquals(jar(other), sourceOfClasses(other, JAVA, ""));
     }
 
-    /** A JVM would accept the cache of another jar, and run the classes of the jar that the cache was created from. */
+    /** A JVM would accept a cache that was created from another jar, and run the classes of that other jar. */
     @Test
     void theCacheOfAnotherJarIsLeftAlone() throws Exception {
         assumeMade();
@@ -170,7 +173,7 @@ class StartupCacheTest {
         assertEquals(jar(other), sourceOfClasses(other, JAVA, ""));
     }
 
-    /** A JVM of an older version would not start with the cache. */
+    /** A JVM of an older version would not start with a cache of this version. */
     @Test
     void anOlderJavaIsNotGivenTheCache() throws Exception {
         Path old = Files.createDirectories(temporary.resolve("old"));

@@ -14,13 +14,13 @@ import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.path.DataPath;
 import org.millrace.plugin.path.TunerChoices;
 
-/** Protocols that the tuner leaves attractive. The cost table is NCCL's, with seven algorithms of three protocols. */
+/** Protocols to which the tuner leaves a low cost. NCCL's cost table has seven algorithms and three protocols. */
 class TunerPluginTest {
 
     private static final float FAR = 1e9f;
     private static int lastChannels;
 
-    /** Returns a path without connections. */
+    /** Returns a data path without connections. */
     private static DataPath path(boolean takesOver, boolean deviceSlots) {
         return (DataPath) Proxy.newProxyInstance(DataPath.class.getClassLoader(), new Class<?>[] {DataPath.class},
                 (self, method, arguments) -> switch (method.getName()) {
@@ -91,7 +91,7 @@ class TunerPluginTest {
         assertArrayEquals(new float[] {-1, -1, 7}, costs(1 << 30, -1, -1, 7));
     }
 
-    /** Such a table has shorter rows. The index of Simple's column lies in the next row, or beyond the table. */
+    /** A table of two protocols has short rows. Simple's column would lie in the next row, or beyond the table. */
     @Test
     void aTableOfTwoProtocolsIsNotWritten() {
         try (Arena arena = Arena.ofConfined()) {

@@ -18,7 +18,7 @@ import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
 import org.millrace.ffi.plugin.ncclNetProperties_v12_t;
 import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 
-/** The Java half and the C half of the shim agree. */
+/** The Java half and the C half of the shim list the same functions with the same arguments. */
 class UpcallsTest {
 
     private static final String HEADER = read();
@@ -50,7 +50,10 @@ class UpcallsTest {
                 Arrays.stream(Upcalls.FUNCTIONS).map(Upcalls::nameInC).toList());
     }
 
-    /** Every function's case calls a method of its name, and reads arguments as C passes them. */
+    /**
+     * The case of each function calls a method with the function's name, and reads each argument with the type that C
+     * passes.
+     */
     @Test
     void argumentsAreReadAsTheyArePassed() throws IOException {
         String tables = Files.readString(Path.of("src/main/java/org/millrace/plugin/PluginTables.java"));

@@ -10,15 +10,15 @@ import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 
 /**
- * A jar of the classes under test, of Log4j's interface and of picocli. It can be started, as the build's jar can. It
- * is on the class path, so it is no module.
+ * A jar of the classes under test, of Log4j's interface and of picocli. Java can start it like the jar of the build. It
+ * contains no module.
  */
 public final class WholeJar {
 
     private WholeJar() {}
 
     public static Path write(Path jar) throws IOException, InterruptedException {
-        HostProgram.library(); // creates the classes too
+        HostProgram.library(); // compiles the classes if necessary
         try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar), manifest())) {
             for (String entry : System.getProperty("java.class.path").split(":")) {
                 if (Path.of(entry).endsWith("target/classes")) {

@@ -132,7 +132,8 @@ class FallbackPathTest {
     }
 
     /**
-     * An aborted communicator does this. The memory is freed next, so nothing may be written to it after this point.
+     * NCCL deregisters memory with messages in flight when a communicator is aborted. NCCL then frees the memory, so
+     * the plugin may not write to it any longer.
      */
     @Test
     void memoryThatIsDeregisteredUnderAMessageEndsTheConnection() {

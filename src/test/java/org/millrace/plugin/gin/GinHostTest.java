@@ -44,7 +44,7 @@ class GinHostTest {
         runs(version, version == 13 ? 1 : 2, ranks, network);
     }
 
-    /** A program that was built with 2.30.3 or 2.30.4 and loads a later 2.30. */
+    /** The kernels of a program that was built with NCCL 2.30.3 or 2.30.4, and that loads a later libnccl 2.30. */
     @Test
     void kernelsOf30_3AreServedByLaterReleases() throws Exception {
         runs(14, 1, 2, "shm");
@@ -71,7 +71,7 @@ class GinHostTest {
                 "what the log says that Java served");
     }
 
-    /** Without a trace, no process would detect that a peer's host is silent. */
+    /** The trace is the only means to report that a peer's host is silent. */
     @Test
     void aProcessWhoseNetworkIsAnotherPluginHasATraceToo() throws Exception {
         var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=14", "-DBACKEND=2")
@@ -84,9 +84,9 @@ class GinHostTest {
     }
 
     /**
-     * Windows on a device, which is a stub of CUDA. The letters are: h for host memory, d for a device's memory, s for
-     * a device's memory in several physical segments. n is host memory that other processes' devices can map. p is such
-     * memory that no processor can access.
+     * Windows on a device, which is a stub of CUDA. Each letter is the memory of one window: h for host memory, d for a
+     * device's memory, s for a device's memory in several physical segments. n is host memory that other processes'
+     * devices can map, and p is such memory that no processor can access.
      */
     @ParameterizedTest
     @CsvSource({"ss, shm, 1, 1", "ss, socket, 0, 0", "dn, shm, 1, 1", "nd, shm, 0, 1", "hs, socket, 1, 0",
@@ -113,7 +113,7 @@ class GinHostTest {
         assertTrue(Long.parseLong(calls.group(3)) < copies, "short copies share events: " + calls.group());
         Matcher rows = IN_ROWS.matcher(outcome.output());
         assertTrue(rows.find(), outcome.output());
-        boolean segments = windows.contains("s"); // the driver cannot express a copy across two segments as rows
+        boolean segments = windows.contains("s"); // a copy of rows cannot cross two segments
         assertTrue(Long.parseLong(rows.group(1)) <= (segments ? 10 : 0),
                 "none waits for the time slice of another context's kernel: " + rows.group());
         assertTrue(!windows.startsWith("s") || Long.parseLong(rows.group(2)) > 0, rows.group());
@@ -132,7 +132,7 @@ class GinHostTest {
         assertTrue(refused.getMessage().contains(advice), refused.getMessage());
     }
 
-    /** NCCL keeps one value for GIN's device and net's: the first that is reported. */
+    /** NCCL keeps one value for GIN's device and the network's device: the first reported one. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void itsDeviceTakesTheMemoryOfGpusIfNetsDoes(boolean taken) {
@@ -145,7 +145,10 @@ class GinHostTest {
         }
     }
 
-    /** Returns the sum over the lines that contexts print when they close. */
+    /**
+     * Returns the number of descriptors that Java served, over all contexts. Each context prints its number at its
+     * close.
+     */
     private static long served(String output) {
         return Pattern.compile("context \\d+: descriptors served by Java: (\\d+) ")
                 .matcher(output)

@@ -42,8 +42,8 @@ import org.millrace.plugin.host.CapturedLog;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
- * Four ranks run as four hosts, as one host, and as two hosts of two each. Data within one host is staged and signaled
- * in memory, other data crosses the network, and all of it arrives.
+ * Four ranks run as four hosts, as one host, and as two hosts of two ranks each. Data within a host passes through
+ * shared memory, other data crosses the network, and all data arrives.
  */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
@@ -58,7 +58,7 @@ class GinHostsTest {
     private static final int PLACES = 1 << 23;
     private static final int SIGNALS = RANKS + 1;
     private static final int MAX_SIGNALS = 100_000;
-    /** Layout: the source of a rank's puts, then a part for each rank's puts. */
+    /** Size of a rank's window: the source of the rank's own puts, then a range for the puts of each rank. */
     private static final int WINDOW = (RANKS + 1) * PLACES;
 
     private final Network[] networks = new Network[RANKS];
@@ -70,7 +70,7 @@ class GinHostsTest {
     private final MemorySegment[] memory = new MemorySegment[RANKS];
     private final Arena arena = Arena.ofShared();
 
-    /** A rank's action while the others do the same. */
+    /** Action that each rank executes, at the same time as the others. */
     interface Step {
         void of(int rank) throws Exception;
     }
@@ -149,7 +149,7 @@ class GinHostsTest {
         assertEquals(0, elsewhere.toFile().list().length);
     }
 
-    /** Returns the hardware of a host with its shared memory in the given directory. */
+    /** Returns the given hardware with another directory for shared memory. */
     private static GinDevice in(Path directory, HostGinDevice hardware) {
         return (GinDevice) Proxy.newProxyInstance(GinDevice.class.getClassLoader(), new Class<?>[] {GinDevice.class},
                 (proxy, method, arguments) -> method.getName().equals("sharedDirectory") ? directory
@@ -163,8 +163,8 @@ class GinHostsTest {
     }
 
     /**
-     * Returns the puts of one rank to another: sizes, source offsets, and destination offsets in the sender's part of
-     * the target.
+     * Returns the puts of one rank to another: size, source offset, and destination offset in the sender's range of the
+     * target's window.
      */
     private static int[][] plan(int from, int to) {
         Random random = new Random(31 * from + to);
@@ -209,7 +209,7 @@ class GinHostsTest {
             }
         }
         if (hardware[rank].sharesMemory()) {
-            // at some time all earlier puts have settled
+            // sends signals until one finds all earlier puts complete
             for (int i = 0; i < MAX_SIGNALS && groups[rank].communicator().served().reached() == 0; i++) {
                 for (int peer = 0; peer < RANKS; peer++) {
                     kernel.signal(peer);

@@ -47,7 +47,7 @@ import org.millrace.plugin.HostProgram;
 import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.path.PeerHandle;
 
-/** A rank is lost or fails before the communicator serves anything. The error names it, and nothing stays open. */
+/** A rank is lost or fails before a communicator exists. The error names the rank, and no resource stays open. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinLossTest {
 
@@ -100,7 +100,9 @@ class GinLossTest {
         });
     }
 
-    /** Between two exchanges no thread uses these connections or detects that they have lost their streams. */
+    /**
+     * Streams are cut between two exchanges, while no thread polls the connections. The next exchange restores them.
+     */
     @Test
     void anExchangeGoesOnOverConnectionsThatWereCutMeanwhile() throws Exception {
         try (Network network = open("socket");
@@ -126,7 +128,7 @@ class GinLossTest {
                     words[1 - rank][0] = said + rank;
                     assertEquals(said + 1 - rank, ranks[rank].exchange(words)[1 - rank][0]);
                     done.incrementAndGet();
-                    while (done.get() < 2) { // as the agent's thread does
+                    while (done.get() < 2) { // the agent's thread does this while a communicator exists
                         ranks[rank].keepUp();
                     }
                 });
@@ -153,7 +155,7 @@ class GinLossTest {
         }
     }
 
-    /** The leaving rank has everything that it needs, and closes its group at once. */
+    /** A rank that has received everything closes its group at once. Its peer still receives what the rank has sent. */
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "ucx"})
     void aRankThatLeavesAfterItToldIsHeard(String network) throws Exception {
@@ -170,8 +172,8 @@ class GinLossTest {
     }
 
     /**
-     * This rank has connections when it finds that it has no GPU and cannot continue. It closes them, so that the
-     * others do not wait for it in vain.
+     * A rank finds that it has no GPU, after it has connected. The rank closes its connections, so that its peers do
+     * not wait for it.
      */
     @Test
     void aRankThatCannotGoOnClosesWhatItConnected() throws Exception {
@@ -303,7 +305,7 @@ class GinLossTest {
         assertTrue(outcome.count(" lost rank 0: ") > 0, outcome.output());
     }
 
-    /** A program that does not query the error is ended. A program whose user requests only a report is not ended. */
+    /** The plugin ends a program that does not query the error. With the setting {@code report} it does not. */
     @ParameterizedTest
     @CsvSource({"exit, 75", "report, 0"})
     @Tag("slow")

@@ -59,14 +59,14 @@ final class GinRankPair implements AutoCloseable {
         });
     }
 
-    /** Returns losses that no program receives. */
+    /** Returns a watch of lost peers that never ends the process. */
     static CommunicatorLosses losses() {
         LossWatch watch = new LossWatch();
         watch.use(new LossPolicy(false, Duration.ZERO, true));
         return watch.communicator(1);
     }
 
-    /** An action that both ranks must execute at the same time. */
+    /** Action that each of the two ranks executes. */
     interface Step {
         void of(int rank) throws Exception;
     }
@@ -88,7 +88,7 @@ final class GinRankPair implements AutoCloseable {
         }
     }
 
-    /** Returns the files of memory that this process shares. */
+    /** Returns the names of the memory files in the shared directory that belong to this process. */
     static List<String> files() throws IOException {
         try (var all = Files.list(Path.of("/dev/shm"))) {
             return all.map(file -> file.getFileName().toString())

@@ -16,7 +16,7 @@ import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.plugin.host.NativeMemory;
 
-/** Ranks that share memory increment each other's signals directly. Other ranks send them. No file is left. */
+/** Ranks that share memory increment each other's signals in that memory. Other ranks send signals. No file remains. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinSignalsTest {
 

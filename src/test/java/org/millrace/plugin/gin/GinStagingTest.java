@@ -18,7 +18,7 @@ import org.millrace.gin.GinException;
 import org.millrace.gin.Window;
 import org.millrace.plugin.host.CapturedLog;
 
-/** Groups whose ranks share memory or do not share it. Bytes arrive the same way, and no file is left. */
+/** Groups of ranks with shared memory and without. The same bytes arrive in both, and no file remains. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinStagingTest {
 
@@ -81,7 +81,7 @@ class GinStagingTest {
             await(() -> ranks.groups[0].communicator().failure() != null);
             Throwable failure = ranks.groups[0].communicator().failure();
             assertNotNull(failure);
-            // over shared memory, a rank may see the end before the reason for it
+            // over shared memory, the rank may detect the end of rank 1 before the message with its reason
             assertTrue(
                     failure.getMessage().matches("(?s)rank 0( lost rank 1|: rank 1 has closed its end).*descriptor.*"),
                     failure.getMessage());

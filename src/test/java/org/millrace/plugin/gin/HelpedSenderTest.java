@@ -28,7 +28,10 @@ class HelpedSenderTest {
     private final FrameSender sender = helper.help(wire);
     private final FrameHeader header = new FrameHeader();
 
-    /** Completes frames one pass after they were offered. Fails if a second thread or a wrong order is detected. */
+    /**
+     * Completes a frame in the pass after its offer. Fails if two threads call it at once, or if frames are out of
+     * order.
+     */
     private static final class Wire implements FrameSender {
         private final AtomicBoolean inUse = new AtomicBoolean();
         private final CountDownLatch used = new CountDownLatch(1);

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Number of cores that a process has for itself, by affinity mask, quota and number of ranks on the host. */
+/** Number of cores for one process. It follows from affinity mask, quota, and number of ranks on the host. */
 class CoreShareTest {
 
     private static CoreShare share(int usable, int allowed, int online, Map<String, String> environment) {
@@ -20,10 +20,10 @@ class CoreShareTest {
     @ParameterizedTest
     @CsvSource({
             // usable, allowed, online, ranks: cores
-            "32, 32, 32, 2, 16", // not bound: shared by all
-            "2, 2, 32, 2, 2", // each bound to its own cores
+            "32, 32, 32, 2, 16", // not bound: both ranks share all cores
+            "2, 2, 32, 2, 2", // each rank is bound to its own cores
             "16, 16, 32, 4, 8", // two ranks on each of two sockets
-            "2, 32, 32, 2, 1", // a quota of two is shared
+            "2, 32, 32, 2, 1", // the ranks share a quota of two cores
             "1, 32, 32, 4, 1", // never less than one
             "3, 3, 4, 1, 3"})
     void coresOfARank(int usable, int allowed, int online, int ranks, int cores) {
@@ -32,7 +32,7 @@ class CoreShareTest {
         assertTrue(share.reason().startsWith(usable + " usable"), share.reason());
     }
 
-    /** Covers programs that start their ranks themselves. */
+    /** If no launcher has set the number of ranks, the running processes with Millrace are counted. */
     @Test
     void withoutALauncherThoseThatRunAreCounted() {
         CoreShare counted = CoreShare.of(32, 32, 32, name -> null, 8);

@@ -28,7 +28,9 @@ class NcclLogProviderTest {
                 "2 NET/Millrace: Somewhere: failed: outer: inner"), CapturedLog.lines());
     }
 
-    /** Log4j creates the provider by its name and from another package. Otherwise a plugin logs nothing. */
+    /**
+     * Log4j, another package, must be able to create the provider by its name. Otherwise the plugin would log nothing.
+     */
     @Test
     void log4jCanMakeIt() throws ReflectiveOperationException {
         assertInstanceOf(NcclLogProvider.class, LoaderUtil.newInstanceOf(NcclLogProvider.class.getName()));

@@ -13,7 +13,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.millrace.plugin.loss.AsyncErrors.Reply;
 
-/** Decides which losses are reported and when the process must end. The test moves the clock. */
+/** Lost connections that are reported, and the time at which the process must end. The test sets the clock. */
 class CommunicatorLossesTest {
 
     private static final long NUMBER = 7;
@@ -22,7 +22,7 @@ class CommunicatorLossesTest {
     private final List<String> told = new ArrayList<>();
     private int ends;
     private int answers;
-    /** Communicators that NCCL's answer reports as lost. */
+    /** Communicators that ncclCommGetAsyncError reports as failed. */
     private final Set<Long> lost = new HashSet<>();
     private Reply reply = Reply.NOT_ASKED;
     private boolean owes;
@@ -67,7 +67,7 @@ class CommunicatorLossesTest {
         losses.use(new CommunicatorLosses.Device() {
             @Override
             public void start() {
-                // the answer is requested when the loss is examined
+                // this device is always ready to be queried
             }
 
             @Override
@@ -130,7 +130,7 @@ class CommunicatorLossesTest {
         lose("A", false);
         after(0);
         losses.ending(peer -> {});
-        lose("B", false); // the other connections end with it
+        lose("B", false); // lost by the teardown, which does not count
         after(60_000);
         assertEquals(List.of("A"), told);
         assertEquals(0, ends);
@@ -160,7 +160,7 @@ class CommunicatorLossesTest {
         assertEquals(Set.of(), lost);
     }
 
-    /** The program aborts on its own schedule, as it would with NCCL's own proxy. */
+    /** A program that has received the error may abort at any later time, as with NCCL's own proxy. */
     @Test
     void aProgramThatWasToldIsNotEnded() {
         lose("A", false);
@@ -170,7 +170,7 @@ class CommunicatorLossesTest {
         assertEquals(0, ends);
     }
 
-    /** The communicator's connections stay, and so does the posted data on them. */
+    /** The program has shrunk the communicator. Its old connections stay open, with posted data on them. */
     @Test
     void aCommunicatorThatWasShrunkIsLookedAtNoMore() {
         withDevice(1_000);
@@ -187,10 +187,7 @@ class CommunicatorLossesTest {
         assertFalse(watch.look(), "nothing is left to watch");
     }
 
-    /**
-     * The program shrinks before anything waits for the peer: an enqueue reported the loss, and the program reacts at
-     * once.
-     */
+    /** An enqueue reported the loss, and the program shrinks the communicator before any kernel waits for the peer. */
     @Test
     void aProgramThatAnEnqueueToldIsSeenToShrink() {
         withDevice(0);
@@ -227,7 +224,8 @@ class CommunicatorLossesTest {
     }
 
     /**
-     * A process may exit without a shutdown message when all work is done. A device without work does not wait for it.
+     * A peer's process may exit without a shutdown message when all work is done. A device without work does not wait
+     * for the peer.
      */
     @Test
     void anIdleDeviceMissesNobody() {
@@ -240,7 +238,7 @@ class CommunicatorLossesTest {
         busyMillis = 1_000;
         after(20);
         assertEquals(List.of("A"), told);
-        busyMillis = 0; // the device was busy with other work
+        busyMillis = 0; // the device has completed its kernel, so it did not wait for the peer
         after(3_000);
         busyMillis = 1_000;
         after(3_000);
@@ -260,7 +258,7 @@ class CommunicatorLossesTest {
         assertEquals(1, ends);
     }
 
-    /** Both sides may abort. The peer's shutdown message is then no loss. */
+    /** After both sides abort, the shutdown message of the peer is a loss only if this side has unsent data. */
     @Test
     void aShutdownHurtsOnlyWhoseDataIsLeft() {
         lose("A", true);

@@ -21,7 +21,8 @@ import org.millrace.file.OwnNamespace;
 import org.millrace.plugin.HostProgram;
 
 /**
- * Ranks in separate processes, and one of them is killed or stopped. Checks the messages and the exits of the others.
+ * Ranks in separate processes, and one of them is killed or stopped. The test checks the messages and the exits of the
+ * other ranks.
  */
 @Tag("slow")
 class LossHostTest {
@@ -45,7 +46,7 @@ class LossHostTest {
         return outcome;
     }
 
-    /** Returns the files of a process in shared memory, except for its trace, which records the events. */
+    /** Returns the files of a process in shared memory, without its trace, which remains as a record. */
     private static List<String> filesOf(String pid) throws IOException {
         try (DirectoryStream<Path> files =
                 Files.newDirectoryStream(Path.of("/dev/shm"), "millrace-*-" + pid + "-*-*.{sock,ring,mem}")) {
@@ -61,7 +62,7 @@ class LossHostTest {
         return found.group(1);
     }
 
-    /** Returns a rank's lines on standard error. */
+    /** Returns the lines that a rank wrote to standard error. */
     private static List<String> said(HostProgram.Outcome outcome, int rank) {
         return outcome.output()
                 .lines()
@@ -77,20 +78,23 @@ class LossHostTest {
         for (int rank = 1; rank < ranks; rank++) {
             assertEquals(1, outcome.count("rank " + rank + " ended with status 75"), outcome.output());
             List<String> said = said(outcome, rank);
-            // With more ranks, a rank that detects the loss late may also lose ranks that have ended meanwhile.
+            // With more than two ranks, a rank may also lose a survivor that has ended before.
             assertTrue(said.size() == 2 || ranks > 2 && said.size() > 2, outcome.output());
             assertTrue(said.getFirst().contains("lost the peer pid " + pid(outcome, 0) + " on "), outcome.output());
             assertTrue(said.getFirst().contains("sizes ["), outcome.output());
         }
     }
 
-    /** The children behave like data loaders. A rank's children hold none of its connections and none of its files. */
+    /**
+     * Child processes of a rank, like data loaders, live on when the rank is killed. They hold no connection or file of
+     * it.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "auto", "ucx", "ucx tcp", "plugin"})
     void aRankIsMissedThoughItsChildrenLiveOn(String network) throws Exception {
         var outcome = run(host(network), "fork", 2);
         for (int child = 0; child < 2; child++) {
-            if (!network.equals("plugin")) { // descriptors that another network plugin opens are its own responsibility
+            if (!network.equals("plugin")) { // the C plugin of the test does not close its descriptors in children
                 assertEquals(1, outcome.count("child " + child + " has 0 descriptors of the plugin's"),
                         outcome.output());
             }
@@ -116,7 +120,7 @@ class LossHostTest {
                 .count(), outcome.output());
     }
 
-    /** As far as the other ranks can detect, the peer has completed its work. */
+    /** The other rank has no work in flight, so the peer may have completed its work too. */
     @Test
     void aPeerThatLeavesWithoutAWordIsNotMissedByADeviceThatIsIdle() throws Exception {
         var outcome = run(withStubOfCuda("socket"), "leave", 2);
@@ -125,7 +129,7 @@ class LossHostTest {
         assertTrue(outcome.warnings().stream().anyMatch(line -> line.contains("connection lost")), outcome.output());
     }
 
-    /** A kernel that waits to receive leaves no mark in memory. */
+    /** A kernel that waits for data changes no memory, so only its long run time shows the wait. */
     @Test
     void aDeviceThatDoesNotGetOnWaitsForThePeerThatIsLost() throws Exception {
         var outcome = run(withStubOfCuda("shm").with("STUB_CUDA_BUSY", "1"), "leave", 2);
@@ -152,7 +156,7 @@ class LossHostTest {
         assertEquals(0, outcome.count("millrace: "), outcome.output());
     }
 
-    /** The wait is longer than the interval between two checks of the peer's process. */
+    /** The peer is stopped for longer than the interval between two checks of its process. /proc is empty. */
     @Test
     void aPeerThatProcDoesNotShowIsNotLost() throws Exception {
         OwnNamespace.assumePossible();
@@ -165,7 +169,7 @@ class LossHostTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"shm, mount -t tmpfs none /proc", "ucx, umount /proc"}) // UCX requires some /proc
+    @CsvSource({"shm, mount -t tmpfs none /proc", "ucx, umount /proc"}) // UCX requires that /proc exists
     void aKilledPeerThatProcDidNotShowIsMissedAllTheSame(String network, String proc) throws Exception {
         OwnNamespace.assumePossible();
         var outcome = run(host(network).startedBy(OwnNamespace.after(proc)), "wait", 2);

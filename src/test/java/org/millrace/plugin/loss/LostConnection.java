@@ -13,7 +13,7 @@ public final class LostConnection {
         ConnectionFailures.report(new MillraceException(what));
     }
 
-    /** Reports that the connection's ends run different operations. */
+    /** Reports that the two ranks of a connection run different operations. */
     public static void reportDisagreement(String what) {
         ConnectionFailures.report(
                 new MillraceException(what, new DisagreementException(ConnectionName.of("connection 3"), what)));

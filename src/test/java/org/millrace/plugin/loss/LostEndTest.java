@@ -11,7 +11,8 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.LostPeerException;
 
 /**
- * Names of lost processes: the network between two of three processes is cut, and the third reports each to the other.
+ * Names of lost processes in reports. The network between two of three processes is cut. The third process tells each
+ * of the two that the other is lost.
  */
 class LostEndTest {
 

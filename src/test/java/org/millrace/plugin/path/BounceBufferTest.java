@@ -24,7 +24,7 @@ class BounceBufferTest {
 
             @Override
             public void close() {
-                // nothing was taken
+                // the memory belongs to the test's arena
             }
         });
     }

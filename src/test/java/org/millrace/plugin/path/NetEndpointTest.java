@@ -62,7 +62,7 @@ class NetEndpointTest {
         }
     }
 
-    /** The listener accepts clients that send nothing, and drops them, although libnccl requests no connection. */
+    /** The listener drops clients that send nothing, also while libnccl does not call accept. */
     @ParameterizedTest
     @ValueSource(strings = {"0", "1"})
     @Timeout(60)
@@ -94,7 +94,7 @@ class NetEndpointTest {
         }
     }
 
-    /** The plugin makes the same connections as the engine. */
+    /** The plugin connects over a relay that passes on single bytes, as the engine does. */
     @Test
     @Timeout(60)
     void segmentsOfOneByteConnectUnderTls() throws Exception {

@@ -13,8 +13,8 @@ import org.millrace.plugin.HostProgram;
 
 /**
  * The slots of protocol Simple are in a device's memory, which no processor can access. The kernels of the C host check
- * every byte. The device is a stub of CUDA's driver, which makes copies late, piece by piece, out of order. Memory that
- * NCCL has freed is unmapped: a thread that still copies it ends the process.
+ * every byte. The device is a stub of CUDA's driver. It makes copies late, in parts, and out of order. Memory that NCCL
+ * has freed is unmapped: a thread that still copies this memory ends the process.
  */
 @Tag("slow")
 class DeviceSlotsHostTest {
@@ -59,7 +59,9 @@ class DeviceSlotsHostTest {
                 outcome.output());
     }
 
-    /** If a device has no room for another context, copies run in the program's context, and the log reports it. */
+    /**
+     * If a device has no room for a context of Millrace, copies run in the program's context, and the log reports it.
+     */
     @Test
     void noContextOfTheirOwn() throws Exception {
         var outcome = host(12, "shm", 1).with("HOST_SLOTS", "device")
@@ -70,7 +72,9 @@ class DeviceSlotsHostTest {
         assertEquals(1, outcome.count("copies share the program's context"), outcome.output());
     }
 
-    /** NCCL queries from the topology whether the network reads GPU memory. It may find that the network does not. */
+    /**
+     * NCCL asks its topology whether the network can read GPU memory. If it cannot, NCCL places slots in host memory.
+     */
     @ParameterizedTest
     @CsvSource({"processes, shm", "threads, socket"})
     void slotsInTheHostsMemoryAllTheSame(String way, String network) throws Exception {

@@ -14,8 +14,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * A GPU may make no copies for a while, for example behind a long kernel. This neither fails a connection nor delays
- * its thread.
+ * A GPU may make no copies for a while, for example behind a long kernel. Such a delay neither fails a connection nor
+ * blocks the connection's thread.
  */
 class StagedEndsTest {
 

@@ -7,8 +7,8 @@ import org.junit.jupiter.api.Test;
 import org.millrace.net.DeviceRegion;
 
 /**
- * The thread that closes a connection belongs to NCCL or the program. The context for copies must not stay current on
- * it.
+ * The thread that closes a connection belongs to NCCL or the program. When the close returns, the thread's current
+ * context may not be the context for copies.
  */
 final class StagingContextTest {
 

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram;
 
 /**
- * A C host that behaves as libnccl 2.28 to 2.32 do, with threads for kernels. Connections that are taken over carry
+ * A C host that behaves like libnccl 2.28 to 2.32, with CPU threads as kernels. Connections that are taken over carry
  * random sequences of operations of all protocols, in both directions of several channels. The kernels check every
  * byte. The totals show that all kinds of steps occurred.
  */

@@ -45,7 +45,7 @@ class TakeoverRefusalTest {
         refuses(refuse(host(), way), what);
     }
 
-    /** The version implies one layout and the memory another. The plugin trusts neither. */
+    /** The memory has another layout than the version implies. The plugin then refuses the takeover. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -65,7 +65,7 @@ class TakeoverRefusalTest {
                 outcome.output());
     }
 
-    /** NCCL works without a handle for the user's memory, so this causes no warning. */
+    /** The plugin registers no memory of the user. NCCL then uses slots, so this causes no warning. */
     @Test
     void memoryOfTheUsers() throws Exception {
         var outcome = refuse(host(), "fourth");
@@ -98,8 +98,8 @@ class TakeoverRefusalTest {
     }
 
     /**
-     * The user of one rank has a setting that forbids the takeover. The warning names it, and the peers learn of it
-     * when they connect.
+     * One rank has a setting that forbids the takeover. Its warning names the setting, and its peers learn of the
+     * refusal when they connect.
      */
     @Test
     void aSettingOnOneRankThatForbidsTheTakeover() throws Exception {

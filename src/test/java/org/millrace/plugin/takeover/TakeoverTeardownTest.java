@@ -17,28 +17,28 @@ import org.millrace.plugin.HostProgram;
 import org.millrace.plugin.path.DataPath;
 
 /**
- * The end of communicators after a takeover of their connections. The host makes a connection's memory inaccessible
- * when its first part is deregistered. A thread that accesses it then crashes.
+ * The end of communicators after a takeover of their connections. When the host deregisters a connection's first
+ * buffer, it makes all memory of that connection inaccessible. A thread that then accesses the memory crashes.
  */
 @Tag("slow")
 class TakeoverTeardownTest {
 
     private static final int CHANNELS = 4;
-    /** Enough channels to show whether they wait one after the other. */
+    /** Number of channels, enough to show whether their teardowns wait one after the other. */
     private static final int STUCK_CHANNELS = 8;
     private static final long EACH_WAITING_MILLIS = STUCK_CHANNELS * new DataPath.DrainTimeout().remaining().toMillis();
-    /** Number of cycles after which the open resources must not grow further. */
+    /** Number of cycles. The number of open resources after more cycles is compared with the number after these. */
     private static final int EARLY_CYCLES = 20;
     private static final int CYCLES = 60;
 
-    /** Slots keep their data in place until the peer has read them. */
+    /** Shared memory with single copy: the data stays in its slot until the peer has read it. */
     private static final String IN_PLACE = "shm in place";
 
     private static HostProgram host(String network) throws Exception {
         return HostProgram.compile("teardown_host", "-DNET_VERSION=11")
                 .withNetwork(network)
                 .with("MILLRACE_SHM_SINGLE_COPY", network.equals(IN_PLACE) ? "1" : "0")
-                .with("MILLRACE_ON_LOSS", "report"); // a rank may need more than the grace period to end
+                .with("MILLRACE_ON_LOSS", "report"); // a rank may need longer to end than the grace period after a loss
     }
 
     private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
@@ -94,7 +94,7 @@ class TakeoverTeardownTest {
         assertEquals(0, outcome.count("the peer accepts no data"), outcome.output());
     }
 
-    /** By then the memory belongs to the program again, which may have stored anything there. */
+    /** After the first deregistration the memory belongs to the program again, which may store anything there. */
     @ParameterizedTest
     @CsvSource({"socket, host", "shm, host", IN_PLACE + ", host", "ucx, host", "socket, device", "shm, device"})
     void nothingIsWrittenAfterTheFirstDeregistration(String network, String slots) throws Exception {
@@ -118,7 +118,8 @@ class TakeoverTeardownTest {
     @ValueSource(strings = {"socket", "shm", IN_PLACE, "ucx", "ucx tcp"})
     void everyConnectionOfAKilledPeerIsNamed(String network) throws Exception {
         assumeTrue(!network.equals(IN_PLACE) || SingleCopy.isPossible(), SingleCopy::describe);
-        // the process ends when the first loss is reported, and the connections are not tried again before
+        // with a reconnect deadline, the process would end after the first loss, before it reports the other
+        // connections
         var outcome =
                 host(network).with("MILLRACE_RECONNECT_DEADLINE", "0s").run(HostProgram.library(), "kill", CHANNELS);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -138,7 +139,7 @@ class TakeoverTeardownTest {
         var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12")
                 .withNetwork(network)
                 .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx24m")
-                // with one arena per thread, the growth of arenas is random: UCX takes a megabyte for each worker
+                // one malloc arena per thread would grow at random, because UCX allocates a megabyte for each worker
                 .with("MALLOC_ARENA_MAX", "1")
                 .run(HostProgram.library(), CYCLES, 2);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -147,12 +148,12 @@ class TakeoverTeardownTest {
         MatchResult early = open(outcome, EARLY_CYCLES);
         MatchResult late = open(outcome, CYCLES);
         assertEquals(early.group(1), late.group(1), "file descriptors");
-        assertGrowth(early, late, 2, 3, outcome); // the JVM's compiler threads come and go
+        assertGrowth(early, late, 2, 3, outcome); // the JVM starts and ends compiler threads
         assertGrowth(early, late, 3, 20, outcome);
-        assertGrowth(early, late, 4, 20 << 10, outcome); // the JVM starts and ends compiler threads
+        assertGrowth(early, late, 4, 20 << 10, outcome); // memory of compiler threads, in KiB
     }
 
-    /** Memory that went back to the system with the first communicator's end, in KiB. */
+    /** Returns the memory that the end of the first communicator returned to the system, in KiB. */
     private static long returned(HostProgram.Outcome outcome) {
         return Pattern.compile("finalize returned (-?\\d+) KiB")
                 .matcher(outcome.output())

@@ -16,7 +16,7 @@ import org.millrace.plugin.host.ProxyThreads;
 import org.millrace.plugin.path.NetEndpoint;
 import org.millrace.proxy.ProxyAgent;
 
-/** Preparations before NCCL's first step. */
+/** Work that is done before NCCL's first step, so that the step is fast. */
 class WarmUpTest {
 
     private static final Map<String, String> SETTINGS = Map.of("MILLRACE_NET", "shm", "NCCL_SOCKET_IFNAME", "lo");
